@@ -1,5 +1,6 @@
-/* Blocks are zeroed when they are made and never reused, so what is taken from them is zeroed too. The cap counts what was taken, not what
- * the blocks hold: the memory behind an arena is at most about twice its cap. */
+/* Blocks are zeroed when they are made and never reused, so what is taken from them is zeroed too.
+ * The cap counts what was taken, not what the blocks hold: the memory behind an arena is at most
+ * about twice its cap. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -10,7 +11,12 @@
 
 #include "base/memory.h"
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, SHORT_TEXT_BYTES = 256, LARGEST_BLOCK_BYTES = 1024 * 1024 };
+enum {
+	ALIGNMENT = 16,
+	FIRST_BLOCK_BYTES = 4096,
+	SHORT_TEXT_BYTES = 256,
+	LARGEST_BLOCK_BYTES = 1024 * 1024
+};
 
 struct block {
 	struct block *older;
@@ -27,7 +33,7 @@ struct arena {
 	bool overflowed;
 };
 
-struct arena *arena_new(const size_t cap_bytes)
+struct arena *arena_new(size_t cap_bytes)
 {
 	struct arena *const arena = memory_new(sizeof *arena);
 	arena->cap = cap_bytes;
@@ -35,7 +41,7 @@ struct arena *arena_new(const size_t cap_bytes)
 	return arena;
 }
 
-void arena_free(struct arena *const arena)
+void arena_free(struct arena *arena)
 {
 	if (arena == NULL)
 		return;
@@ -47,7 +53,7 @@ void arena_free(struct arena *const arena)
 	free(arena);
 }
 
-static struct block *add_block(struct arena *const arena, const size_t bytes)
+static struct block *add_block(struct arena *arena, size_t bytes)
 {
 	const size_t size = bytes > arena->next_block_bytes ? bytes : arena->next_block_bytes;
 	struct block *const block = calloc(1, sizeof *block + size);
@@ -61,17 +67,18 @@ static struct block *add_block(struct arena *const arena, const size_t bytes)
 	return block;
 }
 
-static void *overflow(struct arena *const arena)
+static void *overflow(struct arena *arena)
 {
 	arena->overflowed = true;
 	return NULL;
 }
 
-void *arena_take(struct arena *const arena, const size_t bytes)
+void *arena_take(struct arena *arena, size_t bytes)
 {
 	if (bytes > SIZE_MAX / 2)
 		return overflow(arena);
-	const size_t rounded = bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+	const size_t rounded =
+		bytes > 0 ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
 	if (arena->taken > arena->cap || rounded > arena->cap - arena->taken)
 		return overflow(arena);
 	struct block *block = arena->newest;
@@ -85,13 +92,14 @@ void *arena_take(struct arena *const arena, const size_t bytes)
 	return taken;
 }
 
-void *arena_take_array(struct arena *const arena, const size_t count, const size_t bytes)
+void *arena_take_array(struct arena *arena, size_t count, size_t bytes)
 {
 	size_t total = 0;
-	return __builtin_mul_overflow(count, bytes, &total) ? overflow(arena) : arena_take(arena, total);
+	return __builtin_mul_overflow(count, bytes, &total) ? overflow(arena)
+							    : arena_take(arena, total);
 }
 
-char *arena_text(struct arena *const arena, const struct span text)
+char *arena_text(struct arena *arena, struct span text)
 {
 	char *const copy = text.len < SIZE_MAX ? arena_take(arena, text.len + 1) : overflow(arena);
 	if (copy != NULL && text.len > 0)
@@ -99,14 +107,14 @@ char *arena_text(struct arena *const arena, const struct span text)
 	return copy;
 }
 
-struct span arena_copy(struct arena *const arena, const struct span bytes)
+struct span arena_copy(struct arena *arena, struct span bytes)
 {
 	const char *const copy = arena_text(arena, bytes);
 	return copy != NULL ? span_of(copy, bytes.len) : span_of(NULL, 0);
 }
 
 /* Most texts are short: those are printed once. */
-char *arena_format(struct arena *const arena, const char *const format, ...)
+char *arena_format(struct arena *arena, const char *format, ...)
 {
 	char printed[SHORT_TEXT_BYTES];
 	va_list arguments;
@@ -126,7 +134,7 @@ char *arena_format(struct arena *const arena, const char *const format, ...)
 	return text;
 }
 
-bool arena_overflowed(const struct arena *const arena)
+bool arena_overflowed(const struct arena *arena)
 {
 	return arena->overflowed;
 }

@@ -7,18 +7,20 @@
 
 enum { SMALLEST_CAPACITY = 64 };
 
-void buffer_init(struct buffer *const buffer, const size_t cap_bytes)
+void buffer_init(struct buffer *buffer, size_t cap_bytes)
 {
-	*buffer = (struct buffer){.cap = cap_bytes < SIZE_MAX / 2 ? cap_bytes : SIZE_MAX / 2}; /* cap + 1 never wraps */
+	*buffer = (struct buffer){.cap = cap_bytes < SIZE_MAX / 2
+			? cap_bytes
+			: SIZE_MAX / 2}; /* cap + 1 never wraps */
 }
 
-void buffer_release(struct buffer *const buffer)
+void buffer_release(struct buffer *buffer)
 {
 	free(buffer->data);
 	*buffer = (struct buffer){0};
 }
 
-void buffer_reset(struct buffer *const buffer)
+void buffer_reset(struct buffer *buffer)
 {
 	buffer->len = 0;
 	buffer->failed = false;
@@ -26,8 +28,9 @@ void buffer_reset(struct buffer *const buffer)
 		buffer->data[0] = 0;
 }
 
-/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on average. */
-static bool grow(struct buffer *const buffer, const size_t wanted)
+/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on
+ * average. */
+static bool grow(struct buffer *buffer, size_t wanted)
 {
 	size_t capacity = buffer->capacity > 0 ? buffer->capacity : SMALLEST_CAPACITY;
 	while (capacity < wanted + 1)
@@ -43,7 +46,7 @@ static bool grow(struct buffer *const buffer, const size_t wanted)
 	return true;
 }
 
-uint8_t *buffer_reserve(struct buffer *const buffer, const size_t len)
+uint8_t *buffer_reserve(struct buffer *buffer, size_t len)
 {
 	const bool fits = !buffer->failed && len <= buffer->cap - buffer->len;
 	if (!fits || (buffer->capacity <= buffer->len + len && !grow(buffer, buffer->len + len))) {
@@ -53,7 +56,7 @@ uint8_t *buffer_reserve(struct buffer *const buffer, const size_t len)
 	return buffer->data + buffer->len;
 }
 
-void buffer_commit(struct buffer *const buffer, const size_t used)
+void buffer_commit(struct buffer *buffer, size_t used)
 {
 	if (used == 0)
 		return;
@@ -62,7 +65,7 @@ void buffer_commit(struct buffer *const buffer, const size_t used)
 	buffer->data[buffer->len] = 0;
 }
 
-void buffer_add(struct buffer *const buffer, const void *const data, const size_t len)
+void buffer_add(struct buffer *buffer, const void *data, size_t len)
 {
 	if (len == 0)
 		return;
@@ -73,22 +76,22 @@ void buffer_add(struct buffer *const buffer, const void *const data, const size_
 	buffer_commit(buffer, len);
 }
 
-void buffer_add_span(struct buffer *const buffer, const struct span bytes)
+void buffer_add_span(struct buffer *buffer, struct span bytes)
 {
 	buffer_add(buffer, bytes.data, bytes.len);
 }
 
-void buffer_add_text(struct buffer *const buffer, const char *const text)
+void buffer_add_text(struct buffer *buffer, const char *text)
 {
 	buffer_add_span(buffer, span_text(text));
 }
 
-void buffer_add_byte(struct buffer *const buffer, const uint8_t byte)
+void buffer_add_byte(struct buffer *buffer, uint8_t byte)
 {
 	buffer_add(buffer, &byte, 1);
 }
 
-void buffer_add_number(struct buffer *const buffer, const int64_t number)
+void buffer_add_number(struct buffer *buffer, int64_t number)
 {
 	uint8_t digits[20]; /* the sign and 19 digits */
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -102,12 +105,13 @@ void buffer_add_number(struct buffer *const buffer, const int64_t number)
 }
 
 /* Into the room that is there, and again only when it was too small. */
-void buffer_format(struct buffer *const buffer, const char *const format, ...)
+void buffer_format(struct buffer *buffer, const char *format, ...)
 {
 	const size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
 	va_list arguments;
 	va_start(arguments, format);
-	const int len = vsnprintf(room > 0 ? (char *)buffer->data + buffer->len : NULL, room, format, arguments);
+	const int len = vsnprintf(
+		room > 0 ? (char *)buffer->data + buffer->len : NULL, room, format, arguments);
 	va_end(arguments);
 	ASSERT(len >= 0);
 	if ((size_t)len < room) {
@@ -125,7 +129,7 @@ void buffer_format(struct buffer *const buffer, const char *const format, ...)
 	buffer_commit(buffer, (size_t)len);
 }
 
-void buffer_remove_front(struct buffer *const buffer, const size_t len)
+void buffer_remove_front(struct buffer *buffer, size_t len)
 {
 	ASSERT(len <= buffer->len);
 	if (len == 0)
@@ -134,22 +138,24 @@ void buffer_remove_front(struct buffer *const buffer, const size_t len)
 	memmove(buffer->data, buffer->data + len, buffer->len + 1);
 }
 
-struct span buffer_span(const struct buffer *const buffer)
+struct span buffer_span(const struct buffer *buffer)
 {
 	return (struct span){buffer->data, buffer->len};
 }
 
-const char *buffer_text(const struct buffer *const buffer)
+const char *buffer_text(const struct buffer *buffer)
 {
 	return buffer->data != NULL ? (const char *)buffer->data : "";
 }
 
-bool buffer_failed(const struct buffer *const buffer)
+bool buffer_failed(const struct buffer *buffer)
 {
 	return buffer->failed;
 }
 
-int buffer_check(const struct buffer *const buffer, const char *const what, struct error *const err)
+int buffer_check(const struct buffer *buffer, const char *what, struct error *err)
 {
-	return buffer->failed ? error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", what, buffer->cap) : 0;
+	return buffer->failed
+		? error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", what, buffer->cap)
+		: 0;
 }

@@ -1,5 +1,6 @@
-/* Owned, growable, capped bytes. Always NUL-terminated for convenience, but `len` is the truth. Growing past the cap sets a
- * sticky flag and drops the bytes: build first, test buffer_failed once. One thread at a time. */
+/* Owned, growable, capped bytes. Always NUL-terminated for convenience, but `len` is the truth.
+ * Growing past the cap sets a sticky flag and drops the bytes: build first, test buffer_failed
+ * once. One thread at a time. */
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H
 
@@ -15,16 +16,19 @@ struct buffer {
 };
 
 void buffer_init(struct buffer *buffer, size_t cap_bytes);
-void buffer_release(struct buffer *buffer); /* ready for buffer_init again; a zeroed buffer is fine */
-void buffer_reset(struct buffer *buffer);   /* len 0, memory and cap kept, flag cleared */
+/* ready for buffer_init again; a zeroed buffer is fine */
+void buffer_release(struct buffer *buffer);
+void buffer_reset(struct buffer *buffer); /* len 0, memory and cap kept, flag cleared */
 
 void buffer_add(struct buffer *buffer, const void *data, size_t len);
 void buffer_add_span(struct buffer *buffer, struct span bytes);
 void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_add_byte(struct buffer *buffer, uint8_t byte);
 void buffer_add_number(struct buffer *buffer, int64_t number); /* in digits */
-void buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Room for `len` more bytes behind the current end (NULL when past the cap); buffer_commit makes the first `used` of them part. */
+void buffer_format(struct buffer *buffer, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Room for `len` more bytes behind the current end (NULL when past the cap); buffer_commit makes
+ * the first `used` of them part. */
 uint8_t *buffer_reserve(struct buffer *buffer, size_t len);
 void buffer_commit(struct buffer *buffer, size_t used);
 void buffer_remove_front(struct buffer *buffer, size_t len);

@@ -1,4 +1,5 @@
-/* Dates are written and read from tables: strftime and strptime follow the locale, the formats here do not. */
+/* Dates are written and read from tables: strftime and strptime follow the locale, the formats here
+ * do not. */
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -8,22 +9,23 @@
 enum { MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
 
 static const char *const day_names[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-static const char *const month_names[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const month_names[] = {
+	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-static int64_t now_ms(const clockid_t id)
+static int64_t now_ms(clockid_t id)
 {
 	struct timespec now;
 	clock_gettime(id, &now);
 	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
 }
 
-static int64_t system_wall_ms(const struct clock_source *const source)
+static int64_t system_wall_ms(const struct clock_source *source)
 {
 	(void)source;
 	return now_ms(CLOCK_REALTIME);
 }
 
-static int64_t system_monotonic_ms(const struct clock_source *const source)
+static int64_t system_monotonic_ms(const struct clock_source *source)
 {
 	(void)source;
 	return now_ms(CLOCK_MONOTONIC);
@@ -35,12 +37,12 @@ const struct clock_source *clock_system(void)
 	return &source;
 }
 
-static int64_t fake_ms(const struct clock_source *const source)
+static int64_t fake_ms(const struct clock_source *source)
 {
 	return atomic_load(&((const struct clock_fake *)source)->now_ms);
 }
 
-void clock_fake_init(struct clock_fake *const fake, const int64_t start_ms)
+void clock_fake_init(struct clock_fake *fake, int64_t start_ms)
 {
 	fake->source = (struct clock_source){fake_ms, fake_ms};
 	atomic_init(&fake->now_ms, start_ms);
@@ -52,13 +54,21 @@ struct calendar {
 	uint8_t month, day, weekday, hour, minute, second;
 };
 
-enum { SECONDS_PER_DAY = 86400, DAYS_PER_400_YEARS = 146097, DAYS_PER_CENTURY = 36524, DAYS_PER_4_YEARS = 1461, DAYS_PER_YEAR = 365 };
+enum {
+	SECONDS_PER_DAY = 86400,
+	DAYS_PER_400_YEARS = 146097,
+	DAYS_PER_CENTURY = 36524,
+	DAYS_PER_4_YEARS = 1461,
+	DAYS_PER_YEAR = 365
+};
 
-/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that all threads share. Years are counted from
- * March here, so that the leap day is the last of its year, of its four years, of its century and of its era. */
-static void set_day(struct calendar *const calendar, const uint32_t day)
+/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that
+ * all threads share. Years are counted from March here, so that the leap day is the last of its
+ * year, of its four years, of its century and of its era. */
+static void set_day(struct calendar *calendar, uint32_t day)
 {
-	const uint32_t since_march = day + DAYS_PER_400_YEARS - 60; /* 60: January and February of the year 0, a leap year */
+	/* 60: January and February of the year 0, a leap year */
+	const uint32_t since_march = day + DAYS_PER_400_YEARS - 60;
 	uint32_t rest = since_march % DAYS_PER_400_YEARS;
 	const uint32_t century = rest / DAYS_PER_CENTURY < 3 ? rest / DAYS_PER_CENTURY : 3;
 	rest -= century * DAYS_PER_CENTURY;
@@ -66,37 +76,44 @@ static void set_day(struct calendar *const calendar, const uint32_t day)
 	rest -= four * DAYS_PER_4_YEARS;
 	const uint32_t one = rest / DAYS_PER_YEAR < 3 ? rest / DAYS_PER_YEAR : 3;
 	rest -= one * DAYS_PER_YEAR;
-	const uint32_t month = (5 * rest + 2) / 153; /* five months from March, and again from August, have 153 days */
-	const uint32_t year = since_march / DAYS_PER_400_YEARS * 400 + century * 100 + four * 4 + one + (month >= 10 ? 1 : 0);
+	/* five months from March, and again from August, have 153 days */
+	const uint32_t month = (5 * rest + 2) / 153;
+	const uint32_t year = since_march / DAYS_PER_400_YEARS * 400 + century * 100 + four * 4 +
+		one + (month >= 10 ? 1 : 0);
 	calendar->year = (uint16_t)(year - 400);
 	calendar->month = (uint8_t)(month < 10 ? month + 3 : month - 9);
 	calendar->day = (uint8_t)(rest - (153 * month + 2) / 5 + 1);
 	calendar->weekday = (uint8_t)((day + 6) % 7);
 }
 
-static void set_time(struct calendar *const calendar, const uint32_t second)
+static void set_time(struct calendar *calendar, uint32_t second)
 {
 	calendar->hour = (uint8_t)(second / 3600);
 	calendar->minute = (uint8_t)(second / 60 % 60);
 	calendar->second = (uint8_t)(second % 60);
 }
 
-/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is inside. */
-static struct calendar calendar_of(const int64_t wall_ms)
+/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is
+ * inside. */
+static struct calendar calendar_of(int64_t wall_ms)
 {
 	const int64_t first_ms = INT64_C(-62167219200000);
 	const int64_t last_ms = INT64_C(253402300799999);
-	const int64_t bounded = wall_ms < first_ms ? first_ms : wall_ms > last_ms ? last_ms : wall_ms;
+	const int64_t bounded = wall_ms < first_ms ? first_ms
+		: wall_ms > last_ms                ? last_ms
+						   : wall_ms;
 	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
-	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND; /* since the year 0: never negative */
+	/* since the year 0: never negative */
+	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND;
 	struct calendar calendar = {.ms = (uint16_t)ms};
 	set_day(&calendar, (uint32_t)(seconds / SECONDS_PER_DAY));
 	set_time(&calendar, (uint32_t)(seconds % SECONDS_PER_DAY));
 	return calendar;
 }
 
-/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are stored, not printed. */
-static char *write_digits(char *const at, const uint32_t value, const size_t digits)
+/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are
+ * stored, not printed. */
+static char *write_digits(char *at, uint32_t value, size_t digits)
 {
 	uint32_t rest = value;
 	for (size_t i = digits; i > 0; i--) {
@@ -106,20 +123,20 @@ static char *write_digits(char *const at, const uint32_t value, const size_t dig
 	return at + digits;
 }
 
-static char *write_byte(char *const at, const char byte)
+static char *write_byte(char *at, char byte)
 {
 	*at = byte;
 	return at + 1;
 }
 
-static char *write_text(char *const at, const char *const text)
+static char *write_text(char *at, const char *text)
 {
 	const size_t len = strlen(text);
 	memcpy(at, text, len);
 	return at + len;
 }
 
-void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
 	char *at = write_text(write_text(out, day_names[c.weekday]), ", ");
@@ -132,7 +149,7 @@ void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 	*at = '\0';
 }
 
-void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+void clock_format_iso(int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
 	char *at = write_byte(write_digits(out, c.year, 4), '-');
@@ -145,7 +162,7 @@ void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 	*at = '\0';
 }
 
-void clock_format_amz(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
 	char *at = write_digits(write_digits(write_digits(out, c.year, 4), c.month, 2), c.day, 2);
@@ -159,7 +176,7 @@ struct date {
 	int offset_minutes;
 };
 
-static bool read_number(struct span *const rest, const size_t digits, int *const out)
+static bool read_number(struct span *rest, size_t digits, int *out)
 {
 	uint64_t value = 0;
 	if (rest->len < digits || !span_parse_u64(span_slice(*rest, 0, digits), &value))
@@ -169,7 +186,7 @@ static bool read_number(struct span *const rest, const size_t digits, int *const
 	return true;
 }
 
-static bool read_name(struct span *const rest, const char *const names[], const int count, int *const out)
+static bool read_name(struct span *rest, const char *const names[], int count, int *out)
 {
 	enum { NAME_BYTES = 3 };
 	for (int i = 0; i < count; i++) {
@@ -182,7 +199,7 @@ static bool read_name(struct span *const rest, const char *const names[], const 
 	return false;
 }
 
-static bool read_literal(struct span *const rest, const char wanted)
+static bool read_literal(struct span *rest, char wanted)
 {
 	if (rest->len == 0 || rest->data[0] != (uint8_t)wanted)
 		return false;
@@ -190,28 +207,37 @@ static bool read_literal(struct span *const rest, const char wanted)
 	return true;
 }
 
-static bool read_field(struct span *const rest, const char field, struct date *const date)
+static bool read_field(struct span *rest, char field, struct date *date)
 {
 	int ignored;
 	bool read;
 	switch (field) {
-	case 'Y': return read_number(rest, 4, &date->year);
-	case 'm': return read_number(rest, 2, &date->month);
-	case 'd': return read_number(rest, 2, &date->day);
-	case 'H': return read_number(rest, 2, &date->hour);
-	case 'M': return read_number(rest, 2, &date->minute);
-	case 'S': return read_number(rest, 2, &date->second);
-	case 'a': return read_name(rest, day_names, 7, &ignored);
+	case 'Y':
+		return read_number(rest, 4, &date->year);
+	case 'm':
+		return read_number(rest, 2, &date->month);
+	case 'd':
+		return read_number(rest, 2, &date->day);
+	case 'H':
+		return read_number(rest, 2, &date->hour);
+	case 'M':
+		return read_number(rest, 2, &date->minute);
+	case 'S':
+		return read_number(rest, 2, &date->second);
+	case 'a':
+		return read_name(rest, day_names, 7, &ignored);
 	case 'b':
 		read = read_name(rest, month_names, 12, &date->month);
 		date->month++;
 		return read;
-	default: return false;
+	default:
+		return false;
 	}
 }
 
-/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its full width and white space is itself. */
-static bool read_date(struct span *const rest, const char *const pattern, struct date *const date)
+/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its
+ * full width and white space is itself. */
+static bool read_date(struct span *rest, const char *pattern, struct date *date)
 {
 	for (const char *at = pattern; *at != '\0'; at++) {
 		const bool is_field = *at == '%';
@@ -223,7 +249,7 @@ static bool read_date(struct span *const rest, const char *const pattern, struct
 	return true;
 }
 
-static int days_in_month(const int year, const int month)
+static int days_in_month(int year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -231,9 +257,10 @@ static int days_in_month(const int year, const int month)
 }
 
 /* Second 60 is a leap second, which runs into the next minute. */
-static bool date_to_ms(const struct date *const date, int64_t *const out_ms)
+static bool date_to_ms(const struct date *date, int64_t *out_ms)
 {
-	if (date->month < 1 || date->month > 12 || date->day < 1 || date->day > days_in_month(date->year, date->month))
+	if (date->month < 1 || date->month > 12 || date->day < 1 ||
+		date->day > days_in_month(date->year, date->month))
 		return false;
 	if (date->hour > 23 || date->minute > 59 || date->second > 60)
 		return false;
@@ -250,11 +277,12 @@ static bool date_to_ms(const struct date *const date, int64_t *const out_ms)
 }
 
 /* ".123456" to 123; digits behind the third are dropped. */
-static bool read_fraction(struct span *const rest, int *const out_ms)
+static bool read_fraction(struct span *rest, int *out_ms)
 {
 	int ms = 0;
 	size_t digits = 0;
-	for (; digits < rest->len && rest->data[digits] >= '0' && rest->data[digits] <= '9'; digits++)
+	for (; digits < rest->len && rest->data[digits] >= '0' && rest->data[digits] <= '9';
+		digits++)
 		if (digits < 3)
 			ms = ms * 10 + (rest->data[digits] - '0');
 	for (size_t i = digits; i < 3; i++)
@@ -264,19 +292,20 @@ static bool read_fraction(struct span *const rest, int *const out_ms)
 	return digits > 0;
 }
 
-static bool read_zone(struct span *const rest, int *const out_minutes)
+static bool read_zone(struct span *rest, int *out_minutes)
 {
 	struct date offset = {0};
 	if (read_literal(rest, 'Z'))
 		return true;
 	const bool west = rest->len > 0 && rest->data[0] == '-';
-	if (!read_literal(rest, west ? '-' : '+') || !read_date(rest, "%H:%M", &offset) || offset.hour > 23 || offset.minute > 59)
+	if (!read_literal(rest, west ? '-' : '+') || !read_date(rest, "%H:%M", &offset) ||
+		offset.hour > 23 || offset.minute > 59)
 		return false;
 	*out_minutes = (west ? -1 : 1) * (60 * offset.hour + offset.minute);
 	return true;
 }
 
-static bool parse_iso(const struct span text, int64_t *const out_ms)
+static bool parse_iso(struct span text, int64_t *out_ms)
 {
 	struct date date = {0};
 	struct span rest = text;
@@ -287,19 +316,19 @@ static bool parse_iso(const struct span text, int64_t *const out_ms)
 	return read_zone(&rest, &date.offset_minutes) && rest.len == 0 && date_to_ms(&date, out_ms);
 }
 
-static bool parse_whole(const struct span text, const char *const pattern, int64_t *const out_ms)
+static bool parse_whole(struct span text, const char *pattern, int64_t *out_ms)
 {
 	struct date date = {0};
 	struct span rest = text;
 	return read_date(&rest, pattern, &date) && rest.len == 0 && date_to_ms(&date, out_ms);
 }
 
-bool clock_parse_http(const struct span text, int64_t *const out_ms)
+bool clock_parse_http(struct span text, int64_t *out_ms)
 {
 	return parse_whole(text, "%a, %d %b %Y %H:%M:%S GMT", out_ms) || parse_iso(text, out_ms);
 }
 
-bool clock_parse_amz(const struct span text, int64_t *const out_ms)
+bool clock_parse_amz(struct span text, int64_t *out_ms)
 {
 	return parse_whole(text, "%Y%m%dT%H%M%SZ", out_ms);
 }

@@ -9,8 +9,10 @@
 #include "base/span.h"
 
 struct clock_source {
-	int64_t (*wall_ms)(const struct clock_source *source);      /* milliseconds since 1970, UTC */
-	int64_t (*monotonic_ms)(const struct clock_source *source); /* never goes back; for durations and deadlines */
+	/* milliseconds since 1970, UTC */
+	int64_t (*wall_ms)(const struct clock_source *source);
+	/* never goes back; for durations and deadlines */
+	int64_t (*monotonic_ms)(const struct clock_source *source);
 };
 
 const struct clock_source *clock_system(void);
@@ -23,10 +25,14 @@ struct clock_fake {
 void clock_fake_init(struct clock_fake *fake, int64_t now_ms);
 
 enum { CLOCK_TEXT_BYTES = 40 };
-void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);     /* Sun, 06 Nov 1994 08:49:37 GMT */
-void clock_format_iso(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);      /* 1994-11-06T08:49:37.000Z */
-void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);      /* 19941106T084937Z */
-bool clock_parse_http(struct span text, int64_t *out_ms);                 /* RFC 1123, and the ISO forms */
-bool clock_parse_amz(struct span text, int64_t *out_ms);                  /* exactly 19941106T084937Z */
+/* Sun, 06 Nov 1994 08:49:37 GMT */
+void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);
+/* 1994-11-06T08:49:37.000Z */
+void clock_format_iso(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]);
+void clock_format_amz(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]); /* 19941106T084937Z */
+/* RFC 1123, and the ISO forms */
+bool clock_parse_http(struct span text, int64_t *out_ms);
+/* exactly 19941106T084937Z */
+bool clock_parse_amz(struct span text, int64_t *out_ms);
 
 #endif

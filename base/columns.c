@@ -4,19 +4,19 @@
 
 enum { INDENT = 2, GAP = 2 };
 
-static void add_spaces(struct buffer *const out, const size_t count)
+static void add_spaces(struct buffer *out, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		buffer_add_byte(out, ' ');
 }
 
-size_t columns_widen(const size_t width, const char *const left)
+size_t columns_widen(size_t width, const char *left)
 {
 	const size_t len = strlen(left);
 	return len > COLUMNS_LEFT_MAX_BYTES || len < width ? width : len;
 }
 
-void columns_add(struct buffer *const out, const char *const left, const size_t width, const char *const right)
+void columns_add(struct buffer *out, const char *left, size_t width, const char *right)
 {
 	const size_t from = INDENT + width + GAP;
 	size_t at = INDENT + strlen(left);

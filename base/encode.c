@@ -4,9 +4,10 @@
 
 static const char lower_digits[] = "0123456789abcdef";
 static const char upper_digits[] = "0123456789ABCDEF";
-static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char base64_digits[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void encode_hex(const struct span bytes, char *const out)
+void encode_hex(struct span bytes, char *out)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
 		out[2 * i] = lower_digits[bytes.data[i] >> 4];
@@ -15,7 +16,7 @@ void encode_hex(const struct span bytes, char *const out)
 	out[2 * bytes.len] = '\0';
 }
 
-static int hex_value(const uint8_t digit)
+static int hex_value(uint8_t digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
@@ -23,7 +24,7 @@ static int hex_value(const uint8_t digit)
 	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-bool decode_hex(const struct span text, uint8_t *const out, const size_t out_len)
+bool decode_hex(struct span text, uint8_t *out, size_t out_len)
 {
 	if (text.len % 2 != 0 || text.len / 2 != out_len)
 		return false;
@@ -37,11 +38,12 @@ bool decode_hex(const struct span text, uint8_t *const out, const size_t out_len
 	return true;
 }
 
-void encode_base64(const struct span bytes, struct buffer *const out)
+void encode_base64(struct span bytes, struct buffer *out)
 {
 	for (size_t at = 0; at < bytes.len; at += 3) {
 		const struct span group = span_slice(bytes, at, 3);
-		const uint32_t bits = (uint32_t)group.data[0] << 16 | (group.len > 1 ? (uint32_t)group.data[1] << 8 : 0) |
+		const uint32_t bits = (uint32_t)group.data[0] << 16 |
+			(group.len > 1 ? (uint32_t)group.data[1] << 8 : 0) |
 			(group.len > 2 ? group.data[2] : 0);
 		const char digits[4] = {
 			base64_digits[bits >> 18],
@@ -53,15 +55,15 @@ void encode_base64(const struct span bytes, struct buffer *const out)
 	}
 }
 
-static int base64_value(const uint8_t digit)
+static int base64_value(uint8_t digit)
 {
 	const char *const at = digit != 0 ? strchr(base64_digits, digit) : NULL;
 	return at != NULL ? (int)(at - base64_digits) : -1;
 }
 
-/* One group of four digits to up to three bytes; the unused low bits of a padded group must be zero, so each text has one meaning.
- * Returns how many bytes it gave, 0 when malformed. */
-static size_t decode_base64_group(const uint8_t digits[4], const bool last, uint8_t out[3])
+/* One group of four digits to up to three bytes; the unused low bits of a padded group must be
+ * zero, so each text has one meaning. Returns how many bytes it gave, 0 when malformed. */
+static size_t decode_base64_group(const uint8_t digits[4], bool last, uint8_t out[3])
 {
 	size_t count = 3;
 	if (last && digits[3] == '=')
@@ -80,7 +82,7 @@ static size_t decode_base64_group(const uint8_t digits[4], const bool last, uint
 	return count;
 }
 
-bool decode_base64(const struct span text, uint8_t *const out, const size_t capacity, size_t *const out_len)
+bool decode_base64(struct span text, uint8_t *out, size_t capacity, size_t *out_len)
 {
 	size_t len = 0;
 	if (text.len % 4 != 0)
@@ -98,12 +100,14 @@ bool decode_base64(const struct span text, uint8_t *const out, const size_t capa
 }
 
 /* The two digits in which the URL form differs. */
-static uint8_t swap_digit(const uint8_t digit, const char from[2], const char to[2])
+static uint8_t swap_digit(uint8_t digit, const char from[2], const char to[2])
 {
-	return digit == (uint8_t)from[0] ? (uint8_t)to[0] : digit == (uint8_t)from[1] ? (uint8_t)to[1] : digit;
+	return digit == (uint8_t)from[0]    ? (uint8_t)to[0]
+		: digit == (uint8_t)from[1] ? (uint8_t)to[1]
+					    : digit;
 }
 
-void encode_base64_url(const struct span bytes, struct buffer *const out)
+void encode_base64_url(struct span bytes, struct buffer *out)
 {
 	const size_t before = out->len;
 	encode_base64(bytes, out);
@@ -115,7 +119,7 @@ void encode_base64_url(const struct span bytes, struct buffer *const out)
 		out->data[i] = swap_digit(out->data[i], "+/", "-_");
 }
 
-bool decode_base64_url(const struct span text, uint8_t *const out, const size_t capacity, size_t *const out_len)
+bool decode_base64_url(struct span text, uint8_t *out, size_t capacity, size_t *out_len)
 {
 	size_t len = 0;
 	for (size_t at = 0; at < text.len; at += 4) {
@@ -137,20 +141,20 @@ bool decode_base64_url(const struct span text, uint8_t *const out, const size_t 
 	return true;
 }
 
-static bool is_plain(const uint8_t byte, const bool keep_slash)
+static bool is_plain(uint8_t byte, bool keep_slash)
 {
 	const uint8_t lower = byte | 0x20;
-	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~' ||
-		(keep_slash && byte == '/');
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
+		byte == '.' || byte == '_' || byte == '~' || (keep_slash && byte == '/');
 }
 
-static void add_escaped(struct buffer *const out, const uint8_t byte)
+static void add_escaped(struct buffer *out, uint8_t byte)
 {
 	buffer_add(out, (const char[]){'%', upper_digits[byte >> 4], upper_digits[byte & 15]}, 3);
 }
 
 /* Runs of plain bytes are added whole: names are mostly those. */
-void encode_percent(const struct span bytes, const bool keep_slash, struct buffer *const out)
+void encode_percent(struct span bytes, bool keep_slash, struct buffer *out)
 {
 	size_t plain_from = 0;
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -165,7 +169,7 @@ void encode_percent(const struct span bytes, const bool keep_slash, struct buffe
 		buffer_add(out, bytes.data + plain_from, bytes.len - plain_from);
 }
 
-bool recode_percent(const struct span text, const bool plus_is_space, const bool keep_slash, struct buffer *const out)
+bool recode_percent(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out)
 {
 	size_t plain_from = 0;
 	for (size_t i = 0; i < text.len; i++) {
@@ -194,7 +198,7 @@ bool recode_percent(const struct span text, const bool plus_is_space, const bool
 	return true;
 }
 
-bool percent_is_valid(const struct span text)
+bool percent_is_valid(struct span text)
 {
 	struct span rest = text;
 	ptrdiff_t at;
@@ -210,7 +214,7 @@ bool percent_is_valid(const struct span text)
 }
 
 /* Runs of plain bytes are added whole. */
-bool decode_percent(const struct span text, const bool plus_is_space, struct buffer *const out)
+bool decode_percent(struct span text, bool plus_is_space, struct buffer *out)
 {
 	size_t plain_from = 0;
 	for (size_t i = 0; i < text.len; i++) {

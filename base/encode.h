@@ -5,7 +5,8 @@
 #include "base/buffer.h"
 
 void encode_hex(struct span bytes, char *out); /* lower case, 2*len characters and a NUL */
-bool decode_hex(struct span text, uint8_t *out, size_t out_len); /* exactly 2*out_len digits, any case */
+/* exactly 2*out_len digits, any case */
+bool decode_hex(struct span text, uint8_t *out, size_t out_len);
 void encode_base64(struct span bytes, struct buffer *out);
 /* Strict: padded, no white space. False when malformed or longer than `capacity`. */
 bool decode_base64(struct span text, uint8_t *out, size_t capacity, size_t *out_len);
@@ -14,8 +15,8 @@ void encode_base64_url(struct span bytes, struct buffer *out);
 bool decode_base64_url(struct span text, uint8_t *out, size_t capacity, size_t *out_len);
 /* Percent-encodes all but A-Za-z0-9-._~ (and '/' when keep_slash); hex in upper case. */
 void encode_percent(struct span bytes, bool keep_slash, struct buffer *out);
-/* The same of a text that may be encoded already, in whole or in part: what decode_percent makes of it, encoded. False on a malformed escape,
- * and on a NUL, encoded or not. */
+/* The same of a text that may be encoded already, in whole or in part: what decode_percent makes of
+ * it, encoded. False on a malformed escape, and on a NUL, encoded or not. */
 bool recode_percent(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out);
 /* Whether decode_percent would decode it, to something without a NUL. */
 bool percent_is_valid(struct span text);

@@ -9,13 +9,13 @@
 enum { HEAD_BYTES = 160, WHOLE_MAX_BYTES = 16 * 1024 };
 static const char GAP[] = " [...] ";
 
-static bool is_inside_letter(const char byte)
+static bool is_inside_letter(char byte)
 {
 	return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
 /* The head and the end of a text, by whole letters of UTF-8. */
-static void shorten(const char *const whole, const size_t len, char out[ERROR_TEXT_BYTES])
+static void shorten(const char *whole, size_t len, char out[ERROR_TEXT_BYTES])
 {
 	size_t head = HEAD_BYTES;
 	size_t tail = len - (ERROR_TEXT_BYTES - 1 - HEAD_BYTES - (sizeof GAP - 1));
@@ -26,8 +26,8 @@ static void shorten(const char *const whole, const size_t len, char out[ERROR_TE
 	snprintf(out, ERROR_TEXT_BYTES, "%.*s%s%s", (int)head, whole, GAP, whole + tail);
 }
 
-static void __attribute__((format(printf, 2, 0))) print(
-	char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
+static void __attribute__((format(printf, 2, 0)))
+print(char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
 {
 	char whole[WHOLE_MAX_BYTES]; /* apart from out, which may be among the arguments */
 	vsnprintf(whole, sizeof whole, format, arguments);
@@ -38,8 +38,7 @@ static void __attribute__((format(printf, 2, 0))) print(
 		shorten(whole, len, out);
 }
 
-int error_set_list(struct error *const err, const enum error_kind kind, const char *const format,
-	va_list arguments)
+int error_set_list(struct error *err, enum error_kind kind, const char *format, va_list arguments)
 {
 	print(err->text, format, arguments);
 	err->kind = kind;
@@ -47,7 +46,7 @@ int error_set_list(struct error *const err, const enum error_kind kind, const ch
 	return -1;
 }
 
-int error_set(struct error *const err, const enum error_kind kind, const char *const format, ...)
+int error_set(struct error *err, enum error_kind kind, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -56,14 +55,18 @@ int error_set(struct error *const err, const enum error_kind kind, const char *c
 	return -1;
 }
 
-static enum error_kind kind_of_errno(const int os_errno)
+static enum error_kind kind_of_errno(int os_errno)
 {
 	static const struct {
 		int os_errno;
 		enum error_kind kind;
 	} kinds[] = {
-		{ENOENT, ERROR_NOT_FOUND}, {ENOSPC, ERROR_NO_SPACE}, {EDQUOT, ERROR_NO_SPACE},
-		{ENOMEM, ERROR_NO_MEMORY}, {EACCES, ERROR_DENIED},   {EPERM, ERROR_DENIED},
+		{ENOENT, ERROR_NOT_FOUND},
+		{ENOSPC, ERROR_NO_SPACE},
+		{EDQUOT, ERROR_NO_SPACE},
+		{ENOMEM, ERROR_NO_MEMORY},
+		{EACCES, ERROR_DENIED},
+		{EPERM, ERROR_DENIED},
 		{EROFS, ERROR_READ_ONLY},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -72,7 +75,7 @@ static enum error_kind kind_of_errno(const int os_errno)
 	return ERROR_IO;
 }
 
-int error_set_errno(struct error *const err, const char *const format, ...)
+int error_set_errno(struct error *err, const char *format, ...)
 {
 	const int os_errno = errno;
 	char text[ERROR_TEXT_BYTES];
@@ -81,12 +84,13 @@ int error_set_errno(struct error *const err, const char *const format, ...)
 	va_start(arguments, format);
 	print(text, format, arguments);
 	va_end(arguments);
-	error_set(err, kind_of_errno(os_errno), "%s: %s", text, strerror_r(os_errno, reason, sizeof reason));
+	error_set(err, kind_of_errno(os_errno), "%s: %s", text,
+		strerror_r(os_errno, reason, sizeof reason));
 	err->os_errno = os_errno;
 	return -1;
 }
 
-int error_wrap(struct error *const err, const char *const format, ...)
+int error_wrap(struct error *err, const char *format, ...)
 {
 	char doing[ERROR_TEXT_BYTES];
 	va_list arguments;
@@ -99,7 +103,8 @@ int error_wrap(struct error *const err, const char *const format, ...)
 	return -1;
 }
 
-/* The preprocessor cannot lower a name, so the lower ones stand here; the row count is checked, so a new kind does not compile without. */
+/* The preprocessor cannot lower a name, so the lower ones stand here; the row count is checked, so
+ * a new kind does not compile without. */
 static const struct {
 	enum error_kind kind;
 	const char *name;
@@ -183,9 +188,10 @@ enum {
 #include "base/error.def"
 #undef ERROR_KIND
 };
-_Static_assert(sizeof kind_names / sizeof kind_names[0] == KIND_COUNT, "every row of error.def has its lower-case name");
+_Static_assert(sizeof kind_names / sizeof kind_names[0] == KIND_COUNT,
+	"every row of error.def has its lower-case name");
 
-const char *error_kind_name(const enum error_kind kind)
+const char *error_kind_name(enum error_kind kind)
 {
 	for (size_t i = 0; i < KIND_COUNT; i++)
 		if (kind_names[i].kind == kind)
@@ -193,7 +199,7 @@ const char *error_kind_name(const enum error_kind kind)
 	return "unknown";
 }
 
-void error_assert_failed(const char *const condition, const char *const file, const int line)
+void error_assert_failed(const char *condition, const char *file, int line)
 {
 	fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
 	abort();

@@ -26,13 +26,16 @@ struct error {
 
 /* Sets kind and sentence. Always returns -1, so `return error_set(...)` is the whole failing
  * branch. */
-int error_set(struct error *err, enum error_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int error_set(struct error *err, enum error_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 int error_set_list(struct error *err, enum error_kind kind, const char *format, va_list arguments)
 	__attribute__((format(printf, 3, 0)));
 
-/* As error_set, from errno: the kind follows (ENOENT not_found, ENOSPC/EDQUOT no_space, ENOMEM no_memory, EACCES/EPERM denied,
- * else io) and ": <strerror>" is appended. Call directly after the failing call. Returns -1. */
-int error_set_errno(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As error_set, from errno: the kind follows (ENOENT not_found, ENOSPC/EDQUOT no_space, ENOMEM
+ * no_memory, EACCES/EPERM denied, else io) and ": <strerror>" is appended. Call directly after the
+ * failing call. Returns -1. */
+int error_set_errno(struct error *err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Puts "<what this level was doing>: " before the text and keeps the kind. Returns -1. */
 int error_wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -40,8 +43,11 @@ int error_wrap(struct error *err, const char *format, ...) __attribute__((format
 /* "not_found", "head_moved", ...: the lower-case name of the kind; static. */
 const char *error_kind_name(enum error_kind kind);
 
-/* Faults of ours, never of input: print file, line and condition and abort. On in release builds too. */
-#define ASSERT(condition) ((condition) ? (void)0 : error_assert_failed(#condition, __FILE__, __LINE__))
-void error_assert_failed(const char *condition, const char *file, int line) __attribute__((noreturn));
+/* Faults of ours, never of input: print file, line and condition and abort. On in release builds
+ * too. */
+#define ASSERT(condition)                                                                          \
+	((condition) ? (void)0 : error_assert_failed(#condition, __FILE__, __LINE__))
+void error_assert_failed(const char *condition, const char *file, int line)
+	__attribute__((noreturn));
 
 #endif

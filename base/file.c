@@ -1,4 +1,5 @@
-/* The real table and the helpers over any table. Folder walks and copies are in file_tree.c, the fuse for tests in file_faults.c. */
+/* The real table and the helpers over any table. Folder walks and copies are in file_tree.c, the
+ * fuse for tests in file_faults.c. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -13,26 +14,28 @@
 #include "base/encode.h"
 #include "base/random.h"
 
-static int system_open(const struct file_ops *const ops, const char *const path, const int flags, const mode_t mode)
+static int system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
 {
 	(void)ops;
 	return open(path, flags | O_CLOEXEC, mode);
 }
 
-static ssize_t system_pwrite(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+static ssize_t system_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	(void)ops;
 	return pwrite(fd, data, len, offset);
 }
 
-static ssize_t system_preadv(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+static ssize_t system_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	(void)ops;
 	return preadv(fd, parts, count, offset);
 }
 
 /* A folder is synced whole: to ext4 a renamed entry is metadata that fdatasync may leave behind. */
-static int system_fdatasync(const struct file_ops *const ops, const int fd)
+static int system_fdatasync(const struct file_ops *ops, int fd)
 {
 	struct stat facts;
 	(void)ops;
@@ -41,57 +44,56 @@ static int system_fdatasync(const struct file_ops *const ops, const int fd)
 	return S_ISDIR(facts.st_mode) ? fsync(fd) : fdatasync(fd);
 }
 
-static int system_ftruncate(const struct file_ops *const ops, const int fd, const off_t length)
+static int system_ftruncate(const struct file_ops *ops, int fd, off_t length)
 {
 	(void)ops;
 	return ftruncate(fd, length);
 }
 
-static int system_rename(const struct file_ops *const ops, const char *const from, const char *const to)
+static int system_rename(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops;
 	return rename(from, to);
 }
 
-static int system_unlink(const struct file_ops *const ops, const char *const path)
+static int system_unlink(const struct file_ops *ops, const char *path)
 {
 	(void)ops;
 	return unlink(path);
 }
 
-static int system_mkdir(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int system_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	(void)ops;
 	return mkdir(path, mode);
 }
 
-static int system_rmdir(const struct file_ops *const ops, const char *const path)
+static int system_rmdir(const struct file_ops *ops, const char *path)
 {
 	(void)ops;
 	return rmdir(path);
 }
 
-static int system_link(const struct file_ops *const ops, const char *const from,
-	const char *const to)
+static int system_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops;
 	return link(from, to);
 }
 
-static int system_symlink(const struct file_ops *const ops, const char *const target,
-	const char *const path)
+static int system_symlink(const struct file_ops *ops, const char *target, const char *path)
 {
 	(void)ops;
 	return symlink(target, path);
 }
 
-static int system_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int system_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	struct statvfs facts;
 	(void)ops;
 	if (statvfs(path, &facts) != 0)
 		return -1;
-	*out = (struct file_space){.free = (uint64_t)facts.f_bavail * facts.f_frsize, .all = (uint64_t)facts.f_blocks * facts.f_frsize};
+	*out = (struct file_space){.free = (uint64_t)facts.f_bavail * facts.f_frsize,
+		.all = (uint64_t)facts.f_blocks * facts.f_frsize};
 	return 0;
 }
 
@@ -114,25 +116,28 @@ const struct file_ops *file_system(void)
 	return &ops;
 }
 
-int file_write_at(const struct file_ops *const ops, const int fd, const struct span bytes, const off_t offset, const char *const path,
-	struct error *const err)
+int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t offset,
+	const char *path, struct error *err)
 {
 	for (size_t done = 0; done < bytes.len;) {
-		const ssize_t wrote = ops->pwrite(ops, fd, bytes.data + done, bytes.len - done, offset + (off_t)done);
+		const ssize_t wrote = ops->pwrite(
+			ops, fd, bytes.data + done, bytes.len - done, offset + (off_t)done);
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote < 0)
-			return error_set_errno(err, "cannot write %zu bytes at %lld of %s", bytes.len, (long long)offset, path);
+			return error_set_errno(err, "cannot write %zu bytes at %lld of %s",
+				bytes.len, (long long)offset, path);
 		if (wrote == 0)
-			return error_set(err, ERROR_IO, "cannot write %zu bytes at %lld of %s: nothing was taken", bytes.len, (long long)offset,
-				path);
+			return error_set(err, ERROR_IO,
+				"cannot write %zu bytes at %lld of %s: nothing was taken",
+				bytes.len, (long long)offset, path);
 		done += (size_t)wrote;
 	}
 	return 0;
 }
 
-int file_read_at(const struct file_ops *const ops, const int fd, void *const into, const size_t len, const off_t offset, const char *const path,
-	struct error *const err)
+int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset,
+	const char *path, struct error *err)
 {
 	for (size_t done = 0; done < len;) {
 		const struct iovec part = {(uint8_t *)into + done, len - done};
@@ -140,21 +145,25 @@ int file_read_at(const struct file_ops *const ops, const int fd, void *const int
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return error_set_errno(err, "cannot read %zu bytes at %lld of %s", len, (long long)offset, path);
+			return error_set_errno(err, "cannot read %zu bytes at %lld of %s", len,
+				(long long)offset, path);
 		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "%s ends after %zu of the %zu bytes expected at %lld", path, done, len,
-				(long long)offset);
+			return error_set(err, ERROR_CORRUPT,
+				"%s ends after %zu of the %zu bytes expected at %lld", path, done,
+				len, (long long)offset);
 		done += (size_t)got;
 	}
 	return 0;
 }
 
-int file_sync(const struct file_ops *const ops, const int fd, const char *const path, struct error *const err)
+int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err)
 {
-	return ops->is_volatile || ops->fdatasync(ops, fd) == 0 ? 0 : error_set_errno(err, "cannot sync %s", path);
+	return ops->is_volatile || ops->fdatasync(ops, fd) == 0
+		? 0
+		: error_set_errno(err, "cannot sync %s", path);
 }
 
-void file_begin_sync(const struct file_ops *const ops, const int fd, const off_t offset, const size_t len)
+void file_begin_sync(const struct file_ops *ops, int fd, off_t offset, size_t len)
 {
 	const int saved = errno;
 	if (!ops->is_volatile)
@@ -162,16 +171,17 @@ void file_begin_sync(const struct file_ops *const ops, const int fd, const off_t
 	errno = saved;
 }
 
-int file_reserve(const int fd, const uint64_t size, const char *const path, struct error *const err)
+int file_reserve(int fd, uint64_t size, const char *path, struct error *err)
 {
 	if (size == 0 || fallocate(fd, 0, 0, (off_t)size) == 0)
 		return 0;
 	if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
 		return 0;
-	return error_set_errno(err, "cannot reserve %llu bytes for %s", (unsigned long long)size, path);
+	return error_set_errno(
+		err, "cannot reserve %llu bytes for %s", (unsigned long long)size, path);
 }
 
-int file_sync_folder(const struct file_ops *const ops, const char *const folder, struct error *const err)
+int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err)
 {
 	const int fd = ops->open(ops, folder, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
@@ -181,8 +191,7 @@ int file_sync_folder(const struct file_ops *const ops, const char *const folder,
 	return result;
 }
 
-int file_try_sync_folder(const struct file_ops *const ops, const char *const folder,
-	struct error *const err)
+int file_try_sync_folder(const struct file_ops *ops, const char *folder, struct error *err)
 {
 	struct error failure = {0};
 	if (file_sync_folder(ops, folder, &failure) == 0 || failure.os_errno == EACCES ||
@@ -192,7 +201,7 @@ int file_try_sync_folder(const struct file_ops *const ops, const char *const fol
 	return -1;
 }
 
-static int read_to_end(const int fd, struct buffer *const out, const char *const path, struct error *const err)
+static int read_to_end(int fd, struct buffer *out, const char *path, struct error *err)
 {
 	enum { PIECE_BYTES = 64 * 1024 };
 	for (;;) {
@@ -200,8 +209,11 @@ static int read_to_end(const int fd, struct buffer *const out, const char *const
 		uint8_t *const into = buffer_reserve(out, room < PIECE_BYTES ? room : PIECE_BYTES);
 		if (into == NULL)
 			return error_set(err, ERROR_NO_MEMORY, "no memory to read %s", path);
-		uint8_t beyond; /* with a full buffer, one byte more tells a file at the cap from one over it */
-		const ssize_t got = room > 0 ? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES) : read(fd, &beyond, 1);
+		/* with a full buffer, one byte more tells a file at the cap from one over it */
+		uint8_t beyond;
+		const ssize_t got = room > 0
+			? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES)
+			: read(fd, &beyond, 1);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -209,12 +221,13 @@ static int read_to_end(const int fd, struct buffer *const out, const char *const
 		if (got == 0)
 			return 0;
 		if (room == 0)
-			return error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, out->cap);
+			return error_set(
+				err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, out->cap);
 		buffer_commit(out, (size_t)got);
 	}
 }
 
-int file_read_all(const char *const path, struct buffer *const out, struct error *const err)
+int file_read_all(const char *path, struct buffer *out, struct error *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -224,8 +237,8 @@ int file_read_all(const char *const path, struct buffer *const out, struct error
 	return result;
 }
 
-static int write_new(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, const bool durable,
-	struct error *const err)
+static int write_new(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
+	bool durable, struct error *err)
 {
 	const int fd = ops->open(ops, path, O_WRONLY | O_CREAT | O_EXCL, mode);
 	if (fd < 0)
@@ -239,26 +252,26 @@ static int write_new(const struct file_ops *const ops, const char *const path, c
 }
 
 /* The folder that holds the path's last name: "." where there is no slash. */
-static int folder_of(const char *const path, char out[PATH_MAX], struct error *const err)
+static int folder_of(const char *path, char out[PATH_MAX], struct error *err)
 {
 	const char *const slash = strrchr(path, '/');
 	const size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
 	if (len >= PATH_MAX)
-		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
+			PATH_MAX - 1);
 	memcpy(out, slash == NULL ? "." : path, slash == NULL ? 1 : len);
 	out[slash == NULL ? 1 : len] = '\0';
 	return 0;
 }
 
-int file_sync_name(const struct file_ops *const ops, const char *const path,
-	struct error *const err)
+int file_sync_name(const struct file_ops *ops, const char *path, struct error *err)
 {
 	char folder[PATH_MAX];
 	return folder_of(path, folder, err) != 0 ? -1 : file_sync_folder(ops, folder, err);
 }
 
-static int file_replace(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode,
-	const bool durable, struct error *const err)
+static int file_replace(const struct file_ops *ops, const char *path, struct span bytes,
+	mode_t mode, bool durable, struct error *err)
 {
 	uint8_t unique[8];
 	char suffix[2 * sizeof unique + 1];
@@ -266,7 +279,8 @@ static int file_replace(const struct file_ops *const ops, const char *const path
 	random_bytes(unique, sizeof unique);
 	encode_hex(span_of(unique, sizeof unique), suffix);
 	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
-		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path,
+			PATH_MAX - 1);
 	int result = write_new(ops, temp, bytes, mode, durable, err);
 	if (result == 0 && ops->rename(ops, temp, path) != 0)
 		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
@@ -275,23 +289,25 @@ static int file_replace(const struct file_ops *const ops, const char *const path
 	return result == 0 && durable ? file_sync_name(ops, path, err) : result;
 }
 
-int file_publish(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+int file_publish(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
+	struct error *err)
 {
 	return file_replace(ops, path, bytes, mode, true, err);
 }
 
-int file_place(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+int file_place(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode,
+	struct error *err)
 {
 	return file_replace(ops, path, bytes, mode, false, err);
 }
 
-bool file_exists(const char *const path)
+bool file_exists(const char *path)
 {
 	struct stat facts;
 	return stat(path, &facts) == 0;
 }
 
-int file_size(const char *const path, uint64_t *const out_size, struct error *const err)
+int file_size(const char *path, uint64_t *out_size, struct error *err)
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0)

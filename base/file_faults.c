@@ -4,7 +4,7 @@
 #include <signal.h>
 
 /* True when this call is to fail; does not return when it is to kill. */
-static bool trip(const struct file_ops *const ops, const enum file_fault kind)
+static bool trip(const struct file_ops *ops, enum file_fault kind)
 {
 	struct file_faults *const faults = ops->state;
 	if ((faults->kinds & (int)kind) == 0)
@@ -18,100 +18,101 @@ static bool trip(const struct file_ops *const ops, const enum file_fault kind)
 	return true;
 }
 
-static int faulty_open(const struct file_ops *const ops, const char *const path, const int flags, const mode_t mode)
+static int faulty_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->open(real, path, flags, mode);
 }
 
-static ssize_t faulty_pwrite(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+static ssize_t faulty_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_WRITE) ? -1 : real->pwrite(real, fd, data, len, offset);
 }
 
-static ssize_t faulty_preadv(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+static ssize_t faulty_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	const struct file_ops *const real = file_system();
 	(void)ops;
 	return real->preadv(real, fd, parts, count, offset);
 }
 
-static int faulty_fdatasync(const struct file_ops *const ops, const int fd)
+static int faulty_fdatasync(const struct file_ops *ops, int fd)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_SYNC) ? -1 : real->fdatasync(real, fd);
 }
 
-static int faulty_ftruncate(const struct file_ops *const ops, const int fd, const off_t length)
+static int faulty_ftruncate(const struct file_ops *ops, int fd, off_t length)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_WRITE) ? -1 : real->ftruncate(real, fd, length);
 }
 
-static int faulty_rename(const struct file_ops *const ops, const char *const from, const char *const to)
+static int faulty_rename(const struct file_ops *ops, const char *from, const char *to)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_RENAME) ? -1 : real->rename(real, from, to);
 }
 
-static int faulty_unlink(const struct file_ops *const ops, const char *const path)
+static int faulty_unlink(const struct file_ops *ops, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->unlink(real, path);
 }
 
-static int faulty_mkdir(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int faulty_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->mkdir(real, path, mode);
 }
 
-static int faulty_rmdir(const struct file_ops *const ops, const char *const path)
+static int faulty_rmdir(const struct file_ops *ops, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->rmdir(real, path);
 }
 
-static int faulty_link(const struct file_ops *const ops, const char *const from,
-	const char *const to)
+static int faulty_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->link(real, from, to);
 }
 
-static int faulty_symlink(const struct file_ops *const ops, const char *const target,
-	const char *const path)
+static int faulty_symlink(const struct file_ops *ops, const char *target, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->symlink(real, target, path);
 }
 
-static int faultless_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int faultless_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	const struct file_ops *const real = file_system();
 	(void)ops;
 	return real->space(real, path, out);
 }
 
-void file_faults_init(struct file_faults *const faults, const int kinds, const int countdown, const int failure)
+void file_faults_init(struct file_faults *faults, int kinds, int countdown, int failure)
 {
 	*faults = (struct file_faults){
-		.ops = {
-			.open = faulty_open,
-			.pwrite = faulty_pwrite,
-			.preadv = faulty_preadv,
-			.fdatasync = faulty_fdatasync,
-			.ftruncate = faulty_ftruncate,
-			.rename = faulty_rename,
-			.unlink = faulty_unlink,
-			.mkdir = faulty_mkdir,
-			.rmdir = faulty_rmdir,
-			.link = faulty_link,
-			.symlink = faulty_symlink,
-			.space = faultless_space,
-			.state = faults,
-		},
+		.ops =
+			{
+				.open = faulty_open,
+				.pwrite = faulty_pwrite,
+				.preadv = faulty_preadv,
+				.fdatasync = faulty_fdatasync,
+				.ftruncate = faulty_ftruncate,
+				.rename = faulty_rename,
+				.unlink = faulty_unlink,
+				.mkdir = faulty_mkdir,
+				.rmdir = faulty_rmdir,
+				.link = faulty_link,
+				.symlink = faulty_symlink,
+				.space = faultless_space,
+				.state = faults,
+			},
 		.kinds = kinds,
 		.countdown = countdown,
 		.failure = failure,

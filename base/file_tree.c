@@ -16,14 +16,14 @@
 
 #include "base/memory.h"
 
-static bool is_folder(const char *const path)
+static bool is_folder(const char *path)
 {
 	struct stat facts;
 	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 /* A folder whose entry is lost in a crash takes all that was synced inside along. */
-static int sync_parent(const struct file_ops *const ops, char *const path, struct error *const err)
+static int sync_parent(const struct file_ops *ops, char *path, struct error *err)
 {
 	char *const slash = strrchr(path, '/');
 	if (slash == NULL)
@@ -36,8 +36,7 @@ static int sync_parent(const struct file_ops *const ops, char *const path, struc
 	return result;
 }
 
-static int make_one(const struct file_ops *const ops, char *const path, const mode_t mode,
-	struct error *const err)
+static int make_one(const struct file_ops *ops, char *path, mode_t mode, struct error *err)
 {
 	if (is_folder(path))
 		return 0;
@@ -48,15 +47,16 @@ static int make_one(const struct file_ops *const ops, char *const path, const mo
 	return error_set_errno(err, "cannot make folder %s", path);
 }
 
-int file_make_folder(const struct file_ops *const ops, const char *const path, const mode_t mode,
-	struct error *const err)
+int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err)
 {
 	char partial[PATH_MAX];
 	size_t len = strlen(path);
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	if (len == 0 || len >= sizeof partial)
-		return error_set(err, ERROR_INVALID, "cannot make folder \"%.80s\": the path is empty or over %d bytes", path, PATH_MAX - 1);
+		return error_set(err, ERROR_INVALID,
+			"cannot make folder \"%.80s\": the path is empty or over %d bytes", path,
+			PATH_MAX - 1);
 	memcpy(partial, path, len);
 	partial[len] = '\0';
 	for (size_t i = 1; i < len; i++) {
@@ -71,8 +71,7 @@ int file_make_folder(const struct file_ops *const ops, const char *const path, c
 	return make_one(ops, partial, mode, err);
 }
 
-int file_make_parent(const struct file_ops *const ops, const char *const path, const mode_t mode,
-	struct error *const err)
+int file_make_parent(const struct file_ops *ops, const char *path, mode_t mode, struct error *err)
 {
 	char *const parent = memory_copy_text(path);
 	char *const slash = strrchr(parent, '/');
@@ -85,7 +84,7 @@ int file_make_parent(const struct file_ops *const ops, const char *const path, c
 	return result;
 }
 
-static int copy_by_hand(const int from, const int to)
+static int copy_by_hand(int from, int to)
 {
 	uint8_t piece[64 * 1024];
 	for (;;) {
@@ -103,9 +102,9 @@ static int copy_by_hand(const int from, const int to)
 	}
 }
 
-/* Each way goes on where the one before stopped: both move the two file offsets. copy_file_range reports the end of some special files
- * at once, so the last word is always a plain read. */
-static int copy_bytes(const int from, const int to)
+/* Each way goes on where the one before stopped: both move the two file offsets. copy_file_range
+ * reports the end of some special files at once, so the last word is always a plain read. */
+static int copy_bytes(int from, int to)
 {
 	enum { PIECE_BYTES = 64 * 1024 * 1024 };
 	if (ioctl(to, FICLONE, from) == 0)
@@ -119,8 +118,8 @@ static int copy_bytes(const int from, const int to)
 
 enum way { WAY_REFLINK, WAY_COPY, WAY_SYNCED_COPY };
 
-static int move_bytes(const struct file_ops *const ops, const int source, const int target, const enum way way,
-	const char *const to, struct error *const err)
+static int move_bytes(const struct file_ops *ops, int source, int target, enum way way,
+	const char *to, struct error *err)
 {
 	if (way == WAY_REFLINK)
 		return ioctl(target, FICLONE, source) == 0 ? 0 : 1;
@@ -129,8 +128,8 @@ static int move_bytes(const struct file_ops *const ops, const int source, const 
 	return way == WAY_SYNCED_COPY ? file_sync(ops, target, to, err) : 0;
 }
 
-static int clone(const struct file_ops *const ops, const char *const from, const char *const to,
-	const enum way way, struct error *const err)
+static int clone(const struct file_ops *ops, const char *from, const char *to, enum way way,
+	struct error *err)
 {
 	struct stat facts;
 	int target = -1;
@@ -158,26 +157,23 @@ out:
 	return result;
 }
 
-int file_reflink(const struct file_ops *const ops, const char *const from, const char *const to,
-	struct error *const err)
+int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err)
 {
 	return clone(ops, from, to, WAY_REFLINK, err);
 }
 
-int file_clone(const struct file_ops *const ops, const char *const from, const char *const to,
-	struct error *const err)
+int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err)
 {
 	return clone(ops, from, to, WAY_COPY, err);
 }
 
-int file_share(const struct file_ops *const ops, const char *const from, const char *const to,
-	struct error *const err)
+int file_share(const struct file_ops *ops, const char *from, const char *to, struct error *err)
 {
 	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, WAY_SYNCED_COPY, err);
 }
 static int remove_entry(const struct file_ops *ops, const char *path, struct error *err);
 
-static char *join(const char *const folder, const char *const name)
+static char *join(const char *folder, const char *name)
 {
 	const size_t folder_len = strlen(folder);
 	char *const path = memory_new(folder_len + strlen(name) + 2);
@@ -187,8 +183,7 @@ static char *join(const char *const folder, const char *const name)
 	return path;
 }
 
-static int remove_content(const struct file_ops *const ops, const char *const folder,
-	struct error *const err)
+static int remove_content(const struct file_ops *ops, const char *folder, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -205,8 +200,7 @@ static int remove_content(const struct file_ops *const ops, const char *const fo
 }
 
 /* What somebody else removes meanwhile is removed. */
-static int remove_entry(const struct file_ops *const ops, const char *const path,
-	struct error *const err)
+static int remove_entry(const struct file_ops *ops, const char *path, struct error *err)
 {
 	struct stat facts;
 	if (lstat(path, &facts) != 0)
@@ -218,8 +212,7 @@ static int remove_entry(const struct file_ops *const ops, const char *const path
 	return 0;
 }
 
-int file_remove_tree(const struct file_ops *const ops, const char *const path,
-	struct error *const err)
+int file_remove_tree(const struct file_ops *ops, const char *path, struct error *err)
 {
 	struct error failure = {0};
 	if (remove_entry(ops, path, &failure) == 0)
@@ -228,7 +221,7 @@ int file_remove_tree(const struct file_ops *const ops, const char *const path,
 	return -1;
 }
 
-static int compare_names(const void *const a, const void *const b)
+static int compare_names(const void *a, const void *b)
 {
 	const char *const *const left = a;
 	const char *const *const right = b;
@@ -241,7 +234,7 @@ struct name_list {
 	size_t capacity;
 };
 
-static void add_name(struct name_list *const list, const char *const name)
+static void add_name(struct name_list *list, const char *name)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return;
@@ -252,7 +245,7 @@ static void add_name(struct name_list *const list, const char *const name)
 	list->names[list->count++] = memory_copy_text(name);
 }
 
-int file_list(const char *const folder, char ***const out_names, size_t *const out_count, struct error *const err)
+int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err)
 {
 	struct name_list list = {0};
 	DIR *const stream = opendir(folder);
@@ -275,7 +268,7 @@ int file_list(const char *const folder, char ***const out_names, size_t *const o
 	return 0;
 }
 
-void file_names_free(char **const names, const size_t count)
+void file_names_free(char **names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		free(names[i]);

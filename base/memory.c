@@ -10,7 +10,7 @@
 
 enum { UNUSED_BYTES = 16 * 1024 * 1024 /* less is not worth the walk */ };
 
-static void *require(void *const memory, const size_t bytes)
+static void *require(void *memory, size_t bytes)
 {
 	if (memory != NULL)
 		return memory;
@@ -19,7 +19,7 @@ static void *require(void *const memory, const size_t bytes)
 }
 
 /* At least one byte, so that NULL always means failure. */
-static size_t product(const size_t count, const size_t bytes)
+static size_t product(size_t count, size_t bytes)
 {
 	size_t total = 0;
 	if (__builtin_mul_overflow(count, bytes, &total))
@@ -27,29 +27,29 @@ static size_t product(const size_t count, const size_t bytes)
 	return total > 0 ? total : 1;
 }
 
-void *memory_new(const size_t bytes)
+void *memory_new(size_t bytes)
 {
 	return require(calloc(1, bytes > 0 ? bytes : 1), bytes);
 }
 
-void *memory_new_array(const size_t count, const size_t bytes)
+void *memory_new_array(size_t count, size_t bytes)
 {
 	const size_t total = product(count, bytes);
 	return require(calloc(1, total), total);
 }
 
-void *memory_grow(void *const old, const size_t count, const size_t bytes)
+void *memory_grow(void *old, size_t count, size_t bytes)
 {
 	const size_t total = product(count, bytes);
 	return require(realloc(old, total), total);
 }
 
-char *memory_copy_text(const char *const text)
+char *memory_copy_text(const char *text)
 {
 	return text != NULL ? memory_copy(text, strlen(text) + 1) : NULL;
 }
 
-void *memory_copy(const void *const data, const size_t bytes)
+void *memory_copy(const void *data, size_t bytes)
 {
 	void *const copy = memory_new(bytes);
 	if (bytes > 0)
@@ -71,13 +71,14 @@ static size_t read_resident(void)
 }
 
 /* The allocator counts as unused what it has given back as well: so only growth tells. */
-void memory_give_back(struct memory_rest *const rest)
+void memory_give_back(struct memory_rest *rest)
 {
 	const size_t resident = read_resident();
 	const size_t unused = mallinfo2().fordblks;
 	if (unused < rest->unused)
 		rest->unused = unused;
-	const bool has_grown = resident >= rest->resident + UNUSED_BYTES || unused >= rest->unused + UNUSED_BYTES;
+	const bool has_grown =
+		resident >= rest->resident + UNUSED_BYTES || unused >= rest->unused + UNUSED_BYTES;
 	if (unused < UNUSED_BYTES || !has_grown)
 		return;
 	malloc_trim(0);

@@ -15,35 +15,38 @@ struct metrics *metrics_new(void)
 	return memory_new(sizeof(struct metrics));
 }
 
-void metrics_free(struct metrics *const metrics)
+void metrics_free(struct metrics *metrics)
 {
 	free(metrics);
 }
 
-void metrics_add(struct metrics *const metrics, const enum metric metric, const int64_t amount)
+void metrics_add(struct metrics *metrics, enum metric metric, int64_t amount)
 {
 	if (metrics != NULL)
 		atomic_fetch_add_explicit(&metrics->values[metric], amount, memory_order_relaxed);
 }
 
-void metrics_set(struct metrics *const metrics, const enum metric metric, const int64_t value)
+void metrics_set(struct metrics *metrics, enum metric metric, int64_t value)
 {
 	if (metrics != NULL)
 		atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
-int64_t metrics_get(const struct metrics *const metrics, const enum metric metric)
+int64_t metrics_get(const struct metrics *metrics, enum metric metric)
 {
-	return metrics != NULL ? atomic_load_explicit(&metrics->values[metric], memory_order_relaxed) : 0;
+	return metrics != NULL
+		? atomic_load_explicit(&metrics->values[metric], memory_order_relaxed)
+		: 0;
 }
 
-static void add_lowered(struct buffer *const out, const char *const upper)
+static void add_lowered(struct buffer *out, const char *upper)
 {
 	for (const char *at = upper; *at != '\0'; at++)
-		buffer_add_byte(out, *at >= 'A' && *at <= 'Z' ? (uint8_t)(*at + ('a' - 'A')) : (uint8_t)*at);
+		buffer_add_byte(out,
+			*at >= 'A' && *at <= 'Z' ? (uint8_t)(*at + ('a' - 'A')) : (uint8_t)*at);
 }
 
-void metrics_print(const struct metrics *const metrics, struct buffer *const out)
+void metrics_print(const struct metrics *metrics, struct buffer *out)
 {
 	static const struct {
 		const char *name, *type, *help;

@@ -1,4 +1,5 @@
-/* The metrics registry: one atomic number per row of metrics.def. One registry per server (no globals). Any thread. */
+/* The metrics registry: one atomic number per row of metrics.def. One registry per server (no
+ * globals). Any thread. */
 #ifndef BASE_METRICS_H
 #define BASE_METRICS_H
 

@@ -5,14 +5,14 @@
 
 enum { WORD_MAX_BYTES = 40, FAR = 1000, BEGINNING_MIN_BYTES = 3 };
 
-static unsigned least(const unsigned a, const unsigned b, const unsigned c)
+static unsigned least(unsigned a, unsigned b, unsigned c)
 {
 	const unsigned less = a < b ? a : b;
 	return less < c ? less : c;
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that lead from one to the other. */
-static unsigned distance(const struct span a, const struct span b)
+static unsigned distance(struct span a, struct span b)
 {
 	unsigned table[WORD_MAX_BYTES + 1][WORD_MAX_BYTES + 1];
 	for (size_t i = 0; i <= a.len; i++)
@@ -22,20 +22,22 @@ static unsigned distance(const struct span a, const struct span b)
 	for (size_t i = 1; i <= a.len; i++)
 		for (size_t j = 1; j <= b.len; j++) {
 			const bool same = a.data[i - 1] == b.data[j - 1];
-			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (same ? 0 : 1));
-			const bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1];
+			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1,
+				table[i - 1][j - 1] + (same ? 0 : 1));
+			const bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
+				a.data[i - 2] == b.data[j - 1];
 			if (swapped && table[i - 2][j - 2] + 1 < table[i][j])
 				table[i][j] = table[i - 2][j - 2] + 1;
 		}
 	return table[a.len][b.len];
 }
 
-void near_word_begin(struct near_word *const near, const struct span given)
+void near_word_begin(struct near_word *near, struct span given)
 {
 	*near = (struct near_word){.given = given, .distance = FAR};
 }
 
-void near_word_offer(struct near_word *const near, const char *const word)
+void near_word_offer(struct near_word *near, const char *word)
 {
 	const struct span candidate = span_text(word);
 	const struct span given = near->given;
@@ -51,7 +53,7 @@ void near_word_offer(struct near_word *const near, const char *const word)
 	near->distance = found;
 }
 
-const char *near_word_hint(const struct near_word *const near, char out[NEAR_WORD_HINT_BYTES])
+const char *near_word_hint(const struct near_word *near, char out[NEAR_WORD_HINT_BYTES])
 {
 	out[0] = '\0';
 	if (near->best != NULL)

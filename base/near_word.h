@@ -1,4 +1,5 @@
-/* Which of the known words a mistyped one may have meant. On the caller's stack; borrows its words. */
+/* Which of the known words a mistyped one may have meant. On the caller's stack; borrows its
+ * words. */
 #ifndef BASE_NEAR_WORD_H
 #define BASE_NEAR_WORD_H
 
@@ -11,8 +12,8 @@ struct near_word {
 };
 
 void near_word_begin(struct near_word *near, struct span given);
-/* Keeps `word` when it is near enough and nearer than those before: letters missing, too many, wrong or swapped, up to a third of
- * them; or `given` is how it begins. */
+/* Keeps `word` when it is near enough and nearer than those before: letters missing, too many,
+ * wrong or swapped, up to a third of them; or `given` is how it begins. */
 void near_word_offer(struct near_word *near, const char *word);
 
 /* "; did you mean WORD?", or "" where none is near. In `out`, cut to its size. */

@@ -34,7 +34,7 @@ static const struct unit {
 };
 
 /* 0: there is no such unit. */
-static uint64_t size_of_unit(const struct span name, const enum quantity_kind kind)
+static uint64_t size_of_unit(struct span name, enum quantity_kind kind)
 {
 	for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++)
 		if (UNITS[i].kind == kind && span_equal_nocase(name, UNITS[i].name))
@@ -42,7 +42,7 @@ static uint64_t size_of_unit(const struct span name, const enum quantity_kind ki
 	return 0;
 }
 
-static size_t count_digits(const struct span text, const size_t from)
+static size_t count_digits(struct span text, size_t from)
 {
 	size_t at = from;
 	while (at < text.len && text.data[at] >= '0' && text.data[at] <= '9')
@@ -56,7 +56,7 @@ struct number {
 	struct span rest;
 };
 
-static bool read_number(const struct span text, struct number *const out)
+static bool read_number(struct span text, struct number *out)
 {
 	const size_t whole = count_digits(text, 0);
 	const bool has_point = whole < text.len && text.data[whole] == '.';
@@ -68,7 +68,8 @@ static bool read_number(const struct span text, struct number *const out)
 	out->divisor = 1;
 	for (size_t i = 0; i < decimals; i++) {
 		const uint64_t digit = (uint64_t)(text.data[whole + 1 + i] - '0');
-		if (__builtin_mul_overflow(out->digits, 10, &out->digits) || __builtin_add_overflow(out->digits, digit, &out->digits))
+		if (__builtin_mul_overflow(out->digits, 10, &out->digits) ||
+			__builtin_add_overflow(out->digits, digit, &out->digits))
 			return false;
 		out->divisor *= 10;
 	}
@@ -77,7 +78,7 @@ static bool read_number(const struct span text, struct number *const out)
 	return true;
 }
 
-bool quantity_parse(const struct span text, const enum quantity_kind kind, const uint64_t scale, uint64_t *const out)
+bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, uint64_t *out)
 {
 	struct number number;
 	uint64_t small;
@@ -86,7 +87,8 @@ bool quantity_parse(const struct span text, const enum quantity_kind kind, const
 	const uint64_t per_scale = kind == QUANTITY_SECONDS ? scale * 1000 : scale;
 	const uint64_t unit = number.rest.len == 0 ? per_scale : size_of_unit(number.rest, kind);
 	const uint64_t divisor = number.divisor * per_scale;
-	if (unit == 0 || __builtin_mul_overflow(number.digits, unit, &small) || small % divisor != 0)
+	if (unit == 0 || __builtin_mul_overflow(number.digits, unit, &small) ||
+		small % divisor != 0)
 		return false;
 	*out = small / divisor;
 	return true;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-void random_bytes(void *const out, const size_t len)
+void random_bytes(void *out, size_t len)
 {
 	uint8_t *const bytes = out;
 	for (size_t done = 0; done < len;) {

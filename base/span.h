@@ -23,7 +23,8 @@ int span_compare(struct span a, struct span b); /* byte order, shorter first on 
 /* Bytes [from, from+len) clipped to the span. */
 struct span span_slice(struct span whole, size_t from, size_t len);
 struct span span_trim(struct span text); /* without leading and trailing space and tab */
-/* Cuts `*rest` at the first `separator`: gives what stood before and leaves `*rest` behind it. False when `*rest` was exhausted. */
+/* Cuts `*rest` at the first `separator`: gives what stood before and leaves `*rest` behind it.
+ * False when `*rest` was exhausted. */
 bool span_split(struct span *rest, char separator, struct span *out_piece);
 /* Position of a byte, or -1. */
 ptrdiff_t span_find(struct span whole, char byte);

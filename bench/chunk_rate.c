@@ -23,18 +23,18 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void hash_whole(const struct span content)
+static void hash_whole(struct span content)
 {
 	(void)chunk_hash(content);
 }
 
-static void hash_pieces(const struct span content)
+static void hash_pieces(struct span content)
 {
 	for (size_t at = 0; at < content.len; at += CHUNK_TARGET_BYTES)
 		(void)chunk_hash(span_slice(content, at, CHUNK_TARGET_BYTES));
 }
 
-static void find_ends(const struct span content)
+static void find_ends(struct span content)
 {
 	struct gear gear;
 	gear_init(&gear);
@@ -45,13 +45,14 @@ static void find_ends(const struct span content)
 	}
 }
 
-static int drop_chunk(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int drop_chunk(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	(void)taker, (void)id, (void)content, (void)err;
 	return 0;
 }
 
-static void push_in(const struct span content, const size_t piece)
+static void push_in(struct span content, size_t piece)
 {
 	struct error err = {0};
 	struct chunk_stream *const stream = chunk_stream_new(drop_chunk, NULL);
@@ -61,17 +62,17 @@ static void push_in(const struct span content, const size_t piece)
 	chunk_stream_free(stream);
 }
 
-static void chunk_whole(const struct span content)
+static void chunk_whole(struct span content)
 {
 	push_in(content, content.len);
 }
 
-static void chunk_writes(const struct span content)
+static void chunk_writes(struct span content)
 {
 	push_in(content, WRITE_BYTES);
 }
 
-static void choose_codecs(const struct span content)
+static void choose_codecs(struct span content)
 {
 	struct codec_context *const context = codec_context_new();
 	for (size_t at = 0; at < content.len; at += CHUNK_TARGET_BYTES)
@@ -93,7 +94,7 @@ static const struct {
 	[CHOOSE_CODECS] = {"codec_choose", choose_codecs},
 };
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
 	const long mib = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_MIB;
 	if (mib < 1 || mib > MOST_MIB) {
@@ -116,7 +117,8 @@ int main(const int argc, char **const argv)
 	for (size_t i = 0; i < RATES; i++)
 		printf("%s %.3f GB/s\n", rates[i].name, best[i]);
 	printf("chunk_and_hash_to_blake3 %.3f ratio\n", best[CHUNK_WHOLE] / best[HASH_PIECES]);
-	printf("chunk_and_hash_256k_writes_to_blake3 %.3f ratio\n", best[CHUNK_WRITES] / best[HASH_PIECES]);
+	printf("chunk_and_hash_256k_writes_to_blake3 %.3f ratio\n",
+		best[CHUNK_WRITES] / best[HASH_PIECES]);
 	buffer_release(&bytes);
 	return EXIT_SUCCESS;
 }

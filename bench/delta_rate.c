@@ -21,7 +21,15 @@
 #include "weights/codec/ulp_word.h"
 #include "weights/model/checkpoint.h"
 
-enum { ROUNDS = 3, DEFAULT_MIB = 128, MOST_MIB = 1 << 14, LEVEL = 1, CLASSES = 12, LENGTHS = 32769, ROW_BYTES = 1 << 30 };
+enum {
+	ROUNDS = 3,
+	DEFAULT_MIB = 128,
+	MOST_MIB = 1 << 14,
+	LEVEL = 1,
+	CLASSES = 12,
+	LENGTHS = 32769,
+	ROW_BYTES = 1 << 30
+};
 static const double default_percent = 1.35;
 
 static double cpu_seconds(void)
@@ -31,7 +39,7 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void fail(const char *const what, const struct error *const err)
+static void fail(const char *what, const struct error *err)
 {
 	fprintf(stderr, "delta_rate: %s: %s\n", what, err->text);
 	exit(EXIT_FAILURE);
@@ -59,11 +67,14 @@ struct pair {
 	struct block_code_stats stats;
 };
 
-static void pair_init(struct pair *const pair, struct tensor *const tensors, const size_t count)
+static void pair_init(struct pair *pair, struct tensor *tensors, size_t count)
 {
 	const size_t most = (size_t)8 * BLOCK_CODE_ELEMENTS;
 	uint64_t pieces = 0;
-	*pair = (struct pair){.tensors = tensors, .count = count, .context = block_code_context_new(), .compressor = compressor_new()};
+	*pair = (struct pair){.tensors = tensors,
+		.count = count,
+		.context = block_code_context_new(),
+		.compressor = compressor_new()};
 	for (size_t i = 0; i < count; i++) {
 		pair->bytes += tensors[i].next.len;
 		pieces += tensors[i].next.len / block_code_bytes(tensors[i].dtype) + 1;
@@ -76,7 +87,7 @@ static void pair_init(struct pair *const pair, struct tensor *const tensors, con
 	buffer_init(&pair->encoded, ROW_BYTES);
 }
 
-static void pair_release(struct pair *const pair)
+static void pair_release(struct pair *pair)
 {
 	block_code_context_free(pair->context);
 	compressor_free(pair->compressor);
@@ -88,20 +99,22 @@ static void pair_release(struct pair *const pair)
 	free(pair->packed);
 }
 
-typedef void piece_fn(struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece);
+typedef void piece_fn(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece);
 
-static void each_piece(struct pair *const pair, piece_fn *const run)
+static void each_piece(struct pair *pair, piece_fn *run)
 {
 	size_t piece = 0;
 	for (size_t i = 0; i < pair->count; i++) {
 		const struct tensor *const tensor = &pair->tensors[i];
 		const size_t step = (size_t)block_code_bytes(tensor->dtype);
 		for (size_t from = 0; from < tensor->next.len; from += step)
-			run(pair, tensor->dtype, span_slice(tensor->base, from, step), span_slice(tensor->next, from, step), piece++);
+			run(pair, tensor->dtype, span_slice(tensor->base, from, step),
+				span_slice(tensor->next, from, step), piece++);
 	}
 }
 
-static void check(struct pair *const pair, const struct span next, const int failed, const struct error *const err)
+static void check(struct pair *pair, struct span next, int failed, const struct error *err)
 {
 	if (failed != 0)
 		fail("decode", err);
@@ -111,7 +124,8 @@ static void check(struct pair *const pair, const struct span next, const int fai
 	}
 }
 
-static void encode_ulp(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void encode_ulp(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	const size_t before = pair->encoded.len;
 	block_code_encode(pair->context, dtype, base, next, &pair->encoded, &pair->stats);
@@ -120,17 +134,20 @@ static void encode_ulp(struct pair *const pair, const enum dtype dtype, const st
 
 static size_t decode_at; /* where the next piece begins in `encoded` */
 
-static int decode_ulp_piece(struct pair *const pair, const enum dtype dtype, const struct span base, const size_t piece, struct error *const err)
+static int decode_ulp_piece(
+	struct pair *pair, enum dtype dtype, struct span base, size_t piece, struct error *err)
 {
 	struct block_code_facts facts;
-	const struct span block = span_slice(buffer_span(&pair->encoded), decode_at, pair->sizes[piece]);
+	const struct span block =
+		span_slice(buffer_span(&pair->encoded), decode_at, pair->sizes[piece]);
 	decode_at += pair->sizes[piece];
 	if (block_code_parse(block, dtype, base.len, &facts, err) != 0)
 		return -1;
 	return block_code_decode(pair->context, dtype, block, &facts, base, pair->result, err);
 }
 
-static void decode_ulp(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void decode_ulp(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	struct error err;
 	(void)next;
@@ -140,13 +157,14 @@ static void decode_ulp(struct pair *const pair, const enum dtype dtype, const st
 	block_code_context_watch(pair->context, NULL, NULL);
 }
 
-static void check_ulp(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void check_ulp(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	struct error err;
 	check(pair, next, decode_ulp_piece(pair, dtype, base, piece, &err), &err);
 }
 
-static void xor_into(uint8_t *const into, const uint8_t *const a, const uint8_t *const b, const size_t len)
+static void xor_into(uint8_t *into, const uint8_t *a, const uint8_t *b, size_t len)
 {
 	size_t i = 0;
 	for (; i + 8 <= len; i += 8) {
@@ -161,18 +179,21 @@ static void xor_into(uint8_t *const into, const uint8_t *const a, const uint8_t 
 		into[i] = a[i] ^ b[i];
 }
 
-static void encode_xor(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void encode_xor(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	(void)dtype;
 	xor_into(pair->result, base.data, next.data, next.len);
 	const size_t bound = compress_bound(next.len);
-	pair->sizes[piece] = compress_zstd(pair->compressor, span_of(pair->result, next.len), pair->packed, bound, LEVEL);
+	pair->sizes[piece] = compress_zstd(
+		pair->compressor, span_of(pair->result, next.len), pair->packed, bound, LEVEL);
 	buffer_add(&pair->encoded, pair->packed, pair->sizes[piece]);
 }
 
-static int decode_xor_piece(struct pair *const pair, const struct span base, const size_t piece, struct error *const err)
+static int decode_xor_piece(struct pair *pair, struct span base, size_t piece, struct error *err)
 {
-	const struct span frame = span_slice(buffer_span(&pair->encoded), decode_at, pair->sizes[piece]);
+	const struct span frame =
+		span_slice(buffer_span(&pair->encoded), decode_at, pair->sizes[piece]);
 	decode_at += pair->sizes[piece];
 	if (decompress_zstd(pair->compressor, frame, pair->result, base.len, err) != 0)
 		return -1;
@@ -180,7 +201,8 @@ static int decode_xor_piece(struct pair *const pair, const struct span base, con
 	return 0;
 }
 
-static void decode_xor(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void decode_xor(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	struct error err;
 	(void)dtype;
@@ -189,7 +211,8 @@ static void decode_xor(struct pair *const pair, const enum dtype dtype, const st
 	xxh3_stream_add(pair->result_digest, span_of(pair->result, next.len));
 }
 
-static void check_xor(struct pair *const pair, const enum dtype dtype, const struct span base, const struct span next, const size_t piece)
+static void check_xor(
+	struct pair *pair, enum dtype dtype, struct span base, struct span next, size_t piece)
 {
 	struct error err;
 	(void)dtype;
@@ -212,7 +235,7 @@ static const struct row rows[] = {
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
-static double best_rate(struct pair *const pair, piece_fn *const run, const bool encodes)
+static double best_rate(struct pair *pair, piece_fn *run, bool encodes)
 {
 	double best = 1e9;
 	for (int round = 0; round < ROUNDS; round++) {
@@ -229,20 +252,21 @@ static double best_rate(struct pair *const pair, piece_fn *const run, const bool
 	return (double)pair->bytes / 1e9 / (best > 0 ? best : 1e-9);
 }
 
-static double binary_entropy_bits(const uint64_t changed, const uint64_t of)
+static double binary_entropy_bits(uint64_t changed, uint64_t of)
 {
 	const double p = of == 0 ? 0 : (double)changed / (double)of;
 	return p <= 0 || p >= 1 ? 0 : -(double)of * (p * log2(p) + (1 - p) * log2(1 - p));
 }
 
 /* The largest exponent that, with those above it, a thousandth of the elements have. */
-static unsigned top_exponent(const struct tensor *const tensor, const struct ulp_format format)
+static unsigned top_exponent(const struct tensor *tensor, struct ulp_format format)
 {
 	uint64_t counts[256] = {0};
 	uint64_t above = 0;
 	unsigned top = format.mask;
 	for (size_t i = 0; i < tensor->base.len; i += format.width)
-		counts[(ulp_word_load(tensor->base.data + i, format.width) >> format.shift) & format.mask]++;
+		counts[(ulp_word_load(tensor->base.data + i, format.width) >> format.shift) &
+			format.mask]++;
 	for (; top > 0; top--) {
 		above += counts[top];
 		if (above * format.width * 1000 >= tensor->base.len)
@@ -252,7 +276,7 @@ static unsigned top_exponent(const struct tensor *const tensor, const struct ulp
 }
 
 /* Adds one tensor's bits for the places of its changes, and counts the lengths. */
-static double place_bits(const struct tensor *const tensor, uint64_t lengths[LENGTHS])
+static double place_bits(const struct tensor *tensor, uint64_t lengths[LENGTHS])
 {
 	const struct ulp_format format = ulp_format_of(tensor->dtype);
 	uint64_t all[CLASSES] = {0};
@@ -263,18 +287,19 @@ static double place_bits(const struct tensor *const tensor, uint64_t lengths[LEN
 	const unsigned top = top_exponent(tensor, format);
 	for (size_t i = 0; i < tensor->base.len; i += format.width) {
 		const uint16_t old = ulp_word_load(tensor->base.data + i, format.width);
-		const int step = ulp_word_step(old, ulp_word_load(tensor->next.data + i, format.width), format.width);
+		const int step = ulp_word_step(
+			old, ulp_word_load(tensor->next.data + i, format.width), format.width);
 		const unsigned class = ulp_word_class(old, format, top, CLASSES);
 		all[class]++;
 		changed[class] += step != 0;
 		lengths[step < 0 ? -step : step] += step != 0;
 	}
-	for (unsigned class = 0; class < CLASSES; class++)
+	for (unsigned class = 0; class < CLASSES; class ++)
 		bits += binary_entropy_bits(changed[class], all[class]);
 	return bits;
 }
 
-static double entropy_bits(const struct pair *const pair)
+static double entropy_bits(const struct pair *pair)
 {
 	uint64_t *const lengths = memory_new_array(LENGTHS, sizeof *lengths);
 	uint64_t changed = 0;
@@ -285,7 +310,8 @@ static double entropy_bits(const struct pair *const pair)
 		changed += lengths[i];
 	for (size_t i = 0; i < LENGTHS; i++)
 		if (lengths[i] != 0)
-			bits += (double)lengths[i] * (1.0 * (i != 0) + log2((double)changed / (double)lengths[i]));
+			bits += (double)lengths[i] *
+				(1.0 * (i != 0) + log2((double)changed / (double)lengths[i]));
 	free(lengths);
 	return changed == 0 ? 0 : bits / (double)changed;
 }
@@ -297,7 +323,7 @@ struct figures {
 	double bytes;
 };
 
-static void measure_row(struct pair *const pair, const struct row *const row, struct figures *const out_figures)
+static void measure_row(struct pair *pair, const struct row *row, struct figures *out_figures)
 {
 	out_figures->encode = best_rate(pair, row->encode, true);
 	out_figures->bytes = (double)pair->encoded.len;
@@ -306,32 +332,36 @@ static void measure_row(struct pair *const pair, const struct row *const row, st
 	each_piece(pair, row->check);
 }
 
-static void measure(const char *const title, struct tensor *const tensors, const size_t count)
+static void measure(const char *title, struct tensor *tensors, size_t count)
 {
 	struct pair pair;
 	struct figures rival = {0};
 	double own_bytes = 0;
 	pair_init(&pair, tensors, count);
-	encode_ulp(&pair, tensors[0].dtype, span_of(NULL, 0), span_of(NULL, 0), 0); /* counts nothing, warms the context */
+	/* counts nothing, warms the context */
+	encode_ulp(&pair, tensors[0].dtype, span_of(NULL, 0), span_of(NULL, 0), 0);
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		struct figures own;
 		if (!block_code_context_use(pair.context, rows[i].path))
 			continue;
 		measure_row(&pair, &rows[i], &own);
 		rival = i == 0 ? own : rival;
-		printf("%s_%s encode %.2f GB/s (%.2f of xor_zstd1), decode %.2f GB/s (%.2f), %.0f bytes (%.4f)\n", title, rows[i].name, own.encode,
-			own.encode / rival.encode, own.decode, own.decode / rival.decode, own.bytes, own.bytes / rival.bytes);
+		printf("%s_%s encode %.2f GB/s (%.2f of xor_zstd1), decode %.2f GB/s (%.2f), %.0f bytes (%.4f)\n",
+			title, rows[i].name, own.encode, own.encode / rival.encode, own.decode,
+			own.decode / rival.decode, own.bytes, own.bytes / rival.bytes);
 		own_bytes = own.bytes;
 	}
 	const double changed = (double)pair.stats.changed;
 	const double entropy = entropy_bits(&pair);
 	printf("%s_size changed %.0f of %.0f (%.3f %%), xor_zstd1 %.3f, ulp %.3f, entropy %.3f bits per change; ulp is %.4f of entropy, %.4f of trl_raw\n",
-		title, changed, (double)pair.stats.elements, 100 * changed / (double)pair.stats.elements, 8 * rival.bytes / changed, 8 * own_bytes / changed,
-		entropy, 8 * own_bytes / changed / entropy, own_bytes / changed / 6);
+		title, changed, (double)pair.stats.elements,
+		100 * changed / (double)pair.stats.elements, 8 * rival.bytes / changed,
+		8 * own_bytes / changed, entropy, 8 * own_bytes / changed / entropy,
+		own_bytes / changed / 6);
 	pair_release(&pair);
 }
 
-static uint64_t next_random(uint64_t *const state)
+static uint64_t next_random(uint64_t *state)
 {
 	*state += UINT64_C(0x9e3779b97f4a7c15);
 	uint64_t z = *state;
@@ -341,14 +371,15 @@ static uint64_t next_random(uint64_t *const state)
 }
 
 /* Close to normal, of variance 1: four uniform numbers added up. */
-static float next_normal(uint64_t *const state)
+static float next_normal(uint64_t *state)
 {
 	const uint64_t bits = next_random(state);
-	const double sum = (double)(bits & 65535) + (double)(bits >> 16 & 65535) + (double)(bits >> 32 & 65535) + (double)(bits >> 48);
+	const double sum = (double)(bits & 65535) + (double)(bits >> 16 & 65535) +
+		(double)(bits >> 32 & 65535) + (double)(bits >> 48);
 	return (float)((sum - 4 * 32767.5) / 65536 * 1.7320508);
 }
 
-static uint16_t bf16_of(const float number)
+static uint16_t bf16_of(float number)
 {
 	uint32_t bits;
 	memcpy(&bits, &number, sizeof bits);
@@ -356,7 +387,7 @@ static uint16_t bf16_of(const float number)
 }
 
 /* Gives how many of the casts changed under steps of about `rate`. */
-static size_t make_tensor(uint16_t *const base, uint16_t *const next, const size_t count, const double rate)
+static size_t make_tensor(uint16_t *base, uint16_t *next, size_t count, double rate)
 {
 	const float deviation = 0.028f;
 	uint64_t state = 7;
@@ -370,7 +401,7 @@ static size_t make_tensor(uint16_t *const base, uint16_t *const next, const size
 	return changed;
 }
 
-static void measure_generated(const size_t mib, const double percent)
+static void measure_generated(size_t mib, double percent)
 {
 	enum { TRIES = 12, SAMPLE = 1 << 18 };
 	const size_t count = mib << 19;
@@ -378,15 +409,18 @@ static void measure_generated(const size_t mib, const double percent)
 	uint16_t *const next = memory_new_array(count, sizeof *next);
 	double rate = 1e-6;
 	for (int i = 0; i < TRIES; i++) /* small changes grow with the rate */
-		rate *= percent / 100 * SAMPLE / (double)(make_tensor(base, next, SAMPLE, rate) + 1);
+		rate *= percent / 100 * SAMPLE /
+			(double)(make_tensor(base, next, SAMPLE, rate) + 1);
 	make_tensor(base, next, count, rate);
-	struct tensor tensor = {.dtype = DTYPE_BF16, .base = span_of(base, 2 * count), .next = span_of(next, 2 * count)};
+	struct tensor tensor = {.dtype = DTYPE_BF16,
+		.base = span_of(base, 2 * count),
+		.next = span_of(next, 2 * count)};
 	measure("generated", &tensor, 1);
 	free(base);
 	free(next);
 }
 
-static struct checkpoint *open_checkpoint(const char *const path)
+static struct checkpoint *open_checkpoint(const char *path)
 {
 	struct error err;
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
@@ -395,17 +429,20 @@ static struct checkpoint *open_checkpoint(const char *const path)
 	return checkpoint;
 }
 
-static void measure_files(const char *const base_path, const char *const next_path)
+static void measure_files(const char *base_path, const char *next_path)
 {
 	struct checkpoint *const base = open_checkpoint(base_path);
 	struct checkpoint *const next = open_checkpoint(next_path);
 	const size_t count = schema_count(checkpoint_schema(next));
 	struct tensor *const tensors = memory_new_array(count, sizeof *tensors);
 	for (size_t i = 0; i < count; i++) {
-		tensors[i] = (struct tensor){.dtype = schema_tensor(checkpoint_schema(next), i)->dtype, .base = checkpoint_tensor(base, i),
-			.next = checkpoint_tensor(next, i)};
+		tensors[i] =
+			(struct tensor){.dtype = schema_tensor(checkpoint_schema(next), i)->dtype,
+				.base = checkpoint_tensor(base, i),
+				.next = checkpoint_tensor(next, i)};
 		if (tensors[i].base.len != tensors[i].next.len) {
-			fprintf(stderr, "delta_rate: the two checkpoints differ in their tensors\n");
+			fprintf(stderr,
+				"delta_rate: the two checkpoints differ in their tensors\n");
 			exit(EXIT_FAILURE);
 		}
 	}
@@ -415,7 +452,7 @@ static void measure_files(const char *const base_path, const char *const next_pa
 	checkpoint_close(next);
 }
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
 	char *end = NULL;
 	const long mib = argc > 1 ? strtol(argv[1], &end, 10) : DEFAULT_MIB;

@@ -33,7 +33,7 @@ static double rate_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void rate_check(const int result, const struct error *const err)
+static void rate_check(int result, const struct error *err)
 {
 	if (result == 0)
 		return;
@@ -41,7 +41,7 @@ static void rate_check(const int result, const struct error *const err)
 	exit(1);
 }
 
-static double rate_random(struct derived_rate *const rate)
+static double rate_random(struct derived_rate *rate)
 {
 	rate->state ^= rate->state << 13;
 	rate->state ^= rate->state >> 7;
@@ -50,7 +50,7 @@ static double rate_random(struct derived_rate *const rate)
 }
 
 /* A bf16 out of a normal distribution of deviation 0.02. */
-static uint16_t rate_weight(struct derived_rate *const rate)
+static uint16_t rate_weight(struct derived_rate *rate)
 {
 	const double radius = sqrt(-2 * log(1 - rate_random(rate)));
 	const float value = (float)(0.02 * radius * cos(6.283185307179586 * rate_random(rate)));
@@ -59,14 +59,17 @@ static uint16_t rate_weight(struct derived_rate *const rate)
 	return (uint16_t)(bits >> 16);
 }
 
-static void rate_make(struct derived_rate *const rate, const uint64_t elements)
+static void rate_make(struct derived_rate *rate, uint64_t elements)
 {
 	struct safetensors_tensor tensors[TENSORS];
 	char names[TENSORS][16];
 	struct error err = {0};
 	for (size_t i = 0; i < TENSORS; i++) {
 		snprintf(names[i], sizeof(names[i]), "tensor%02zu", i);
-		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]), .dtype = DTYPE_BF16, .rank = 1, .shape = &elements,
+		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]),
+			.dtype = DTYPE_BF16,
+			.rank = 1,
+			.shape = &elements,
 			.elements = elements};
 	}
 	buffer_init(&rate->file, 2 * elements * TENSORS + 100000);
@@ -80,7 +83,7 @@ static void rate_make(struct derived_rate *const rate, const uint64_t elements)
 	buffer_commit(&rate->file, 2 * elements * TENSORS);
 }
 
-static void rate_train(struct derived_rate *const rate)
+static void rate_train(struct derived_rate *rate)
 {
 	for (uint64_t at = rate->header; at < rate->file.len; at += 2) {
 		uint16_t weight;
@@ -92,18 +95,20 @@ static void rate_train(struct derived_rate *const rate)
 	}
 }
 
-static int64_t rate_put(struct derived_rate *const rate, const char *const key)
+static int64_t rate_put(struct derived_rate *rate, const char *key)
 {
 	char path[4096];
 	struct error err = {0};
 	int64_t version = 0;
 	snprintf(path, sizeof(path), "%s/file", rate->folder);
 	rate_check(file_place(file_system(), path, buffer_span(&rate->file), 0600, &err), &err);
-	rate_check(scratch_store(rate->store, path, span_text("bucket"), span_text(key), false, &version, &err), &err);
+	rate_check(scratch_store(rate->store, path, span_text("bucket"), span_text(key), false,
+			   &version, &err),
+		&err);
 	return version;
 }
 
-static double rate_read(struct derived_rate *const rate, const int64_t version)
+static double rate_read(struct derived_rate *rate, int64_t version)
 {
 	struct arena *const arena = arena_new(100000);
 	uint8_t *const into = memory_new(READ_BYTES);
@@ -113,7 +118,8 @@ static double rate_read(struct derived_rate *const rate, const int64_t version)
 	rate_check(object_find_sequence(rate->store, version, arena, &object, &err), &err);
 	for (int i = 0; i < READS; i++) {
 		const double begun = rate_now();
-		struct body_source *const source = object_open(rate->store, &object, 0, object.size, &err);
+		struct body_source *const source =
+			object_open(rate->store, &object, 0, object.size, &err);
 		rate_check(source == NULL ? -1 : 0, &err);
 		ptrdiff_t got;
 		while ((got = source->read(source, into, READ_BYTES, &err)) > 0)
@@ -128,19 +134,19 @@ static double rate_read(struct derived_rate *const rate, const int64_t version)
 	return best;
 }
 
-static bool rate_goes_on(void *const owner, const size_t bytes)
+static bool rate_goes_on(void *owner, size_t bytes)
 {
 	(void)owner;
 	(void)bytes;
 	return true;
 }
 
-static void rate_done(void *const owner)
+static void rate_done(void *owner)
 {
 	(void)owner;
 }
 
-static void rate_derive(struct derived_rate *const rate, const int64_t version, const char *const what)
+static void rate_derive(struct derived_rate *rate, int64_t version, const char *what)
 {
 	const struct work_pace pace = {.spend = rate_goes_on};
 	struct derive_outcome outcome;
@@ -148,13 +154,15 @@ static void rate_derive(struct derived_rate *const rate, const int64_t version, 
 	const double begun = rate_now();
 	rate_check(derive_work(rate->store, version, &pace, &outcome, &err), &err);
 	if (outcome.is_swapped)
-		printf("%-52s %10.3f GB/s, to %.2f %% of its size\n", what, (double)rate->file.len / (rate_now() - begun) * 1e-9,
+		printf("%-52s %10.3f GB/s, to %.2f %% of its size\n", what,
+			(double)rate->file.len / (rate_now() - begun) * 1e-9,
 			100 - 100 * (double)outcome.bytes_saved / (double)rate->file.len);
 }
 
-static void rate_run(struct derived_rate *const rate)
+static void rate_run(struct derived_rate *rate)
 {
-	static const char *const keys[STEPS] = {"ckpt/0.safetensors", "ckpt/1.safetensors", "ckpt/2.safetensors"};
+	static const char *const keys[STEPS] = {
+		"ckpt/0.safetensors", "ckpt/1.safetensors", "ckpt/2.safetensors"};
 	static const char *const names[STEPS] = {"", "derived once", "derived twice"};
 	const double plain = rate_read(rate, rate_put(rate, "plain"));
 	printf("%-52s %10.3f GB/s\n", "reading a plain checkpoint", plain);
@@ -168,11 +176,12 @@ static void rate_run(struct derived_rate *const rate)
 			continue;
 		const double derived = rate_read(rate, version);
 		snprintf(what, sizeof(what), "reading one that is %s", names[i]);
-		printf("%-52s %10.3f GB/s, %.3f of the plain one (limit 0.5)\n", what, derived, derived / plain);
+		printf("%-52s %10.3f GB/s, %.3f of the plain one (limit 0.5)\n", what, derived,
+			derived / plain);
 	}
 }
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return 2;
@@ -182,7 +191,9 @@ int main(const int argc, char **const argv)
 	const struct store_options options = {.folder = argv[1]};
 	rate.store = store_open(&options, &err);
 	rate_check(rate.store == NULL ? -1 : 0, &err);
-	bucket_create_start(rate.store, span_text("bucket"), span_text("main"), NULL, rate_done, NULL); /* in order before what follows */
+	/* in order before what follows */
+	bucket_create_start(
+		rate.store, span_text("bucket"), span_text("main"), NULL, rate_done, NULL);
 	rate_make(&rate, mib * 1024 * 1024 / 2 / TENSORS);
 	rate_run(&rate);
 	store_close(rate.store);

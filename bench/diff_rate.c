@@ -1,11 +1,14 @@
-/* How fast a delta is found, written and applied on one core: the scan alone, delta_diff and delta_apply as a whole, in GB of new weights
- * per second of CPU time (the kernel's share included) and as ratios to what the machine does best with the same bytes, memcpy and
- * XXH3-128. Each is the best of several rounds. Files go to memory where there is some, so that the codec is measured and not the disk.
+/* How fast a delta is found, written and applied on one core: the scan alone, delta_diff and
+ * delta_apply as a whole, in GB of new weights per second of CPU time (the kernel's share included)
+ * and as ratios to what the machine does best with the same bytes, memcpy and XXH3-128. Each is the
+ * best of several rounds. Files go to memory where there is some, so that the codec is measured and
+ * not the disk.
  *
  *   diff_rate [MIB [SERIES]]
  *
- * A synthetic BF16 pair of MIB mebibytes (512) with 1 % of changes, then the last two steps of a real series: a folder with anchors/ and
- * deltas/ as in tests/data (default: small in $DELTABUCKET_TEST_DATA, where that is set). */
+ * A synthetic BF16 pair of MIB mebibytes (512) with 1 % of changes, then the last two steps of a
+ * real series: a folder with anchors/ and deltas/ as in tests/data (default: small in
+ * $DELTABUCKET_TEST_DATA, where that is set). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,14 @@
 #include "weights/codec/element_scan.h"
 #include "weights/delta/delta.h"
 
-enum { TENSORS = 16, ROUNDS = 3, DEFAULT_MIB = 512, MOST_MIB = 1 << 16, BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK, PATH_BYTES = 1024 };
+enum {
+	TENSORS = 16,
+	ROUNDS = 3,
+	DEFAULT_MIB = 512,
+	MOST_MIB = 1 << 16,
+	BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK,
+	PATH_BYTES = 1024
+};
 
 static double cpu_seconds(void)
 {
@@ -24,13 +34,13 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void fail(const char *const what, const struct error *const err)
+static void fail(const char *what, const struct error *err)
 {
 	fprintf(stderr, "diff_rate: %s: %s\n", what, err->text);
 	exit(EXIT_FAILURE);
 }
 
-static void join(char out[PATH_BYTES], const char *const folder, const char *const name)
+static void join(char out[PATH_BYTES], const char *folder, const char *name)
 {
 	const int len = snprintf(out, PATH_BYTES, "%s/%s", folder, name);
 	if (len < 0 || len >= PATH_BYTES) {
@@ -39,7 +49,7 @@ static void join(char out[PATH_BYTES], const char *const folder, const char *con
 	}
 }
 
-static uint64_t next_random(uint64_t *const state)
+static uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
@@ -48,13 +58,13 @@ static uint64_t next_random(uint64_t *const state)
 }
 
 /* One percent of the elements one step up or down. */
-static void change(uint16_t *const values, const size_t count, uint64_t *const state)
+static void change(uint16_t *values, size_t count, uint64_t *state)
 {
 	for (size_t i = next_random(state) % 199; i < count; i += 1 + next_random(state) % 199)
 		values[i] = (uint16_t)(values[i] + (next_random(state) % 2 == 0 ? 1 : -1));
 }
 
-static void write_checkpoint(const char *const path, const uint16_t *const values, const uint64_t per_tensor)
+static void write_checkpoint(const char *path, const uint16_t *values, uint64_t per_tensor)
 {
 	struct safetensors_tensor tensors[TENSORS];
 	char names[TENSORS][16];
@@ -62,7 +72,10 @@ static void write_checkpoint(const char *const path, const uint16_t *const value
 	struct error err;
 	for (unsigned i = 0; i < TENSORS; i++) {
 		snprintf(names[i], sizeof(names[i]), "layer.%02u", i);
-		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]), .dtype = DTYPE_BF16, .rank = 1, .shape = &per_tensor};
+		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]),
+			.dtype = DTYPE_BF16,
+			.rank = 1,
+			.shape = &per_tensor};
 	}
 	buffer_init(&header, 1 << 20);
 	if (safetensors_write_header(tensors, TENSORS, NULL, 0, &header, &err) != 0)
@@ -76,7 +89,7 @@ static void write_checkpoint(const char *const path, const uint16_t *const value
 	buffer_release(&header);
 }
 
-static void make_pair(const char *const base, const char *const next, const size_t mib)
+static void make_pair(const char *base, const char *next, size_t mib)
 {
 	const uint64_t per_tensor = mib * (1 << 20) / 2 / TENSORS;
 	const size_t count = (size_t)per_tensor * TENSORS;
@@ -90,7 +103,7 @@ static void make_pair(const char *const base, const char *const next, const size
 	free(values);
 }
 
-static struct checkpoint *open_checkpoint(const char *const path)
+static struct checkpoint *open_checkpoint(const char *path)
 {
 	struct error err;
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
@@ -107,7 +120,7 @@ struct pair {
 	uint64_t sink; /* what keeps the work from being optimised away */
 };
 
-static void copy(struct pair *const pair)
+static void copy(struct pair *pair)
 {
 	uint8_t *const block = memory_new(BLOCK_BYTES);
 	const struct span bytes = checkpoint_file(pair->next, 0)->bytes;
@@ -119,12 +132,12 @@ static void copy(struct pair *const pair)
 	free(block);
 }
 
-static void hash(struct pair *const pair)
+static void hash(struct pair *pair)
 {
 	pair->sink += xxh3_128(checkpoint_file(pair->next, 0)->bytes).bytes[0];
 }
 
-static void scan(struct pair *const pair)
+static void scan(struct pair *pair)
 {
 	uint16_t *const positions = memory_new_array(ELEMENT_SCAN_BLOCK, sizeof(positions[0]));
 	for (size_t i = 0; i < schema_count(checkpoint_schema(pair->next)); i++) {
@@ -132,26 +145,28 @@ static void scan(struct pair *const pair)
 		const struct span next = checkpoint_tensor(pair->next, i);
 		for (size_t from = 0; from < next.len; from += BLOCK_BYTES) {
 			const size_t bytes = span_slice(next, from, BLOCK_BYTES).len;
-			pair->sink += element_scan(base.data + from, next.data + from, bytes / 2, positions);
+			pair->sink += element_scan(
+				base.data + from, next.data + from, bytes / 2, positions);
 		}
 	}
 	free(positions);
 }
 
-static void diff(struct pair *const pair)
+static void diff(struct pair *pair)
 {
 	char out[PATH_BYTES];
 	struct error err;
 	struct delta_stats stats;
 	join(out, pair->folder, "delta");
-	const struct delta_diff_params params = {.base = pair->base, .next = pair->next, .threads = 1, .out = out};
+	const struct delta_diff_params params = {
+		.base = pair->base, .next = pair->next, .threads = 1, .out = out};
 	if (file_remove_tree(file_system(), out, &err) != 0 ||
 		delta_diff(&params, &stats, &err) != 0)
 		fail("delta_diff", &err);
 	pair->sink += stats.delta_bytes;
 }
 
-static void apply(struct pair *const pair)
+static void apply(struct pair *pair)
 {
 	char out[PATH_BYTES];
 	char delta[PATH_BYTES];
@@ -159,7 +174,8 @@ static void apply(struct pair *const pair)
 	struct delta_stats stats;
 	join(out, pair->folder, "back");
 	join(delta, pair->folder, "delta");
-	const struct delta_apply_params params = {.base = pair->base, .delta = delta, .out = out, .threads = 1};
+	const struct delta_apply_params params = {
+		.base = pair->base, .delta = delta, .out = out, .threads = 1};
 	if (file_remove_tree(file_system(), out, &err) != 0 ||
 		delta_apply(&params, &stats, &err) != 0)
 		fail("delta_apply", &err);
@@ -171,10 +187,11 @@ struct row {
 	void (*run)(struct pair *pair);
 };
 /* The two yardsticks come first. */
-static const struct row rows[] = {{"memcpy", copy}, {"xxh3", hash}, {"scan", scan}, {"delta_diff", diff}, {"delta_apply", apply}};
+static const struct row rows[] = {{"memcpy", copy}, {"xxh3", hash}, {"scan", scan},
+	{"delta_diff", diff}, {"delta_apply", apply}};
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
-static double best_rate(const struct row *const row, struct pair *const pair)
+static double best_rate(const struct row *row, struct pair *pair)
 {
 	double best = 1e9;
 	for (int round = 0; round < ROUNDS; round++) {
@@ -186,7 +203,7 @@ static double best_rate(const struct row *const row, struct pair *const pair)
 	return (double)checkpoint_bytes(pair->next) / 1e9 / (best > 0 ? best : 1e-9);
 }
 
-static void measure(const char *const title, const char *const base, const char *const next, const char *const folder)
+static void measure(const char *title, const char *base, const char *next, const char *folder)
 {
 	double rates[ROW_COUNT];
 	struct checkpoint *const left = open_checkpoint(base);
@@ -194,7 +211,8 @@ static void measure(const char *const title, const char *const base, const char 
 	struct pair pair = {.base = left, .next = right, .folder = folder};
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		rates[i] = best_rate(&rows[i], &pair);
-		printf("%s_%s %.2f GB/s, %.2f of memcpy", title, rows[i].name, rates[i], rates[i] / rates[0]);
+		printf("%s_%s %.2f GB/s, %.2f of memcpy", title, rows[i].name, rates[i],
+			rates[i] / rates[0]);
 		if (i > 1)
 			printf(", %.2f of xxh3", rates[i] / rates[1]);
 		printf("\n");
@@ -207,7 +225,7 @@ static void measure(const char *const title, const char *const base, const char 
 }
 
 /* Rebuilds a series from its anchor and deltas and measures its last two steps. */
-static void measure_series(const char *const series, const char *const folder)
+static void measure_series(const char *series, const char *folder)
 {
 	char previous[PATH_BYTES];
 	char next[PATH_BYTES];
@@ -225,7 +243,8 @@ static void measure_series(const char *const series, const char *const folder)
 		snprintf(previous, sizeof(previous), "%s", next);
 		join(next, folder, name + strlen("deltas/"));
 		struct checkpoint *const base = open_checkpoint(previous);
-		const struct delta_apply_params params = {.base = base, .delta = delta, .out = next};
+		const struct delta_apply_params params = {
+			.base = base, .delta = delta, .out = next};
 		if (delta_apply(&params, &stats, &err) != 0)
 			fail(delta, &err);
 		checkpoint_close(base);
@@ -233,9 +252,11 @@ static void measure_series(const char *const series, const char *const folder)
 	measure("real", previous, next, folder);
 }
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
-	const char *const parent = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : file_exists("/dev/shm") ? "/dev/shm" : "/tmp";
+	const char *const parent = getenv("TMPDIR") != NULL ? getenv("TMPDIR")
+		: file_exists("/dev/shm")                   ? "/dev/shm"
+							    : "/tmp";
 	const char *const data = getenv("DELTABUCKET_TEST_DATA");
 	const long mib = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_MIB;
 	char folder[PATH_BYTES];

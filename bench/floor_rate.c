@@ -22,7 +22,12 @@
 #include "chunker/chunk_hash.h"
 #include "chunker/gear.h"
 
-enum { BYTES = 256 * 1024 * 1024, PIECE_BYTES = 64 * 1024, WRITE_BYTES = 8 * 1024 * 1024, ROUNDS = 3 };
+enum {
+	BYTES = 256 * 1024 * 1024,
+	PIECE_BYTES = 64 * 1024,
+	WRITE_BYTES = 8 * 1024 * 1024,
+	ROUNDS = 3
+};
 
 static uint8_t *content;
 static const char *folder;
@@ -31,7 +36,8 @@ static double cpu_seconds(void)
 {
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static void run_md5(void)
@@ -59,7 +65,7 @@ static void run_gear(void)
 			break;
 }
 
-static void run_checksum(const enum checksum_algorithm algorithm)
+static void run_checksum(enum checksum_algorithm algorithm)
 {
 	struct checksum out;
 	struct checksum_stream *const stream = checksum_stream_new(algorithm);
@@ -103,9 +109,10 @@ static void run_write(void)
 	unlink(path);
 }
 
-/* The first call of a request takes the headers; each further one gives bytes until none are left. */
-static enum MHD_Result drop_body(void *owner, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-	const char *bytes, size_t *len, void **state)
+/* The first call of a request takes the headers; each further one gives bytes until none are
+ * left. */
+static enum MHD_Result drop_body(void *owner, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *bytes, size_t *len, void **state)
 {
 	static int seen;
 	(void)owner, (void)url, (void)method, (void)version, (void)bytes;
@@ -117,21 +124,25 @@ static enum MHD_Result drop_body(void *owner, struct MHD_Connection *connection,
 		*len = 0;
 		return MHD_YES;
 	}
-	struct MHD_Response *const response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *const response =
+		MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
 	const enum MHD_Result queued = MHD_queue_response(connection, MHD_HTTP_OK, response);
 	MHD_destroy_response(response);
 	return queued;
 }
 
-static void send_body(const uint16_t port)
+static void send_body(uint16_t port)
 {
-	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const int peer = socket(AF_INET, SOCK_STREAM, 0);
 	char reply[1024];
 	char head[128];
 	if (connect(peer, (const struct sockaddr *)&address, sizeof address) != 0)
 		_exit(1);
-	const int len = snprintf(head, sizeof head, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", BYTES);
+	const int len = snprintf(head, sizeof head,
+		"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", BYTES);
 	if (send(peer, head, (size_t)len, 0) != len)
 		_exit(1);
 	for (size_t at = 0; at < BYTES;) {
@@ -145,9 +156,11 @@ static void send_body(const uint16_t port)
 
 static void run_receive(void)
 {
-	struct MHD_Daemon *const daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, drop_body, NULL,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 * 1024, MHD_OPTION_END);
-	const union MHD_DaemonInfo *const info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+	struct MHD_Daemon *const daemon =
+		MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, drop_body, NULL,
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)64 * 1024, MHD_OPTION_END);
+	const union MHD_DaemonInfo *const info =
+		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
 	int status = 0;
 	const pid_t child = fork();
 	if (child == 0)
@@ -162,11 +175,17 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } floors[] = {
-	{"md5", run_md5}, {"blake3", run_blake3}, {"gear", run_gear}, {"crc32", run_crc32}, {"xxh3", run_xxh3}, {"sha256", run_sha256},
-	{"write_fdatasync", run_write}, {"microhttpd_receive", run_receive},
+	{"md5", run_md5},
+	{"blake3", run_blake3},
+	{"gear", run_gear},
+	{"crc32", run_crc32},
+	{"xxh3", run_xxh3},
+	{"sha256", run_sha256},
+	{"write_fdatasync", run_write},
+	{"microhttpd_receive", run_receive},
 };
 
-static bool is_wanted(const char *const name, const char *const *const names, const int count)
+static bool is_wanted(const char *name, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++)
 		if (strcmp(name, names[i]) == 0)

@@ -28,7 +28,7 @@ struct rate_times {
 	double wall;
 };
 
-static double rate_clock(const clockid_t id)
+static double rate_clock(clockid_t id)
 {
 	struct timespec now;
 	clock_gettime(id, &now);
@@ -37,20 +37,23 @@ static double rate_clock(const clockid_t id)
 
 static struct rate_times rate_now(void)
 {
-	return (struct rate_times){ rate_clock(CLOCK_THREAD_CPUTIME_ID), rate_clock(CLOCK_PROCESS_CPUTIME_ID), rate_clock(CLOCK_MONOTONIC) };
+	return (struct rate_times){rate_clock(CLOCK_THREAD_CPUTIME_ID),
+		rate_clock(CLOCK_PROCESS_CPUTIME_ID), rate_clock(CLOCK_MONOTONIC)};
 }
 
-static void rate_print(const char *const what, const struct rate_times *const since, const uint64_t bytes)
+static void rate_print(const char *what, const struct rate_times *since, uint64_t bytes)
 {
 	const struct rate_times now = rate_now();
 	const double gigabytes = (double)bytes * 1e-9;
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%-18s thread %.3f  process %.3f  wall %.3f s/GB  (peak memory %ld MiB)\n", what, (now.thread - since->thread) / gigabytes,
-		(now.process - since->process) / gigabytes, (now.wall - since->wall) / gigabytes, usage.ru_maxrss / 1024);
+	printf("%-18s thread %.3f  process %.3f  wall %.3f s/GB  (peak memory %ld MiB)\n", what,
+		(now.thread - since->thread) / gigabytes,
+		(now.process - since->process) / gigabytes, (now.wall - since->wall) / gigabytes,
+		usage.ru_maxrss / 1024);
 }
 
-static void rate_set(struct ingest_rate *const rate, bool *const flag)
+static void rate_set(struct ingest_rate *rate, bool *flag)
 {
 	pthread_mutex_lock(&rate->mutex);
 	*flag = true;
@@ -58,19 +61,19 @@ static void rate_set(struct ingest_rate *const rate, bool *const flag)
 	pthread_mutex_unlock(&rate->mutex);
 }
 
-static void rate_room(void *const owner)
+static void rate_room(void *owner)
 {
 	struct ingest_rate *const rate = owner;
 	rate_set(rate, &rate->has_room);
 }
 
-static void rate_done(void *const owner)
+static void rate_done(void *owner)
 {
 	struct ingest_rate *const rate = owner;
 	rate_set(rate, &rate->is_done);
 }
 
-static void rate_wait(struct ingest_rate *const rate, bool *const flag)
+static void rate_wait(struct ingest_rate *rate, bool *flag)
 {
 	pthread_mutex_lock(&rate->mutex);
 	while (!*flag)
@@ -80,7 +83,7 @@ static void rate_wait(struct ingest_rate *const rate, bool *const flag)
 }
 
 /* Random enough that no chunk repeats: xorshift, each block anew. */
-static void rate_fill(uint8_t *const into, const size_t len, uint64_t *const state)
+static void rate_fill(uint8_t *into, size_t len, uint64_t *state)
 {
 	for (size_t i = 0; i + 8 <= len; i += 8) {
 		*state ^= *state << 13;
@@ -91,15 +94,15 @@ static void rate_fill(uint8_t *const into, const size_t len, uint64_t *const sta
 	}
 }
 
-static void rate_fail(const struct error *const err)
+static void rate_fail(const struct error *err)
 {
 	fprintf(stderr, "ingest_rate: %s\n", err->text);
 	exit(EXIT_FAILURE);
 }
 
-/* Fills outside the measured time would need the whole stream in memory; so each source block is altered, not made anew: one word in 4
- * KiB. */
-static void rate_alter(uint8_t *const block, const uint64_t round)
+/* Fills outside the measured time would need the whole stream in memory; so each source block is
+ * altered, not made anew: one word in 4 KiB. */
+static void rate_alter(uint8_t *block, uint64_t round)
 {
 	for (size_t i = 0; i < SOURCE_BYTES; i += 4096)
 		block[i] = (uint8_t)(block[i] + round + 1);
@@ -107,25 +110,35 @@ static void rate_alter(uint8_t *const block, const uint64_t round)
 
 enum rate_kind { RATE_MD5, RATE_NO_MD5, RATE_WARM_UP };
 
-static void rate_print_put(const enum rate_kind kind, const bool is_done, const struct rate_times *const since, const uint64_t bytes)
+static void rate_print_put(
+	enum rate_kind kind, bool is_done, const struct rate_times *since, uint64_t bytes)
 {
-	static const char *const names[][2] = { { "  written", "put" }, { "  written, no MD5", "put, no MD5" } };
+	static const char *const names[][2] = {
+		{"  written", "put"}, {"  written, no MD5", "put, no MD5"}};
 	if (kind != RATE_WARM_UP)
 		rate_print(names[kind][is_done], since, bytes);
 }
 
-static struct ingest *rate_put(struct pack_store *const store, uint8_t *const block, const uint64_t bytes, const enum rate_kind kind)
+static struct ingest *rate_put(
+	struct pack_store *store, uint8_t *block, uint64_t bytes, enum rate_kind kind)
 {
-	struct ingest_rate rate = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+	struct ingest_rate rate = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 	struct error err = {0};
-	const struct ingest_options options = { .packs = store, .want_md5 = kind == RATE_MD5, .room = rate_room, .done = rate_done, .owner = &rate };
+	const struct ingest_options options = {.packs = store,
+		.want_md5 = kind == RATE_MD5,
+		.room = rate_room,
+		.done = rate_done,
+		.owner = &rate};
 	struct ingest *const ingest = ingest_open(&options, &err);
 	const struct rate_times since = rate_now();
 	for (uint64_t at = 0; at < bytes; at += WRITE_BYTES) {
 		if (at % SOURCE_BYTES == 0)
 			rate_alter(block, at / SOURCE_BYTES);
 		enum sink_result result;
-		while ((result = ingest_write(ingest, span_of(block + at % SOURCE_BYTES, WRITE_BYTES), &err)) == SINK_WAIT)
+		while ((result = ingest_write(
+				ingest, span_of(block + at % SOURCE_BYTES, WRITE_BYTES), &err)) ==
+			SINK_WAIT)
 			rate_wait(&rate, &rate.has_room);
 		if (result == SINK_FAILED)
 			rate_fail(&err);
@@ -141,12 +154,13 @@ static struct ingest *rate_put(struct pack_store *const store, uint8_t *const bl
 	return ingest;
 }
 
-static void rate_get(struct pack_store *const store, const struct stored_part *const part)
+static void rate_get(struct pack_store *store, const struct stored_part *part)
 {
 	struct error err = {0};
 	uint8_t *const into = memory_new(ASSEMBLE_BLOCK_BYTES);
 	const struct rate_times since = rate_now();
-	struct body_source *const source = assemble_open(store, part->segments, part->segment_count, 0, part->size, &err);
+	struct body_source *const source =
+		assemble_open(store, part->segments, part->segment_count, 0, part->size, &err);
 	if (source == NULL)
 		rate_fail(&err);
 	uint64_t total = 0;
@@ -160,7 +174,7 @@ static void rate_get(struct pack_store *const store, const struct stored_part *c
 	free(into);
 }
 
-static void rate_md5(const uint8_t *const block, const uint64_t bytes)
+static void rate_md5(const uint8_t *block, uint64_t bytes)
 {
 	struct md5_stream *const stream = md5_stream_new();
 	uint8_t digest[MD5_BYTES];
@@ -172,20 +186,23 @@ static void rate_md5(const uint8_t *const block, const uint64_t bytes)
 	md5_stream_free(stream);
 }
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
 	struct error err = {0};
 	const uint64_t bytes = (argc > 2 ? (uint64_t)atoi(argv[2]) : DEFAULT_MIB) << 20;
-	struct backend *const backend = argc > 1 ? backend_folder_open(argv[1], "unused", NULL, &err) : NULL;
+	struct backend *const backend =
+		argc > 1 ? backend_folder_open(argv[1], "unused", NULL, &err) : NULL;
 	if (backend == NULL || bytes == 0 || bytes % SOURCE_BYTES != 0) {
 		fprintf(stderr, "usage: ingest_rate FOLDER [MIB, a multiple of 8] %s\n", err.text);
 		return EXIT_FAILURE;
 	}
 	struct helpers *const helpers = helpers_start(4);
 	bool rebuild;
-	const struct chunk_index_options index_options = {.files = file_system(), .path = ":memory:"};
+	const struct chunk_index_options index_options = {
+		.files = file_system(), .path = ":memory:"};
 	struct chunk_index *const chunk_index = chunk_index_open(&index_options, &rebuild, &err);
-	const struct pack_store_options options = { .backend = backend, .chunk_index = chunk_index, .helpers = helpers };
+	const struct pack_store_options options = {
+		.backend = backend, .chunk_index = chunk_index, .helpers = helpers};
 	struct pack_store *const store = pack_store_open(&options, &err);
 	if (store == NULL)
 		rate_fail(&err);
@@ -193,9 +210,11 @@ int main(const int argc, char **const argv)
 	uint64_t state = 88172645463325252u;
 	rate_fill(block, SOURCE_BYTES, &state);
 	rate_md5(block, bytes);
-	/* The first touch of a virtual machine's memory costs several times the writing itself: an unmeasured round, then aborted, takes it. */
+	/* The first touch of a virtual machine's memory costs several times the writing itself: an
+	 * unmeasured round, then aborted, takes it. */
 	ingest_free(rate_put(store, block, 2 * bytes, RATE_WARM_UP));
-	struct ingest *const ingests[] = { rate_put(store, block, bytes, RATE_MD5), rate_put(store, block, bytes, RATE_NO_MD5) };
+	struct ingest *const ingests[] = {rate_put(store, block, bytes, RATE_MD5),
+		rate_put(store, block, bytes, RATE_NO_MD5)};
 	rate_get(store, ingest_part(ingests[0]));
 	rate_get(store, ingest_part(ingests[0]));
 	for (size_t i = 0; i < 2; i++)

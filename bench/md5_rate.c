@@ -1,4 +1,5 @@
-/* The MD5-only rate of one core, over 1 MiB pieces: the ceiling of a PUT with an MD5 ETag. Prints `name value unit`. */
+/* The MD5-only rate of one core, over 1 MiB pieces: the ceiling of a PUT with an MD5 ETag. Prints
+ * `name value unit`. */
 #include <stdio.h>
 #include <stdlib.h>
 

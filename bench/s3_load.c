@@ -1,11 +1,13 @@
-/* A load for the S3 face: so many connections, each a thread that sends one signed request after another. Prints one line of JSON. The
- * bodies are new random bytes each time, so that no chunk of them is in the store yet.
+/* A load for the S3 face: so many connections, each a thread that sends one signed request after
+ * another. Prints one line of JSON. The bodies are new random bytes each time, so that no chunk of
+ * them is in the store yet.
  *
  *   s3_load PORT WORKLOAD CONNECTIONS COUNT BYTES KEYS
  *
- * WORKLOAD: fill (PUT of keys 0..KEYS-1), put and get (random keys), mixed (75 % GET, 15 % PUT, 10 % DELETE), all presigned with SigV4;
- * parts-unsigned, parts-signed (UploadPart in aws-chunked framing with a CRC32 trailer, as SDKs send it over TLS and without). The key is
- * the root key of the environment, the bucket "bench"; parts go to the upload of DELTABUCKET_BENCH_UPLOAD. */
+ * WORKLOAD: fill (PUT of keys 0..KEYS-1), put and get (random keys), mixed (75 % GET, 15 % PUT, 10
+ * % DELETE), all presigned with SigV4; parts-unsigned, parts-signed (UploadPart in aws-chunked
+ * framing with a CRC32 trailer, as SDKs send it over TLS and without). The key is the root key of
+ * the environment, the bucket "bench"; parts go to the upload of DELTABUCKET_BENCH_UPLOAD. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
@@ -101,24 +103,30 @@ static void make_signing_key(struct load *load, const char *secret)
 }
 
 /* The hex signature over "kind \n date \n scope \n rest". */
-static void sign(const struct load *load, const char *kind, const char *rest, char out[2 * SHA256_BYTES + 1])
+static void sign(
+	const struct load *load, const char *kind, const char *rest, char out[2 * SHA256_BYTES + 1])
 {
 	char text[TEXT_MAX];
 	uint8_t mac[SHA256_BYTES];
-	snprintf(text, sizeof text, "%s\n%s\n%s/%s/s3/aws4_request\n%s", kind, load->date, load->day, region, rest);
+	snprintf(text, sizeof text, "%s\n%s\n%s/%s/s3/aws4_request\n%s", kind, load->date,
+		load->day, region, rest);
 	hmac_sha256(span_of(load->signing_key, SHA256_BYTES), span_text(text), mac);
 	encode_hex(span_of(mac, sizeof mac), out);
 }
 
-static void presign(const struct load *load, const char *method, const char *path, char out[TEXT_MAX])
+static void presign(
+	const struct load *load, const char *method, const char *path, char out[TEXT_MAX])
 {
 	char query[1024];
 	char canonical[TEXT_MAX];
 	char hash[2 * SHA256_BYTES + 1];
 	char signature[2 * SHA256_BYTES + 1];
-	snprintf(query, sizeof query, "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=%s%%2F%s%%2F%s%%2Fs3%%2Faws4_request&X-Amz-Date=%s"
-		"&X-Amz-Expires=3600&X-Amz-SignedHeaders=host", load->key_id, load->day, region, load->date);
-	snprintf(canonical, sizeof canonical, "%s\n%s\n%s\nhost:%s\n\nhost\nUNSIGNED-PAYLOAD", method, path, query, load->host);
+	snprintf(query, sizeof query,
+		"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=%s%%2F%s%%2F%s%%2Fs3%%2Faws4_request&X-Amz-Date=%s"
+		"&X-Amz-Expires=3600&X-Amz-SignedHeaders=host",
+		load->key_id, load->day, region, load->date);
+	snprintf(canonical, sizeof canonical, "%s\n%s\n%s\nhost:%s\n\nhost\nUNSIGNED-PAYLOAD",
+		method, path, query, load->host);
 	hex_sha256(span_text(canonical), hash);
 	sign(load, "AWS4-HMAC-SHA256", hash, signature);
 	snprintf(out, TEXT_MAX, "%s?%s&X-Amz-Signature=%s", path, query, signature);
@@ -126,7 +134,9 @@ static void presign(const struct load *load, const char *method, const char *pat
 
 static void open_socket(struct worker *worker)
 {
-	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(worker->load->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons(worker->load->port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const int on = 1;
 	worker->socket = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(worker->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -172,7 +182,8 @@ static int read_reply(struct worker *worker)
 	if (status >= 400)
 		fprintf(stderr, "%.*s\n", (int)(have - head), (const char *)worker->into + head);
 	for (left -= have - head < left ? have - head : left; left > 0;) {
-		const ssize_t got = recv(worker->socket, worker->into, left < READ_BYTES ? left : READ_BYTES, 0);
+		const ssize_t got = recv(
+			worker->socket, worker->into, left < READ_BYTES ? left : READ_BYTES, 0);
 		if (got <= 0)
 			return 0;
 		left -= (uint64_t)got;
@@ -180,24 +191,28 @@ static int read_reply(struct worker *worker)
 	return status;
 }
 
-static bool request(struct worker *worker, const char *method, uint64_t key, const char *head_rest, struct span body)
+static bool request(struct worker *worker, const char *method, uint64_t key, const char *head_rest,
+	struct span body)
 {
 	char path[64];
 	char target[TEXT_MAX];
 	char head[2 * TEXT_MAX];
 	snprintf(path, sizeof path, "/bench/%02x/%" PRIu64, (unsigned)(key % 256), key);
 	presign(worker->load, method, path, target);
-	const int len = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method, target, worker->load->host, head_rest);
+	const int len = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method,
+		target, worker->load->host, head_rest);
 	memcpy(head + len, "\r\n", 3);
 	if (body.len + (size_t)len + 2 < sizeof head) { /* one segment */
 		memcpy(head + len + 2, body.data, body.len);
 		if (!send_all(worker, head, (size_t)len + 2 + body.len))
 			return false;
-	} else if (!send_all(worker, head, (size_t)len + 2) || !send_all(worker, body.data, body.len)) {
+	} else if (!send_all(worker, head, (size_t)len + 2) ||
+		!send_all(worker, body.data, body.len)) {
 		return false;
 	}
 	const int status = read_reply(worker);
-	return status == 200 || status == 204 || (status == 404 && strcmp(worker->load->workload, "mixed") == 0);
+	return status == 200 || status == 204 ||
+		(status == 404 && strcmp(worker->load->workload, "mixed") == 0);
 }
 
 static bool put_object(struct worker *worker, uint64_t key)
@@ -211,7 +226,8 @@ static bool put_object(struct worker *worker, uint64_t key)
 /* The part's bytes in aws-chunked frames, signed or not, with a CRC32 trailer. */
 static void frame(struct worker *worker, bool is_signed, const char *seed)
 {
-	static const char empty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+	static const char empty[] =
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 	const struct load *const load = worker->load;
 	struct checksum crc;
 	char previous[2 * SHA256_BYTES + 1];
@@ -222,12 +238,14 @@ static void frame(struct worker *worker, bool is_signed, const char *seed)
 	memcpy(previous, seed, sizeof previous);
 	buffer_reset(&worker->frames);
 	for (size_t at = 0;; at += FRAME_BYTES) {
-		const struct span piece = span_slice(span_of(worker->body, load->bytes), at < load->bytes ? at : load->bytes, FRAME_BYTES);
+		const struct span piece = span_slice(span_of(worker->body, load->bytes),
+			at < load->bytes ? at : load->bytes, FRAME_BYTES);
 		if (is_signed) {
 			hex_sha256(piece, hash);
 			snprintf(rest, sizeof rest, "%s\n%s\n%s", previous, empty, hash);
 			sign(load, "AWS4-HMAC-SHA256-PAYLOAD", rest, previous);
-			buffer_format(&worker->frames, "%zx;chunk-signature=%s\r\n", piece.len, previous);
+			buffer_format(
+				&worker->frames, "%zx;chunk-signature=%s\r\n", piece.len, previous);
 		} else {
 			buffer_format(&worker->frames, "%zx\r\n", piece.len);
 		}
@@ -253,25 +271,34 @@ static bool upload_part(struct worker *worker, uint64_t number)
 {
 	const struct load *const load = worker->load;
 	const bool is_signed = strcmp(load->workload, "parts-signed") == 0;
-	const char *const keyword = is_signed ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" : "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
-	static const char names[] = "content-encoding;host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-trailer";
+	const char *const keyword = is_signed ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+					      : "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+	static const char names[] =
+		"content-encoding;host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-trailer";
 	char canonical[TEXT_MAX];
 	char hash[2 * SHA256_BYTES + 1];
 	char seed[2 * SHA256_BYTES + 1];
 	char head[TEXT_MAX];
 	refill(worker);
-	snprintf(canonical, sizeof canonical, "PUT\n/bench/parts\npartNumber=%" PRIu64 "&uploadId=%s\ncontent-encoding:aws-chunked\nhost:%s\n"
-		"x-amz-content-sha256:%s\nx-amz-date:%s\nx-amz-decoded-content-length:%zu\nx-amz-trailer:x-amz-checksum-crc32\n\n%s\n%s", number + 1,
-		load->upload, load->host, keyword, load->date, load->bytes, names, keyword);
+	snprintf(canonical, sizeof canonical,
+		"PUT\n/bench/parts\npartNumber=%" PRIu64
+		"&uploadId=%s\ncontent-encoding:aws-chunked\nhost:%s\n"
+		"x-amz-content-sha256:%s\nx-amz-date:%s\nx-amz-decoded-content-length:%zu\nx-amz-trailer:x-amz-checksum-crc32\n\n%s\n%s",
+		number + 1, load->upload, load->host, keyword, load->date, load->bytes, names,
+		keyword);
 	hex_sha256(span_text(canonical), hash);
 	sign(load, "AWS4-HMAC-SHA256", hash, seed);
 	frame(worker, is_signed, seed);
-	snprintf(head, sizeof head, "PUT /bench/parts?partNumber=%" PRIu64 "&uploadId=%s HTTP/1.1\r\nHost: %s\r\nContent-Encoding: aws-chunked\r\n"
+	snprintf(head, sizeof head,
+		"PUT /bench/parts?partNumber=%" PRIu64
+		"&uploadId=%s HTTP/1.1\r\nHost: %s\r\nContent-Encoding: aws-chunked\r\n"
 		"x-amz-content-sha256: %s\r\nx-amz-date: %s\r\nx-amz-decoded-content-length: %zu\r\nx-amz-trailer: x-amz-checksum-crc32\r\n"
 		"Authorization: AWS4-HMAC-SHA256 Credential=%s/%s/%s/s3/aws4_request, SignedHeaders=%s, Signature=%s\r\nContent-Length: %zu\r\n\r\n",
-		number + 1, load->upload, load->host, keyword, load->date, load->bytes, load->key_id, load->day, region, names, seed,
-		worker->frames.len);
-	return send_all(worker, head, strlen(head)) && send_all(worker, worker->frames.data, worker->frames.len) && read_reply(worker) == 200;
+		number + 1, load->upload, load->host, keyword, load->date, load->bytes,
+		load->key_id, load->day, region, names, seed, worker->frames.len);
+	return send_all(worker, head, strlen(head)) &&
+		send_all(worker, worker->frames.data, worker->frames.len) &&
+		read_reply(worker) == 200;
 }
 
 static bool get_object(struct worker *worker, uint64_t key)
@@ -303,14 +330,20 @@ static bool mixed(struct worker *worker, uint64_t turn)
 		return get_random(worker, turn);
 	if (dice < 90)
 		return put_random(worker, turn);
-	return request(worker, "DELETE", random_next(&worker->seed) % worker->load->keys, "", span_of(NULL, 0));
+	return request(worker, "DELETE", random_next(&worker->seed) % worker->load->keys, "",
+		span_of(NULL, 0));
 }
 
 static const struct {
 	const char *name;
 	bool (*run)(struct worker *worker, uint64_t turn);
 } workloads[] = {
-	{"fill", fill_object}, {"put", put_random}, {"get", get_random}, {"mixed", mixed}, {"parts-unsigned", upload_part}, {"parts-signed", upload_part},
+	{"fill", fill_object},
+	{"put", put_random},
+	{"get", get_random},
+	{"mixed", mixed},
+	{"parts-unsigned", upload_part},
+	{"parts-signed", upload_part},
 };
 
 static void *work(void *argument)
@@ -346,12 +379,15 @@ static void report(const struct load *load, struct worker *workers, double spent
 	float *const all = memory_new_array(load->count, sizeof *all);
 	size_t count = 0;
 	for (unsigned i = 0; i < load->connections; i++) {
-		memcpy(all + count, workers[i].latencies_ms, workers[i].latency_count * sizeof *all);
+		memcpy(all + count, workers[i].latencies_ms,
+			workers[i].latency_count * sizeof *all);
 		count += workers[i].latency_count;
 	}
 	qsort(all, count, sizeof *all, compare_floats);
-	printf("{\"operations\": %zu, \"errors\": %" PRIu64 ", \"seconds\": %.3f, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n", count,
-		(uint64_t)atomic_load(&load->errors), spent, (double)all[count / 2], (double)all[count * 99 / 100]);
+	printf("{\"operations\": %zu, \"errors\": %" PRIu64
+	       ", \"seconds\": %.3f, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n",
+		count, (uint64_t)atomic_load(&load->errors), spent, (double)all[count / 2],
+		(double)all[count * 99 / 100]);
 	free(all);
 }
 
@@ -383,7 +419,8 @@ static void prepare(struct load *load, char **argv)
 int main(int argc, char **argv)
 {
 	static struct load load;
-	if (argc != 7 || !is_workload(argv[2]) || getenv("DELTABUCKET_ROOT_KEY_ID") == NULL || strtoul(argv[3], NULL, 10) > CONNECTIONS_MAX) {
+	if (argc != 7 || !is_workload(argv[2]) || getenv("DELTABUCKET_ROOT_KEY_ID") == NULL ||
+		strtoul(argv[3], NULL, 10) > CONNECTIONS_MAX) {
 		fprintf(stderr, "usage: s3_load PORT WORKLOAD CONNECTIONS COUNT BYTES KEYS\n");
 		return 2;
 	}
@@ -391,7 +428,9 @@ int main(int argc, char **argv)
 	struct worker *const workers = memory_new_array(load.connections, sizeof *workers);
 	const double begun = now_s();
 	for (unsigned i = 0; i < load.connections; i++) {
-		workers[i] = (struct worker){.load = &load, .body = memory_new(load.bytes + 8), .into = memory_new(READ_BYTES + 1),
+		workers[i] = (struct worker){.load = &load,
+			.body = memory_new(load.bytes + 8),
+			.into = memory_new(READ_BYTES + 1),
 			.latencies_ms = memory_new_array(load.count + 1, sizeof(float))};
 		buffer_init(&workers[i].frames, load.bytes + load.bytes / 64 + TEXT_MAX);
 		random_bytes(&workers[i].seed, sizeof workers[i].seed);

@@ -6,7 +6,7 @@
 enum { WORDS = 4, WORD_DIGITS = 16, WORD_BYTES = 8 };
 
 /* Digits of lower case only: an identity has one text form. */
-static int digit_value(const uint8_t digit)
+static int digit_value(uint8_t digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
@@ -15,19 +15,19 @@ static int digit_value(const uint8_t digit)
 	return -1;
 }
 
-static uint64_t load_word(const struct chunk_id *const id, const size_t word)
+static uint64_t load_word(const struct chunk_id *id, size_t word)
 {
 	uint64_t raw;
 	memcpy(&raw, id->bytes + word * WORD_BYTES, sizeof raw);
 	return le64toh(raw);
 }
 
-bool chunk_id_equal(const struct chunk_id *const a, const struct chunk_id *const b)
+bool chunk_id_equal(const struct chunk_id *a, const struct chunk_id *b)
 {
 	return memcmp(a->bytes, b->bytes, CHUNK_ID_BYTES) == 0;
 }
 
-void chunk_id_format(const struct chunk_id *const id, char out[CHUNK_ID_TEXT_BYTES])
+void chunk_id_format(const struct chunk_id *id, char out[CHUNK_ID_TEXT_BYTES])
 {
 	static const char digits[] = "0123456789abcdef";
 	for (size_t word = 0; word < WORDS; word++) {
@@ -38,7 +38,7 @@ void chunk_id_format(const struct chunk_id *const id, char out[CHUNK_ID_TEXT_BYT
 	out[WORDS * WORD_DIGITS] = '\0';
 }
 
-bool chunk_id_parse(const struct span text, struct chunk_id *const out_id)
+bool chunk_id_parse(struct span text, struct chunk_id *out_id)
 {
 	if (text.len != WORDS * WORD_DIGITS)
 		return false;
@@ -58,7 +58,7 @@ bool chunk_id_parse(const struct span text, struct chunk_id *const out_id)
 	return true;
 }
 
-uint64_t chunk_id_modulo_word(const struct chunk_id *const id)
+uint64_t chunk_id_modulo_word(const struct chunk_id *id)
 {
 	return load_word(id, WORDS - 1);
 }

@@ -1,4 +1,5 @@
-/* A chunk: up to 128 KiB of content, named by the keyed BLAKE3 of its bytes (Xet "DATA" key). docs/FORMAT.md, "Chunks". */
+/* A chunk: up to 128 KiB of content, named by the keyed BLAKE3 of its bytes (Xet "DATA" key).
+ * docs/FORMAT.md, "Chunks". */
 #ifndef CHUNKER_CHUNK_H
 #define CHUNKER_CHUNK_H
 
@@ -22,7 +23,8 @@ bool chunk_id_equal(const struct chunk_id *a, const struct chunk_id *b);
 void chunk_id_format(const struct chunk_id *id, char out[CHUNK_ID_TEXT_BYTES]);
 /* The inverse: 64 lower-case digits, nothing else. */
 bool chunk_id_parse(struct span text, struct chunk_id *out_id);
-/* LE u64 of bytes 24..31: sampled ids have modulo % 16 == 0 (our index) or % 1024 == 0 (Xet dedup). */
+/* LE u64 of bytes 24..31: sampled ids have modulo % 16 == 0 (our index) or % 1024 == 0 (Xet
+ * dedup). */
 uint64_t chunk_id_modulo_word(const struct chunk_id *id);
 
 /* A chunk in a list that is hashed into a xorb or file. */

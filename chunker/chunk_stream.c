@@ -11,12 +11,14 @@ struct chunk_stream {
 	chunk_take_fn *take;
 	void *taker;
 	struct gear gear;
-	uint8_t *held; /* the start of the current chunk, pushed earlier; its rest is still to come */
+	/* the start of the current chunk, pushed earlier; its rest is still to come */
+	uint8_t *held;
 	size_t held_len;
-	size_t held_capacity; /* grows with the content: a small object does not pay for a whole chunk's memory */
+	/* grows with the content: a small object does not pay for a whole chunk's memory */
+	size_t held_capacity;
 };
 
-struct chunk_stream *chunk_stream_new(chunk_take_fn *const take, void *const taker)
+struct chunk_stream *chunk_stream_new(chunk_take_fn *take, void *taker)
 {
 	struct chunk_stream *const stream = memory_new(sizeof *stream);
 	stream->take = take;
@@ -25,14 +27,14 @@ struct chunk_stream *chunk_stream_new(chunk_take_fn *const take, void *const tak
 	return stream;
 }
 
-void chunk_stream_free(struct chunk_stream *const stream)
+void chunk_stream_free(struct chunk_stream *stream)
 {
 	if (stream != NULL)
 		free(stream->held);
 	free(stream);
 }
 
-static void hold(struct chunk_stream *const stream, const struct span bytes)
+static void hold(struct chunk_stream *stream, struct span bytes)
 {
 	const size_t len = stream->held_len + bytes.len;
 	ASSERT(len <= CHUNK_MAX_BYTES);
@@ -45,20 +47,20 @@ static void hold(struct chunk_stream *const stream, const struct span bytes)
 	stream->held_len += bytes.len;
 }
 
-static int hand_out(const struct chunk_stream *const stream, const struct span content, struct error *const err)
+static int hand_out(const struct chunk_stream *stream, struct span content, struct error *err)
 {
 	const struct chunk_id id = chunk_hash(content);
 	return stream->take(stream->taker, &id, content, err);
 }
 
-static int hand_out_held(struct chunk_stream *const stream, struct error *const err)
+static int hand_out_held(struct chunk_stream *stream, struct error *err)
 {
 	const struct span content = span_of(stream->held, stream->held_len);
 	stream->held_len = 0;
 	return hand_out(stream, content, err);
 }
 
-int chunk_stream_push(struct chunk_stream *const stream, const struct span bytes, struct error *const err)
+int chunk_stream_push(struct chunk_stream *stream, struct span bytes, struct error *err)
 {
 	size_t at = 0;
 	while (at < bytes.len) {
@@ -82,7 +84,7 @@ int chunk_stream_push(struct chunk_stream *const stream, const struct span bytes
 	return 0;
 }
 
-int chunk_stream_end(struct chunk_stream *const stream, struct error *const err)
+int chunk_stream_end(struct chunk_stream *stream, struct error *err)
 {
 	gear_init(&stream->gear);
 	return stream->held_len == 0 ? 0 : hand_out_held(stream, err);

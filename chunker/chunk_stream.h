@@ -1,5 +1,6 @@
-/* Pushed bytes in, whole chunks out: boundaries and ids in one pass. Holds at most one partial chunk (128 KiB); whole chunks that lie in
- * the pushed bytes are handed out without a copy. One thread at a time. */
+/* Pushed bytes in, whole chunks out: boundaries and ids in one pass. Holds at most one partial
+ * chunk (128 KiB); whole chunks that lie in the pushed bytes are handed out without a copy. One
+ * thread at a time. */
 #ifndef CHUNKER_CHUNK_STREAM_H
 #define CHUNKER_CHUNK_STREAM_H
 
@@ -9,7 +10,8 @@
 struct chunk_stream;
 
 /* 0 to go on, -1 with the error set to stop the push. `content` is borrowed for the call. */
-typedef int chunk_take_fn(void *taker, const struct chunk_id *id, struct span content, struct error *err);
+typedef int chunk_take_fn(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err);
 
 struct chunk_stream *chunk_stream_new(chunk_take_fn *take, void *taker);
 void chunk_stream_free(struct chunk_stream *stream);

@@ -10,7 +10,8 @@
 #include "chunker/codec_planes.h"
 #include "chunker/codec_trial.h"
 
-/* On text and programs level 3 takes a twentieth off the size at level 1, for a quarter to a half more time. */
+/* On text and programs level 3 takes a twentieth off the size at level 1, for a quarter to a half
+ * more time. */
 enum { ZSTD_LEVEL = 3, BG4_WIDTH = 4 };
 
 struct codec_context {
@@ -19,9 +20,12 @@ struct codec_context {
 	uint8_t scratch[CHUNK_MAX_BYTES]; /* regrouped bytes */
 };
 
-/* Encoders return what they wrote, or 0 for "does not shrink"; `capacity` is at least codec_bound. */
-typedef size_t encode_fn(struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
-typedef int decode_fn(struct codec_context *context, struct span stored, uint8_t *into, size_t len, struct error *err);
+/* Encoders return what they wrote, or 0 for "does not shrink"; `capacity` is at least
+ * codec_bound. */
+typedef size_t encode_fn(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity);
+typedef int decode_fn(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err);
 
 struct codec_context *codec_context_new(void)
 {
@@ -31,7 +35,7 @@ struct codec_context *codec_context_new(void)
 	return context;
 }
 
-void codec_context_free(struct codec_context *const context)
+void codec_context_free(struct codec_context *context)
 {
 	if (context == NULL)
 		return;
@@ -40,43 +44,47 @@ void codec_context_free(struct codec_context *const context)
 	free(context);
 }
 
-static size_t encode_raw(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_raw(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	(void)context, (void)content, (void)into, (void)capacity;
 	return 0;
 }
 
-static int decode_raw(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_raw(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err)
 {
 	(void)context;
 	if (stored.len != len)
-		return error_set(err, ERROR_CORRUPT, "raw content has %zu bytes, not %zu", stored.len, len);
+		return error_set(
+			err, ERROR_CORRUPT, "raw content has %zu bytes, not %zu", stored.len, len);
 	if (len > 0)
 		memcpy(into, stored.data, len);
 	return 0;
 }
 
-static size_t encode_lz4(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_lz4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	(void)context;
 	return codec_lz4_encode(content, into, capacity);
 }
 
-static int decode_lz4(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_lz4(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err)
 {
 	return codec_lz4_decode(context->lz4, stored, into, len, err);
 }
 
-static size_t encode_bg4_lz4(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_bg4_lz4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	byte_planes_split(content, BG4_WIDTH, context->scratch);
 	return codec_lz4_encode(span_of(context->scratch, content.len), into, capacity);
 }
 
-static int decode_bg4_lz4(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_bg4_lz4(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	if (codec_lz4_decode(context->lz4, stored, context->scratch, len, err) != 0)
 		return -1;
@@ -87,45 +95,49 @@ static int decode_bg4_lz4(struct codec_context *const context, const struct span
 	return 0;
 }
 
-static size_t encode_zstd(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_zstd(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	return compress_zstd(context->compressor, content, into, capacity, ZSTD_LEVEL);
 }
 
-static int decode_zstd(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_zstd(struct codec_context *context, struct span stored, uint8_t *into, size_t len,
+	struct error *err)
 {
 	return decompress_zstd(context->compressor, stored, into, len, err);
 }
 
-static struct codec_planes planes_of(struct codec_context *const context, const size_t width)
+static struct codec_planes planes_of(struct codec_context *context, size_t width)
 {
-	return (struct codec_planes){.compressor = context->compressor, .scratch = context->scratch, .width = width};
+	return (struct codec_planes){
+		.compressor = context->compressor, .scratch = context->scratch, .width = width};
 }
 
-static size_t encode_planes2(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_planes2(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	(void)capacity;
 	const struct codec_planes planes = planes_of(context, 2);
 	return codec_planes_encode(&planes, content, into);
 }
 
-static int decode_planes2(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_planes2(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	const struct codec_planes planes = planes_of(context, 2);
 	return codec_planes_decode(&planes, stored, into, len, err);
 }
 
-static size_t encode_planes4(struct codec_context *const context, const struct span content, uint8_t *const into, const size_t capacity)
+static size_t encode_planes4(
+	struct codec_context *context, struct span content, uint8_t *into, size_t capacity)
 {
 	(void)capacity;
 	const struct codec_planes planes = planes_of(context, 4);
 	return codec_planes_encode(&planes, content, into);
 }
 
-static int decode_planes4(struct codec_context *const context, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int decode_planes4(struct codec_context *context, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	const struct codec_planes planes = planes_of(context, 4);
 	return codec_planes_decode(&planes, stored, into, len, err);
@@ -145,7 +157,7 @@ static const struct method {
 	{CODEC_PLANES4, true, encode_planes4, decode_planes4},
 };
 
-static const struct method *method_of(const unsigned number)
+static const struct method *method_of(unsigned number)
 {
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
 		if (methods[i].codec == number)
@@ -154,32 +166,32 @@ static const struct method *method_of(const unsigned number)
 	return NULL;
 }
 
-bool codec_known(const uint8_t number)
+bool codec_known(uint8_t number)
 {
 	return method_of(number) != NULL;
 }
 
-bool codec_private(const enum codec codec)
+bool codec_private(enum codec codec)
 {
 	const struct method *const method = method_of(codec);
 	ASSERT(method != NULL);
 	return method->private;
 }
 
-size_t codec_bound(const size_t len)
+size_t codec_bound(size_t len)
 {
 	const size_t lz4 = codec_lz4_bound(len);
 	const size_t planes = len + CODEC_PLANES_OVERHEAD_BYTES;
 	return lz4 > planes ? lz4 : planes;
 }
 
-enum codec codec_choose(struct codec_context *const context, const struct span content)
+enum codec codec_choose(struct codec_context *context, struct span content)
 {
 	return codec_trial_best(context->compressor, content);
 }
 
-size_t codec_encode(struct codec_context *const context, const enum codec codec, const struct span content, uint8_t *const into,
-	const size_t capacity)
+size_t codec_encode(struct codec_context *context, enum codec codec, struct span content,
+	uint8_t *into, size_t capacity)
 {
 	const struct method *const method = method_of(codec);
 	ASSERT(method != NULL);
@@ -190,18 +202,19 @@ size_t codec_encode(struct codec_context *const context, const enum codec codec,
 	return size < content.len ? size : 0;
 }
 
-int codec_decode(struct codec_context *const context, const enum codec codec, const struct span stored, uint8_t *const into,
-	const size_t len, struct error *const err)
+int codec_decode(struct codec_context *context, enum codec codec, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	const struct method *const method = method_of(codec);
 	if (method == NULL)
 		return error_set(err, ERROR_CORRUPT, "codec number %d is unknown", (int)codec);
 	if (len > CHUNK_MAX_BYTES)
-		return error_set(err, ERROR_CORRUPT, "a chunk of %zu bytes is over %d", len, (int)CHUNK_MAX_BYTES);
+		return error_set(err, ERROR_CORRUPT, "a chunk of %zu bytes is over %d", len,
+			(int)CHUNK_MAX_BYTES);
 	return method->decode(context, stored, into, len, err);
 }
 
-bool codec_is_common(const enum codec codec, const struct span stored)
+bool codec_is_common(enum codec codec, struct span stored)
 {
 	return (codec != CODEC_LZ4 && codec != CODEC_BG4_LZ4) || codec_lz4_is_common(stored);
 }

@@ -7,16 +7,25 @@
 
 #include "base/memory.h"
 
-enum { FLAGS_AT = 4, CONTENT_SIZE_AT = 6, FLAG_DICTIONARY = 1, FLAG_CONTENT_SIZE = 8, FLAG_BLOCK_CHECKSUM = 16, FRAME_MIN_BYTES = 7 };
+enum {
+	FLAGS_AT = 4,
+	CONTENT_SIZE_AT = 6,
+	FLAG_DICTIONARY = 1,
+	FLAG_CONTENT_SIZE = 8,
+	FLAG_BLOCK_CHECKSUM = 16,
+	FRAME_MIN_BYTES = 7
+};
 
-/* liblz4 takes the smallest block size that holds the content, up to this one: a chunk is always one or, raw, one stored block. */
+/* liblz4 takes the smallest block size that holds the content, up to this one: a chunk is always
+ * one or, raw, one stored block. */
 static const LZ4F_preferences_t preferences = {
-	.frameInfo = {
-		.blockSizeID = LZ4F_max256KB,
-		.blockMode = LZ4F_blockIndependent,
-		.contentChecksumFlag = LZ4F_noContentChecksum,
-		.blockChecksumFlag = LZ4F_noBlockChecksum,
-	},
+	.frameInfo =
+		{
+			.blockSizeID = LZ4F_max256KB,
+			.blockMode = LZ4F_blockIndependent,
+			.contentChecksumFlag = LZ4F_noContentChecksum,
+			.blockChecksumFlag = LZ4F_noBlockChecksum,
+		},
 };
 
 struct codec_lz4 {
@@ -31,7 +40,7 @@ struct codec_lz4 *codec_lz4_new(void)
 	return lz4;
 }
 
-void codec_lz4_free(struct codec_lz4 *const lz4)
+void codec_lz4_free(struct codec_lz4 *lz4)
 {
 	if (lz4 == NULL)
 		return;
@@ -39,31 +48,34 @@ void codec_lz4_free(struct codec_lz4 *const lz4)
 	free(lz4);
 }
 
-size_t codec_lz4_bound(const size_t len)
+size_t codec_lz4_bound(size_t len)
 {
 	return LZ4F_compressFrameBound(len, &preferences);
 }
 
-size_t codec_lz4_encode(const struct span content, uint8_t *const into, const size_t capacity)
+size_t codec_lz4_encode(struct span content, uint8_t *into, size_t capacity)
 {
-	const size_t size = LZ4F_compressFrame(into, capacity, content.data, content.len, &preferences);
+	const size_t size =
+		LZ4F_compressFrame(into, capacity, content.data, content.len, &preferences);
 	ASSERT(!LZ4F_isError(size));
 	return size;
 }
 
-/* liblz4 skips skippable frames and takes an unknown dictionary for an empty one; neither is a chunk. */
-static int check_start(const struct span frame, struct error *const err)
+/* liblz4 skips skippable frames and takes an unknown dictionary for an empty one; neither is a
+ * chunk. */
+static int check_start(struct span frame, struct error *err)
 {
 	static const uint8_t magic[FLAGS_AT] = {0x04, 0x22, 0x4d, 0x18};
 	if (frame.len < FRAME_MIN_BYTES || memcmp(frame.data, magic, sizeof magic) != 0)
 		return error_set(err, ERROR_CORRUPT, "%zu bytes are not an LZ4 frame", frame.len);
 	if ((frame.data[FLAGS_AT] & FLAG_DICTIONARY) != 0)
-		return error_set(err, ERROR_CORRUPT, "an LZ4 frame of %zu bytes asks for a dictionary", frame.len);
+		return error_set(err, ERROR_CORRUPT,
+			"an LZ4 frame of %zu bytes asks for a dictionary", frame.len);
 	return 0;
 }
 
 /* Skips the bytes that continue a length of 15. */
-static size_t skip_length(const struct span block, size_t at, const unsigned nibble)
+static size_t skip_length(struct span block, size_t at, unsigned nibble)
 {
 	if (nibble < 15)
 		return at;
@@ -72,8 +84,9 @@ static size_t skip_length(const struct span block, size_t at, const unsigned nib
 	return at + 1;
 }
 
-/* liblz4 reads a match at offset 0 as zeros, other decoders refuse it. A chunk that only we can read must not be stored for all. */
-static bool block_is_strict(const struct span block)
+/* liblz4 reads a match at offset 0 as zeros, other decoders refuse it. A chunk that only we can
+ * read must not be stored for all. */
+static bool block_is_strict(struct span block)
 {
 	for (size_t at = 0; at < block.len;) {
 		const unsigned token = block.data[at++];
@@ -96,10 +109,11 @@ static bool block_is_strict(const struct span block)
 struct block {
 	struct span bytes;
 	bool is_stored; /* as it is */
-	size_t end;     /* in the frame; of the block before, for block_next. 0: there is none before */
+	/* in the frame; of the block before, for block_next. 0: there is none before */
+	size_t end;
 };
 
-static bool block_next(const struct span frame, struct block *const block)
+static bool block_next(struct span frame, struct block *block)
 {
 	const uint8_t flags = frame.data[FLAGS_AT];
 	const size_t trailer = (flags & FLAG_BLOCK_CHECKSUM) != 0 ? 4 : 0;
@@ -117,33 +131,37 @@ static bool block_next(const struct span frame, struct block *const block)
 	return word != 0;
 }
 
-static int check_matches(const struct span frame, struct error *const err)
+static int check_matches(struct span frame, struct error *err)
 {
 	struct block block = {0};
 	while (block_next(frame, &block))
 		if (!block.is_stored && !block_is_strict(block.bytes))
-			return error_set(err, ERROR_CORRUPT, "an LZ4 frame of %zu bytes has a match at offset 0", frame.len);
+			return error_set(err, ERROR_CORRUPT,
+				"an LZ4 frame of %zu bytes has a match at offset 0", frame.len);
 	return 0;
 }
 
 /* A chunk is never empty; liblz4 takes a content size of 0 for none. */
-static bool says_that_it_is_empty(const struct span frame)
+static bool says_that_it_is_empty(struct span frame)
 {
 	static const uint8_t zero[8];
-	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 && memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
+	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 &&
+		memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
 }
 
 /* A block that is compressed holds nothing when it is a token alone. */
-bool codec_lz4_is_common(const struct span frame)
+bool codec_lz4_is_common(struct span frame)
 {
 	struct block block = {0};
-	bool is_common = (frame.data[FLAGS_AT] & FLAG_BLOCK_CHECKSUM) == 0 && !says_that_it_is_empty(frame);
+	bool is_common =
+		(frame.data[FLAGS_AT] & FLAG_BLOCK_CHECKSUM) == 0 && !says_that_it_is_empty(frame);
 	while (is_common && block_next(frame, &block))
 		is_common = block.bytes.len > 1 || (block.is_stored && block.bytes.len == 1);
 	return is_common;
 }
 
-int codec_lz4_decode(struct codec_lz4 *const lz4, const struct span frame, uint8_t *const into, const size_t len, struct error *const err)
+int codec_lz4_decode(
+	struct codec_lz4 *lz4, struct span frame, uint8_t *into, size_t len, struct error *err)
 {
 	static const LZ4F_decompressOptions_t options = {.stableDst = 1};
 	if (check_start(frame, err) != 0)
@@ -154,20 +172,26 @@ int codec_lz4_decode(struct codec_lz4 *const lz4, const struct span frame, uint8
 	for (;;) {
 		size_t in = frame.len - taken;
 		size_t out = len - given;
-		const size_t more = LZ4F_decompress(lz4->unpack, into + given, &out, frame.data + taken, &in, &options);
+		const size_t more = LZ4F_decompress(
+			lz4->unpack, into + given, &out, frame.data + taken, &in, &options);
 		if (LZ4F_isError(more))
-			return error_set(err, ERROR_CORRUPT, "an LZ4 frame of %zu bytes does not decode: %s", frame.len,
+			return error_set(err, ERROR_CORRUPT,
+				"an LZ4 frame of %zu bytes does not decode: %s", frame.len,
 				LZ4F_getErrorName(more));
 		taken += in;
 		given += out;
 		if (more == 0)
 			break;
 		if (in == 0 && out == 0)
-			return error_set(err, ERROR_CORRUPT, "an LZ4 frame of %zu bytes is cut off or holds over %zu", frame.len, len);
+			return error_set(err, ERROR_CORRUPT,
+				"an LZ4 frame of %zu bytes is cut off or holds over %zu", frame.len,
+				len);
 	}
 	if (taken != frame.len)
-		return error_set(err, ERROR_CORRUPT, "an LZ4 frame ends after %zu of %zu bytes", taken, frame.len);
+		return error_set(err, ERROR_CORRUPT, "an LZ4 frame ends after %zu of %zu bytes",
+			taken, frame.len);
 	if (given != len)
-		return error_set(err, ERROR_CORRUPT, "an LZ4 frame holds %zu bytes, not %zu", given, len);
+		return error_set(
+			err, ERROR_CORRUPT, "an LZ4 frame holds %zu bytes, not %zu", given, len);
 	return check_matches(frame, err);
 }

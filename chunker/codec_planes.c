@@ -6,20 +6,20 @@
 
 enum { LENGTH_CAP = 1 << 24 };
 
-static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], const size_t length)
+static void store_length(uint8_t out[CODEC_PLANES_HEADER_BYTES], size_t length)
 {
 	ASSERT(length < LENGTH_CAP);
 	for (size_t i = 0; i < CODEC_PLANES_HEADER_BYTES; i++)
 		out[i] = (uint8_t)(length >> (8 * i));
 }
 
-static size_t load_length(const uint8_t *const bytes)
+static size_t load_length(const uint8_t *bytes)
 {
 	return bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
 }
 
 /* A plane that does not shrink is stored as it is, which its length tells. */
-static size_t encode_plane(struct compressor *const compressor, const struct span plane, uint8_t *const into)
+static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
 {
 	if (codec_trial_compressible(compressor, plane)) {
 		const size_t size = compress_zstd_plane(compressor, plane, into, plane.len - 1);
@@ -31,14 +31,16 @@ static size_t encode_plane(struct compressor *const compressor, const struct spa
 	return plane.len;
 }
 
-size_t codec_planes_encode(const struct codec_planes *const planes, const struct span content, uint8_t *const into)
+size_t codec_planes_encode(const struct codec_planes *planes, struct span content, uint8_t *into)
 {
 	byte_planes_split(content, planes->width, planes->scratch);
 	size_t at = 0;
 	size_t from = 0;
 	for (size_t k = 0; k < planes->width; k++) {
-		const struct span plane = span_of(planes->scratch + from, byte_planes_length(content.len, planes->width, k));
-		const size_t size = encode_plane(planes->compressor, plane, into + at + CODEC_PLANES_HEADER_BYTES);
+		const struct span plane = span_of(
+			planes->scratch + from, byte_planes_length(content.len, planes->width, k));
+		const size_t size = encode_plane(
+			planes->compressor, plane, into + at + CODEC_PLANES_HEADER_BYTES);
 		store_length(into + at, size);
 		at += CODEC_PLANES_HEADER_BYTES + size;
 		from += plane.len;
@@ -46,16 +48,19 @@ size_t codec_planes_encode(const struct codec_planes *const planes, const struct
 	return at;
 }
 
-/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it is, else to `scratch`. */
-static int decode_plane(struct compressor *const compressor, struct span *const rest, uint8_t *const scratch, const size_t len,
-	const uint8_t **const out_plane, struct error *const err)
+/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
+ * is, else to `scratch`. */
+static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
+	size_t len, const uint8_t **out_plane, struct error *err)
 {
 	if (rest->len < CODEC_PLANES_HEADER_BYTES)
 		return error_set(err, ERROR_CORRUPT, "byte planes are cut off in a length");
 	const size_t size = load_length(rest->data);
 	*rest = span_slice(*rest, CODEC_PLANES_HEADER_BYTES, rest->len);
 	if (size > rest->len || size > len)
-		return error_set(err, ERROR_CORRUPT, "a byte plane of %zu bytes is stored as %zu, with %zu left", len, size, rest->len);
+		return error_set(err, ERROR_CORRUPT,
+			"a byte plane of %zu bytes is stored as %zu, with %zu left", len, size,
+			rest->len);
 	const struct span stored = span_slice(*rest, 0, size);
 	*rest = span_slice(*rest, size, rest->len);
 	if (size == len) {
@@ -66,15 +71,16 @@ static int decode_plane(struct compressor *const compressor, struct span *const 
 	return decompress_zstd(compressor, stored, scratch, len, err);
 }
 
-int codec_planes_decode(const struct codec_planes *const planes, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+int codec_planes_decode(const struct codec_planes *planes, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
 	struct span rest = stored;
 	size_t at = 0;
 	for (size_t k = 0; k < planes->width; k++) {
 		const size_t plane_len = byte_planes_length(len, planes->width, k);
-		if (decode_plane(planes->compressor, &rest, planes->scratch + at, plane_len, &decoded[k], err) != 0)
+		if (decode_plane(planes->compressor, &rest, planes->scratch + at, plane_len,
+			    &decoded[k], err) != 0)
 			return -1;
 		at += plane_len;
 	}

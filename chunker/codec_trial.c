@@ -2,7 +2,8 @@
  * - Counts of byte values, apart for each position modulo 4. Random bytes collide (two draws equal) once in 256; skewed ones, be it
  *   in one plane of 2- or 4-byte elements only, do so more often. It costs a multiplication per value, so random content is told
  *   from the rest before a logarithm is taken. For the rest the entropy of each plane is what its codec can reach.
- * - zstd, for matches, which counts do not see. Where the counts look random, a level that seeks matches only, and skips fast. */
+ * - zstd, for matches, which counts do not see. Where the counts look random, a level that seeks matches only, and skips
+ * fast. */
 #include "chunker/codec_trial.h"
 
 #include <math.h>
@@ -20,10 +21,11 @@ enum {
 	ZSTD_LEVEL_MATCHES = -7
 };
 
-/* A codec is worth its decoding, and planes the loss of matches across them, when the result is below this many parts of 256. */
+/* A codec is worth its decoding, and planes the loss of matches across them, when the result is
+ * below this many parts of 256. */
 enum { WORTH = 248, WHOLE = 256 };
 
-static bool is_worth(const size_t size, const size_t than)
+static bool is_worth(size_t size, size_t than)
 {
 	return size * WHOLE < than * WORTH;
 }
@@ -36,8 +38,9 @@ struct sample {
 	uint16_t counts[RESIDUES][VALUES];
 };
 
-/* Pieces begin at multiples of 4, so that positions in the sample and in the content agree modulo 4. */
-static void sample_gather(struct sample *const sample, const struct span content)
+/* Pieces begin at multiples of 4, so that positions in the sample and in the content agree modulo
+ * 4. */
+static void sample_gather(struct sample *sample, struct span content)
 {
 	if (content.len <= SAMPLE_BYTES) {
 		memcpy(sample->bytes, content.data, content.len);
@@ -46,11 +49,12 @@ static void sample_gather(struct sample *const sample, const struct span content
 	}
 	const size_t stride = (content.len - PIECE_BYTES) / (PIECES - 1) / RESIDUES * RESIDUES;
 	for (size_t piece = 0; piece < PIECES; piece++)
-		memcpy(sample->bytes + piece * PIECE_BYTES, content.data + piece * stride, PIECE_BYTES);
+		memcpy(sample->bytes + piece * PIECE_BYTES, content.data + piece * stride,
+			PIECE_BYTES);
 	sample->len = SAMPLE_BYTES;
 }
 
-static void sample_count(struct sample *const sample)
+static void sample_count(struct sample *sample)
 {
 	memset(sample->counts, 0, sizeof sample->counts);
 	for (size_t i = 0; i < sample->len; i++)
@@ -58,7 +62,7 @@ static void sample_count(struct sample *const sample)
 }
 
 /* Whether the values at one position collide a quarter more often than random ones. */
-static bool residue_is_skewed(const struct sample *const sample, const size_t residue)
+static bool residue_is_skewed(const struct sample *sample, size_t residue)
 {
 	uint32_t total = 0;
 	uint32_t squares = 0;
@@ -71,7 +75,7 @@ static bool residue_is_skewed(const struct sample *const sample, const size_t re
 	return squares > random + random / 4;
 }
 
-static bool sample_is_skewed(const struct sample *const sample)
+static bool sample_is_skewed(const struct sample *sample)
 {
 	for (size_t residue = 0; residue < RESIDUES; residue++) {
 		if (residue_is_skewed(sample, residue))
@@ -81,7 +85,7 @@ static bool sample_is_skewed(const struct sample *const sample)
 }
 
 /* True when a codec may be worth it. */
-static bool sample_take(struct sample *const sample, struct compressor *const compressor, const struct span content)
+static bool sample_take(struct sample *sample, struct compressor *compressor, struct span content)
 {
 	uint8_t packed[SAMPLE_BYTES];
 	if (content.len < CONTENT_MIN_BYTES)
@@ -90,14 +94,16 @@ static bool sample_take(struct sample *const sample, struct compressor *const co
 	sample_count(sample);
 	sample->skewed = sample_is_skewed(sample);
 	const int level = sample->skewed ? ZSTD_LEVEL : ZSTD_LEVEL_MATCHES;
-	const size_t size = compress_zstd(compressor, span_of(sample->bytes, sample->len), packed, sample->len - 1, level);
+	const size_t size = compress_zstd(
+		compressor, span_of(sample->bytes, sample->len), packed, sample->len - 1, level);
 	sample->zstd_size = size != 0 ? size : sample->len;
 	return sample->skewed || is_worth(sample->zstd_size, sample->len);
 }
 
-/* Bytes that an entropy coder needs for one plane of `width`-byte elements, its code table included. The second term makes up for
- * what a small sample hides: values that did not occur in it. */
-static double plane_size(const struct sample *const sample, const size_t width, const size_t plane)
+/* Bytes that an entropy coder needs for one plane of `width`-byte elements, its code table
+ * included. The second term makes up for what a small sample hides: values that did not occur in
+ * it. */
+static double plane_size(const struct sample *sample, size_t width, size_t plane)
 {
 	double weighted = 0;
 	uint32_t total = 0;
@@ -118,7 +124,7 @@ static double plane_size(const struct sample *const sample, const size_t width, 
 	return fmin(bits / 8 + FRAME_BYTES, total);
 }
 
-static size_t planes_size(const struct sample *const sample, const size_t width)
+static size_t planes_size(const struct sample *sample, size_t width)
 {
 	double size = 0;
 	for (size_t plane = 0; plane < width; plane++)
@@ -126,18 +132,20 @@ static size_t planes_size(const struct sample *const sample, const size_t width)
 	return (size_t)size;
 }
 
-bool codec_trial_compressible(struct compressor *const compressor, const struct span content)
+bool codec_trial_compressible(struct compressor *compressor, struct span content)
 {
 	struct sample sample;
 	return sample_take(&sample, compressor, content);
 }
 
-enum codec codec_trial_best(struct compressor *const compressor, const struct span content)
+enum codec codec_trial_best(struct compressor *compressor, struct span content)
 {
 	struct sample sample;
 	if (!sample_take(&sample, compressor, content))
 		return CODEC_RAW;
-	if (!sample.skewed || sample.len < SAMPLE_BYTES) /* too few values per plane tell nothing of its entropy */
+	if (!sample.skewed ||
+		sample.len <
+			SAMPLE_BYTES) /* too few values per plane tell nothing of its entropy */
 		return is_worth(sample.zstd_size, sample.len) ? CODEC_ZSTD : CODEC_RAW;
 	const size_t planes2 = planes_size(&sample, 2);
 	const size_t planes4 = planes_size(&sample, 4);

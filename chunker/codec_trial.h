@@ -1,4 +1,5 @@
-/* What a look at 4 KiB of a chunk says about how it will compress. Deterministic. Any thread; one at a time per compressor. */
+/* What a look at 4 KiB of a chunk says about how it will compress. Deterministic. Any thread; one
+ * at a time per compressor. */
 #ifndef CHUNKER_CODEC_TRIAL_H
 #define CHUNKER_CODEC_TRIAL_H
 

@@ -1,5 +1,5 @@
-/* hash = 2 * hash + table[byte], a cut where its top 16 bits are zero. 64 doublings push a byte out of the hash, so it depends
- * on the last 64 bytes alone. Two things follow.
+/* hash = 2 * hash + table[byte], a cut where its top 16 bits are zero. 64 doublings push a byte out
+ * of the hash, so it depends on the last 64 bytes alone. Two things follow.
  * - The first bytes of a chunk, too early for a cut to depend on them, are not hashed at all.
  * - A second cursor can start anywhere, 64 bytes early. The doubling is a chain of dependent steps that leaves most of the
  *   processor idle, so two cursors side by side go nearly twice as fast as one. What the far one reads behind a cut of the
@@ -11,31 +11,33 @@
 
 enum {
 	HASH_WINDOW_BYTES = 64,
-	UNHASHED_BYTES = CHUNK_MIN_BYTES - 1 - HASH_WINDOW_BYTES, /* the first cut may follow byte CHUNK_MIN_BYTES */
+	/* the first cut may follow byte CHUNK_MIN_BYTES */
+	UNHASHED_BYTES = CHUNK_MIN_BYTES - 1 - HASH_WINDOW_BYTES,
 	LANE_MAX_BYTES = 4096,
 	LANE_MIN_BYTES = 256 /* below this the second cursor's start costs more than it saves */
 };
 
-static bool is_cut(const uint64_t hash)
+static bool is_cut(uint64_t hash)
 {
 	return hash < UINT64_C(1) << 48; /* the top 16 bits are zero */
 }
 
-static uint64_t roll(uint64_t hash, const uint8_t *const bytes, const size_t len)
+static uint64_t roll(uint64_t hash, const uint8_t *bytes, size_t len)
 {
 	for (size_t at = 0; at < len; at++)
 		hash = (hash << 1) + gear_table[bytes[at]];
 	return hash;
 }
 
-static size_t smaller(const size_t a, const size_t b)
+static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* The three scans return the count of bytes up to and with the first cut, or 0 and the hash rolled over all bytes. */
+/* The three scans return the count of bytes up to and with the first cut, or 0 and the hash rolled
+ * over all bytes. */
 
-static size_t scan_one(uint64_t *const hash, const uint8_t *const bytes, const size_t len)
+static size_t scan_one(uint64_t *hash, const uint8_t *bytes, size_t len)
 {
 	uint64_t rolled = *hash;
 	for (size_t at = 0; at < len; at++) {
@@ -48,7 +50,7 @@ static size_t scan_one(uint64_t *const hash, const uint8_t *const bytes, const s
 }
 
 /* Two lanes of `lane` bytes, one behind the other. */
-static size_t scan_two(uint64_t *const hash, const uint8_t *const near, const size_t lane)
+static size_t scan_two(uint64_t *hash, const uint8_t *near, size_t lane)
 {
 	const uint8_t *const far = near + lane;
 	uint64_t near_hash = *hash;
@@ -69,7 +71,7 @@ static size_t scan_two(uint64_t *const hash, const uint8_t *const near, const si
 	return 0;
 }
 
-static size_t scan(uint64_t *const hash, const uint8_t *const bytes, const size_t len)
+static size_t scan(uint64_t *hash, const uint8_t *bytes, size_t len)
 {
 	size_t at = 0;
 	while (len - at >= 2 * LANE_MIN_BYTES) {
@@ -83,13 +85,13 @@ static size_t scan(uint64_t *const hash, const uint8_t *const bytes, const size_
 	return found != 0 ? at + found : 0;
 }
 
-void gear_init(struct gear *const gear)
+void gear_init(struct gear *gear)
 {
 	*gear = (struct gear){0};
 }
 
 /* Passes over bytes that come before the first possible cut; returns how many. */
-static size_t pass_minimum(struct gear *const gear, const struct span bytes)
+static size_t pass_minimum(struct gear *gear, struct span bytes)
 {
 	size_t at = 0;
 	if (gear->length < UNHASHED_BYTES) {
@@ -105,7 +107,7 @@ static size_t pass_minimum(struct gear *const gear, const struct span bytes)
 	return at;
 }
 
-size_t gear_next(struct gear *const gear, const struct span bytes)
+size_t gear_next(struct gear *gear, struct span bytes)
 {
 	const size_t passed = pass_minimum(gear, bytes);
 	const size_t window = smaller(bytes.len - passed, CHUNK_MAX_BYTES - gear->length);

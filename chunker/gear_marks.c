@@ -1,5 +1,5 @@
-/* Three lanes side by side: each is a chain of dependent steps that leaves most of the processor idle, and three keep it busiest. Nothing a lane
- * reads is wasted, since no cut ends the search. */
+/* Three lanes side by side: each is a chain of dependent steps that leaves most of the processor
+ * idle, and three keep it busiest. Nothing a lane reads is wasted, since no cut ends the search. */
 #include "chunker/gear_marks.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum { WORD_BITS = 64, LANES = 3 };
 
 static const uint64_t LOWEST_UNMARKED = UINT64_C(1) << 48; /* the top 16 bits are zero */
 
-static uint64_t roll(const uint8_t *const end)
+static uint64_t roll(const uint8_t *end)
 {
 	uint64_t hash = 0;
 	for (const uint8_t *at = end - GEAR_MARKS_BEFORE; at < end; at++)
@@ -20,13 +20,14 @@ static uint64_t roll(const uint8_t *const end)
 	return hash;
 }
 
-/* Out of the loop's way: one in 65,536 bytes comes here, and inlined it costs a fifth of the speed. */
+/* Out of the loop's way: one in 65,536 bytes comes here, and inlined it costs a fifth of the
+ * speed. */
 static __attribute__((cold, noinline)) void mark(uint64_t *const marks, const size_t at)
 {
 	marks[at / WORD_BITS] |= UINT64_C(1) << at % WORD_BITS;
 }
 
-static void find_lanes(const uint8_t *const bytes, const size_t lane, uint64_t *const marks)
+static void find_lanes(const uint8_t *bytes, size_t lane, uint64_t *marks)
 {
 	const uint8_t *const second = bytes + lane;
 	const uint8_t *const third = second + lane;
@@ -47,12 +48,12 @@ static void find_lanes(const uint8_t *const bytes, const size_t lane, uint64_t *
 	}
 }
 
-size_t gear_marks_words(const size_t len)
+size_t gear_marks_words(size_t len)
 {
 	return (len + WORD_BITS - 1) / WORD_BITS;
 }
 
-void gear_marks_find(const struct span bytes, uint64_t *const marks)
+void gear_marks_find(struct span bytes, uint64_t *marks)
 {
 	const size_t lane = bytes.len / LANES;
 	memset(marks, 0, gear_marks_words(bytes.len) * sizeof *marks);
@@ -66,7 +67,7 @@ void gear_marks_find(const struct span bytes, uint64_t *const marks)
 }
 
 /* The first marked place in [from, to), or `to`. */
-static size_t next_mark(const uint64_t *const marks, const size_t from, const size_t to)
+static size_t next_mark(const uint64_t *marks, size_t from, size_t to)
 {
 	for (size_t at = from; at < to; at = at / WORD_BITS * WORD_BITS + WORD_BITS) {
 		const uint64_t word = marks[at / WORD_BITS] >> at % WORD_BITS;
@@ -78,7 +79,7 @@ static size_t next_mark(const uint64_t *const marks, const size_t from, const si
 	return to;
 }
 
-size_t gear_marks_end(const uint64_t *const marks, const size_t len, const ptrdiff_t before)
+size_t gear_marks_end(const uint64_t *marks, size_t len, ptrdiff_t before)
 {
 	const ptrdiff_t first = CHUNK_MIN_BYTES - 1 - before;
 	const ptrdiff_t last = CHUNK_MAX_BYTES - 1 - before; /* marked or not */

@@ -1,6 +1,7 @@
-/* Each level gathers a group of entries; a full group becomes one entry of the level above. A group ends at nine entries, or at
- * the third or a later one whose id is 0 modulo 4, which needs no look ahead: that is why the list may stream. The entries left
- * at the end form a last group, even a single one, unless they are all there is on their level. */
+/* Each level gathers a group of entries; a full group becomes one entry of the level above. A group
+ * ends at nine entries, or at the third or a later one whose id is 0 modulo 4, which needs no look
+ * ahead: that is why the list may stream. The entries left at the end form a last group, even a
+ * single one, unless they are all there is on their level. */
 #include "chunker/merkle.h"
 
 #include <inttypes.h>
@@ -16,13 +17,43 @@ enum {
 };
 
 static const uint8_t node_key[32] = {
-	0x01, 0x7e, 0xc5, 0xc7, 0xa5, 0x47, 0x29, 0x96, 0xfd, 0x94, 0x66, 0x66, 0xb4, 0x8a, 0x02, 0xe6,
-	0x5d, 0xdd, 0x53, 0x6f, 0x37, 0xc7, 0x6d, 0xd2, 0xf8, 0x63, 0x52, 0xe6, 0x4a, 0x53, 0x71, 0x3f,
+	0x01,
+	0x7e,
+	0xc5,
+	0xc7,
+	0xa5,
+	0x47,
+	0x29,
+	0x96,
+	0xfd,
+	0x94,
+	0x66,
+	0x66,
+	0xb4,
+	0x8a,
+	0x02,
+	0xe6,
+	0x5d,
+	0xdd,
+	0x53,
+	0x6f,
+	0x37,
+	0xc7,
+	0x6d,
+	0xd2,
+	0xf8,
+	0x63,
+	0x52,
+	0xe6,
+	0x4a,
+	0x53,
+	0x71,
+	0x3f,
 };
 static const uint8_t file_key[32] = {0};
 
 /* One line per child, "<id> : <size>\n", hashed. Empties the group. */
-static struct chunk_entry group_close(struct merkle_level *const level)
+static struct chunk_entry group_close(struct merkle_level *level)
 {
 	char text[MERKLE_FANOUT * LINE_BYTES + 1];
 	size_t len = 0;
@@ -31,22 +62,25 @@ static struct chunk_entry group_close(struct merkle_level *const level)
 		const struct chunk_entry *const child = &level->pending[i];
 		chunk_id_format(&child->id, text + len);
 		len += CHUNK_ID_TEXT_BYTES - 1;
-		len += (size_t)snprintf(text + len, sizeof text - len, " : %" PRIu64 "\n", child->size);
+		len += (size_t)snprintf(
+			text + len, sizeof text - len, " : %" PRIu64 "\n", child->size);
 		size += child->size;
 	}
 	level->count = 0;
 	level->grouped = true;
-	return (struct chunk_entry){.id = chunk_hash_keyed(node_key, span_of(text, len)), .size = size};
+	return (struct chunk_entry){
+		.id = chunk_hash_keyed(node_key, span_of(text, len)), .size = size};
 }
 
-static bool group_is_full(const struct merkle_level *const level)
+static bool group_is_full(const struct merkle_level *level)
 {
 	if (level->count < GROUP_MIN)
 		return false;
-	return level->count == MERKLE_FANOUT || chunk_id_modulo_word(&level->pending[level->count - 1].id) % CUT_MODULO == 0;
+	return level->count == MERKLE_FANOUT ||
+		chunk_id_modulo_word(&level->pending[level->count - 1].id) % CUT_MODULO == 0;
 }
 
-static void add_at(struct merkle *const merkle, size_t depth, struct chunk_entry entry)
+static void add_at(struct merkle *merkle, size_t depth, struct chunk_entry entry)
 {
 	for (;; depth++) {
 		ASSERT(depth < MERKLE_LEVELS);
@@ -58,7 +92,7 @@ static void add_at(struct merkle *const merkle, size_t depth, struct chunk_entry
 	}
 }
 
-void merkle_init(struct merkle *const merkle)
+void merkle_init(struct merkle *merkle)
 {
 	for (size_t depth = 0; depth < MERKLE_LEVELS; depth++) {
 		merkle->levels[depth].count = 0;
@@ -66,12 +100,12 @@ void merkle_init(struct merkle *const merkle)
 	}
 }
 
-void merkle_add(struct merkle *const merkle, const struct chunk_entry *const chunk)
+void merkle_add(struct merkle *merkle, const struct chunk_entry *chunk)
 {
 	add_at(merkle, 0, *chunk);
 }
 
-struct chunk_id merkle_root(struct merkle *const merkle)
+struct chunk_id merkle_root(struct merkle *merkle)
 {
 	for (size_t depth = 0; depth < MERKLE_LEVELS; depth++) {
 		struct merkle_level *const level = &merkle->levels[depth];
@@ -83,7 +117,7 @@ struct chunk_id merkle_root(struct merkle *const merkle)
 	return (struct chunk_id){0};
 }
 
-struct chunk_id merkle_file(struct merkle *const merkle)
+struct chunk_id merkle_file(struct merkle *merkle)
 {
 	const bool empty = merkle->levels[0].count == 0 && !merkle->levels[0].grouped;
 	const struct chunk_id root = merkle_root(merkle);

@@ -1,5 +1,5 @@
-/* Sections stand one behind the other, so a reader knows how far it is; whoever asks for a later one has the earlier ones skipped, which checks
- * them just the same. */
+/* Sections stand one behind the other, so a reader knows how far it is; whoever asks for a later
+ * one has the earlier ones skipped, which checks them just the same. */
 #include "chunker/shard.h"
 
 #include <string.h>
@@ -34,28 +34,59 @@ enum { /* places in the footer */
 	AT_STORED = 184,
 	AT_FOOTER = 192
 };
-static const uint32_t FLAG_RANGES = UINT32_C(1) << 31;   /* of a file: verification entries follow its terms */
+/* of a file: verification entries follow its terms */
+static const uint32_t FLAG_RANGES = UINT32_C(1) << 31;
 static const uint32_t FLAG_METADATA = UINT32_C(1) << 30; /* of a file: one record more */
 static const uint32_t FLAG_DEDUP = UINT32_C(1) << 31;    /* of a chunk: others may ask for it */
 
 static const uint8_t tag[32] = {
-	'H', 'F', 'R', 'e', 'p', 'o', 'M', 'e', 't', 'a', 'D', 'a', 't', 'a',
-	0x00, 0x55, 0x69, 0x67, 0x45, 0x6a, 0x7b, 0x81, 0x57, 0x83, 0xa5, 0xbd, 0xd9, 0x5c, 0xcd, 0xd1, 0x4a, 0xa9,
+	'H',
+	'F',
+	'R',
+	'e',
+	'p',
+	'o',
+	'M',
+	'e',
+	't',
+	'a',
+	'D',
+	'a',
+	't',
+	'a',
+	0x00,
+	0x55,
+	0x69,
+	0x67,
+	0x45,
+	0x6a,
+	0x7b,
+	0x81,
+	0x57,
+	0x83,
+	0xa5,
+	0xbd,
+	0xd9,
+	0x5c,
+	0xcd,
+	0xd1,
+	0x4a,
+	0xa9,
 };
 
-static struct chunk_id read_id(const uint8_t *const record)
+static struct chunk_id read_id(const uint8_t *record)
 {
 	struct chunk_id id;
 	memcpy(id.bytes, record, CHUNK_ID_BYTES);
 	return id;
 }
 
-static uint32_t read_u32(const uint8_t *const record, const int at)
+static uint32_t read_u32(const uint8_t *record, int at)
 {
 	return (uint32_t)little_endian_get(record + at, 4);
 }
 
-static bool is_bookend(const uint8_t *const record)
+static bool is_bookend(const uint8_t *record)
 {
 	for (size_t i = 0; i < CHUNK_ID_BYTES; i++)
 		if (record[i] != 0xff)
@@ -64,7 +95,7 @@ static bool is_bookend(const uint8_t *const record)
 }
 
 /* `count` records from here on, which then lie behind; NULL when the shard is too short. */
-static const uint8_t *take(struct shard_reader *const reader, const uint64_t count)
+static const uint8_t *take(struct shard_reader *reader, uint64_t count)
 {
 	const uint8_t *const at = reader->bytes.data + reader->at;
 	if (count > (reader->bytes.len - reader->at) / SHARD_RECORD_BYTES)
@@ -73,32 +104,36 @@ static const uint8_t *take(struct shard_reader *const reader, const uint64_t cou
 	return at;
 }
 
-static int is_cut_off(const struct shard_reader *const reader, const char *const what, struct error *const err)
+static int is_cut_off(const struct shard_reader *reader, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "The shard of %zu bytes ends within %s.", reader->bytes.len, what);
+	return error_set(err, ERROR_INVALID, "The shard of %zu bytes ends within %s.",
+		reader->bytes.len, what);
 }
 
-int shard_reader_open(struct shard_reader *const reader, const struct span bytes, struct error *const err)
+int shard_reader_open(struct shard_reader *reader, struct span bytes, struct error *err)
 {
 	*reader = (struct shard_reader){.bytes = bytes, .section = IN_FILES};
 	const uint8_t *const header = bytes.len < SHARD_RECORD_BYTES ? NULL : take(reader, 1);
 	if (header == NULL)
 		return is_cut_off(reader, "its header", err);
 	if (memcmp(header, tag, sizeof(tag)) != 0)
-		return error_set(err, ERROR_INVALID, "The body is no shard: it does not begin with a shard's tag.");
+		return error_set(err, ERROR_INVALID,
+			"The body is no shard: it does not begin with a shard's tag.");
 	const uint64_t version = little_endian_get(header + AT_VERSION, 8);
 	if (version != VERSION)
-		return error_set(err, ERROR_INVALID, "The shard has version %llu; only version 2 is read.", (unsigned long long)version);
+		return error_set(err, ERROR_INVALID,
+			"The shard has version %llu; only version 2 is read.",
+			(unsigned long long)version);
 	reader->footer_bytes = little_endian_get(header + AT_FOOTER_BYTES, 8);
 	return 0;
 }
 
-size_t shard_reader_at(const struct shard_reader *const reader)
+size_t shard_reader_at(const struct shard_reader *reader)
 {
 	return reader->at;
 }
 
-int shard_reader_file(struct shard_reader *const reader, struct shard_file *const out, struct error *const err)
+int shard_reader_file(struct shard_reader *reader, struct shard_file *out, struct error *err)
 {
 	if (reader->section != IN_FILES)
 		return 0;
@@ -110,10 +145,13 @@ int shard_reader_file(struct shard_reader *const reader, struct shard_file *cons
 		return 0;
 	}
 	const uint32_t flags = read_u32(header, AT_FLAGS);
-	*out = (struct shard_file){.hash = read_id(header), .term_count = read_u32(header, AT_COUNT), .has_ranges = (flags & FLAG_RANGES) != 0};
+	*out = (struct shard_file){.hash = read_id(header),
+		.term_count = read_u32(header, AT_COUNT),
+		.has_ranges = (flags & FLAG_RANGES) != 0};
 	const uint64_t count = out->term_count;
 	const uint8_t *const terms = take(reader, count);
-	const uint8_t *const ranges = terms == NULL ? NULL : take(reader, out->has_ranges ? count : 0);
+	const uint8_t *const ranges =
+		terms == NULL ? NULL : take(reader, out->has_ranges ? count : 0);
 	if (ranges == NULL || take(reader, (flags & FLAG_METADATA) != 0 ? 1 : 0) == NULL)
 		return is_cut_off(reader, "a file of it", err);
 	out->terms = span_of(terms, (size_t)count * SHARD_RECORD_BYTES);
@@ -121,7 +159,7 @@ int shard_reader_file(struct shard_reader *const reader, struct shard_file *cons
 	return 1;
 }
 
-struct shard_term shard_file_term(const struct shard_file *const file, const uint32_t index)
+struct shard_term shard_file_term(const struct shard_file *file, uint32_t index)
 {
 	ASSERT(index < file->term_count);
 	const uint8_t *const record = file->terms.data + (size_t)index * SHARD_RECORD_BYTES;
@@ -133,13 +171,13 @@ struct shard_term shard_file_term(const struct shard_file *const file, const uin
 	};
 }
 
-struct chunk_id shard_file_range(const struct shard_file *const file, const uint32_t index)
+struct chunk_id shard_file_range(const struct shard_file *file, uint32_t index)
 {
 	ASSERT(file->has_ranges && index < file->term_count);
 	return read_id(file->ranges.data + (size_t)index * SHARD_RECORD_BYTES);
 }
 
-int shard_reader_xorb(struct shard_reader *const reader, struct shard_xorb *const out, struct error *const err)
+int shard_reader_xorb(struct shard_reader *reader, struct shard_xorb *out, struct error *err)
 {
 	struct shard_file skipped;
 	int got;
@@ -154,7 +192,9 @@ int shard_reader_xorb(struct shard_reader *const reader, struct shard_xorb *cons
 		reader->section = AT_END;
 		return 0;
 	}
-	*out = (struct shard_xorb){.hash = read_id(header), .chunk_count = read_u32(header, AT_COUNT), .bytes = read_u32(header, AT_XORB_BYTES)};
+	*out = (struct shard_xorb){.hash = read_id(header),
+		.chunk_count = read_u32(header, AT_COUNT),
+		.bytes = read_u32(header, AT_XORB_BYTES)};
 	const uint8_t *const chunks = take(reader, out->chunk_count);
 	if (chunks == NULL)
 		return is_cut_off(reader, "a xorb of it", err);
@@ -162,7 +202,7 @@ int shard_reader_xorb(struct shard_reader *const reader, struct shard_xorb *cons
 	return 1;
 }
 
-struct shard_chunk shard_xorb_chunk(const struct shard_xorb *const xorb, const uint32_t index)
+struct shard_chunk shard_xorb_chunk(const struct shard_xorb *xorb, uint32_t index)
 {
 	ASSERT(index < xorb->chunk_count);
 	const uint8_t *const record = xorb->chunks.data + (size_t)index * SHARD_RECORD_BYTES;
@@ -173,7 +213,7 @@ struct shard_chunk shard_xorb_chunk(const struct shard_xorb *const xorb, const u
 	};
 }
 
-int shard_reader_end(struct shard_reader *const reader, struct error *const err)
+int shard_reader_end(struct shard_reader *reader, struct error *err)
 {
 	struct shard_xorb skipped;
 	int got;
@@ -187,39 +227,44 @@ int shard_reader_end(struct shard_reader *const reader, struct error *const err)
 	if (left < reader->footer_bytes)
 		return is_cut_off(reader, "its footer", err);
 	if (reader->footer_bytes == 0 && left > 0)
-		return error_set(err, ERROR_INVALID, "The shard has %zu bytes more than its sections and no footer.", left);
+		return error_set(err, ERROR_INVALID,
+			"The shard has %zu bytes more than its sections and no footer.", left);
 	return 0;
 }
 
-int shard_reader_answer(struct shard_reader *const reader, struct shard_answer *const out, struct error *const err)
+int shard_reader_answer(struct shard_reader *reader, struct shard_answer *out, struct error *err)
 {
 	if (shard_reader_end(reader, err) != 0)
 		return -1;
-	if (reader->footer_bytes != SHARD_FOOTER_BYTES || reader->bytes.len - reader->at < SHARD_FOOTER_BYTES)
-		return error_set(err, ERROR_INVALID, "The shard has no footer, which an answer must have.");
+	if (reader->footer_bytes != SHARD_FOOTER_BYTES ||
+		reader->bytes.len - reader->at < SHARD_FOOTER_BYTES)
+		return error_set(
+			err, ERROR_INVALID, "The shard has no footer, which an answer must have.");
 	const uint8_t *const footer = reader->bytes.data + reader->bytes.len - SHARD_FOOTER_BYTES;
 	const uint64_t version = little_endian_get(footer, 8);
 	const uint64_t created = little_endian_get(footer + AT_CREATED, 8);
 	const uint64_t expires = little_endian_get(footer + AT_EXPIRES, 8);
 	if (version != FOOTER_VERSION)
-		return error_set(err, ERROR_INVALID, "The shard's footer has version %llu; only version 1 is read.", (unsigned long long)version);
+		return error_set(err, ERROR_INVALID,
+			"The shard's footer has version %llu; only version 1 is read.",
+			(unsigned long long)version);
 	memcpy(out->key, footer + AT_KEY, SHARD_KEY_BYTES);
 	out->created_s = created > INT64_MAX ? INT64_MAX : (int64_t)created;
 	out->expires_s = expires > INT64_MAX ? INT64_MAX : (int64_t)expires;
 	return 0;
 }
 
-static void put_u32(uint8_t *const record, const int at, const uint32_t value)
+static void put_u32(uint8_t *record, int at, uint32_t value)
 {
 	little_endian_put(record + at, value, 4);
 }
 
-static void put_id(uint8_t *const record, const struct chunk_id *const id)
+static void put_id(uint8_t *record, const struct chunk_id *id)
 {
 	memcpy(record, id->bytes, CHUNK_ID_BYTES);
 }
 
-void shard_write_header(struct buffer *const out, const uint64_t footer_bytes)
+void shard_write_header(struct buffer *out, uint64_t footer_bytes)
 {
 	uint8_t record[SHARD_RECORD_BYTES];
 	memcpy(record, tag, sizeof(tag));
@@ -228,8 +273,8 @@ void shard_write_header(struct buffer *const out, const uint64_t footer_bytes)
 	buffer_add(out, record, sizeof(record));
 }
 
-void shard_write_file(struct buffer *const out, const struct chunk_id *const hash, const struct shard_term *const terms,
-	const struct chunk_id *const ranges, const uint32_t count)
+void shard_write_file(struct buffer *out, const struct chunk_id *hash,
+	const struct shard_term *terms, const struct chunk_id *ranges, uint32_t count)
 {
 	uint8_t header[SHARD_RECORD_BYTES] = {0};
 	put_id(header, hash);
@@ -251,7 +296,7 @@ void shard_write_file(struct buffer *const out, const struct chunk_id *const has
 	}
 }
 
-static uint32_t total_of(const struct chunk_entry *const chunks, const uint32_t count)
+static uint32_t total_of(const struct chunk_entry *chunks, uint32_t count)
 {
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < count; i++)
@@ -261,8 +306,8 @@ static uint32_t total_of(const struct chunk_entry *const chunks, const uint32_t 
 }
 
 /* `key` NULL: ids as they are. */
-static void write_xorb(struct buffer *const out, const struct chunk_id *const hash, const struct chunk_entry *const chunks,
-	const uint32_t count, const uint8_t *const key)
+static void write_xorb(struct buffer *out, const struct chunk_id *hash,
+	const struct chunk_entry *chunks, uint32_t count, const uint8_t *key)
 {
 	uint8_t header[SHARD_RECORD_BYTES] = {0};
 	put_id(header, hash);
@@ -272,7 +317,9 @@ static void write_xorb(struct buffer *const out, const struct chunk_id *const ha
 	uint32_t offset = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t record[SHARD_RECORD_BYTES] = {0};
-		const struct chunk_id id = key == NULL ? chunks[i].id : chunk_hash_keyed(key, span_of(chunks[i].id.bytes, CHUNK_ID_BYTES));
+		const struct chunk_id id = key == NULL
+			? chunks[i].id
+			: chunk_hash_keyed(key, span_of(chunks[i].id.bytes, CHUNK_ID_BYTES));
 		const bool is_asked_for = chunk_id_modulo_word(&chunks[i].id) % DEDUP_MODULO == 0;
 		put_id(record, &id);
 		put_u32(record, AT_CHUNK_OFFSET, offset);
@@ -283,12 +330,13 @@ static void write_xorb(struct buffer *const out, const struct chunk_id *const ha
 	}
 }
 
-void shard_write_xorb(struct buffer *const out, const struct chunk_id *const hash, const struct chunk_entry *const chunks, const uint32_t count)
+void shard_write_xorb(struct buffer *out, const struct chunk_id *hash,
+	const struct chunk_entry *chunks, uint32_t count)
 {
 	write_xorb(out, hash, chunks, count, NULL);
 }
 
-void shard_write_bookend(struct buffer *const out)
+void shard_write_bookend(struct buffer *out)
 {
 	uint8_t record[SHARD_RECORD_BYTES] = {0};
 	memset(record, 0xff, CHUNK_ID_BYTES);
@@ -296,7 +344,8 @@ void shard_write_bookend(struct buffer *const out)
 }
 
 /* There are no lookup tables: they would all lie where the footer does. */
-static void write_footer(struct buffer *const out, const struct shard_answer *const answer, const size_t start, const uint64_t stored)
+static void write_footer(
+	struct buffer *out, const struct shard_answer *answer, size_t start, uint64_t stored)
 {
 	static const int lookups[] = {AT_FILE_LOOKUP, AT_XORB_LOOKUP, AT_CHUNK_LOOKUP};
 	uint8_t footer[SHARD_FOOTER_BYTES] = {0};
@@ -314,8 +363,8 @@ static void write_footer(struct buffer *const out, const struct shard_answer *co
 	buffer_add(out, footer, sizeof(footer));
 }
 
-void shard_write_answer(struct buffer *const out, const struct shard_answer *const answer, const struct chunk_id *const hash,
-	const struct chunk_entry *const chunks, const uint32_t count)
+void shard_write_answer(struct buffer *out, const struct shard_answer *answer,
+	const struct chunk_id *hash, const struct chunk_entry *chunks, uint32_t count)
 {
 	static const uint8_t no_key[SHARD_KEY_BYTES];
 	const bool is_keyed = memcmp(answer->key, no_key, sizeof(no_key)) != 0;

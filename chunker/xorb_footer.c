@@ -11,32 +11,34 @@ bool xorb_footer_begins(const uint8_t bytes[XORB_FOOTER_MARK_BYTES])
 	return memcmp(bytes, mark, sizeof mark) == 0;
 }
 
-static void add_32(struct buffer *const out, const uint32_t value)
+static void add_32(struct buffer *out, uint32_t value)
 {
 	for (unsigned i = 0; i < 4; i++)
 		buffer_add_byte(out, (uint8_t)(value >> (8 * i)));
 }
 
-static void add_reserved(struct buffer *const out, size_t *const out_reserved)
+static void add_reserved(struct buffer *out, size_t *out_reserved)
 {
 	static const uint8_t zeros[XORB_FOOTER_RESERVED_BYTES];
 	*out_reserved = out->len;
 	buffer_add(out, zeros, sizeof zeros);
 }
 
-static void add_hashes(const struct xorb_footer_chunk *const chunks, const uint32_t count, struct buffer *const out)
+static void add_hashes(const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out)
 {
 	for (uint32_t i = 0; i < count; i++)
 		buffer_add(out, chunks[i].chunk.id.bytes, CHUNK_ID_BYTES);
 }
 
-static void add_record_ends(const struct xorb_footer_chunk *const chunks, const uint32_t count, struct buffer *const out)
+static void add_record_ends(
+	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out)
 {
 	for (uint32_t i = 0; i < count; i++)
 		add_32(out, chunks[i].record_end);
 }
 
-static void add_content_ends(const struct xorb_footer_chunk *const chunks, const uint32_t count, struct buffer *const out)
+static void add_content_ends(
+	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out)
 {
 	uint64_t end = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -45,7 +47,8 @@ static void add_content_ends(const struct xorb_footer_chunk *const chunks, const
 	}
 }
 
-static void write_sections(const struct xorb_footer_chunk *const chunks, const uint32_t count, struct buffer *const out)
+static void write_sections(
+	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out)
 {
 	buffer_add(out, hashes_mark, sizeof hashes_mark);
 	add_32(out, count);
@@ -59,8 +62,9 @@ static void write_sections(const struct xorb_footer_chunk *const chunks, const u
 	add_32(out, 40 + 8 * count);
 }
 
-void xorb_footer_write(const unsigned version, const struct chunk_id *const xorb, const struct xorb_footer_chunk *const chunks,
-	const uint32_t count, struct buffer *const out, size_t *const out_reserved)
+void xorb_footer_write(unsigned version, const struct chunk_id *xorb,
+	const struct xorb_footer_chunk *chunks, uint32_t count, struct buffer *out,
+	size_t *out_reserved)
 {
 	ASSERT(version <= XORB_FOOTER_VERSION_MAX && count <= XORB_MAX_CHUNKS && out->len == 0);
 	buffer_add(out, mark, sizeof mark);

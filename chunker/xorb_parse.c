@@ -21,20 +21,20 @@ struct xorb_parse {
 	/* a record that comes in pieces */
 	struct xorb_record_header header;
 	uint8_t front[XORB_RECORD_HEADER_BYTES]; /* until it is whole */
-	uint8_t *into;               /* then all of it, which `room` gave; NULL before */
-	size_t gathered;             /* bytes of it that came */
+	uint8_t *into;   /* then all of it, which `room` gave; NULL before */
+	size_t gathered; /* bytes of it that came */
 	struct buffer own_room;
 	struct xorb_footer_chunk *chunks;
 	uint32_t count;
 	uint32_t capacity;
 	uint64_t content_bytes;
-	uint64_t at;                 /* bytes of whole records */
-	struct buffer footer;        /* as it must be, once it began */
-	size_t footer_at;            /* bytes of it that came */
+	uint64_t at;          /* bytes of whole records */
+	struct buffer footer; /* as it must be, once it began */
+	size_t footer_at;     /* bytes of it that came */
 	size_t reserved_at;
 };
 
-struct xorb_parse *xorb_parse_new(xorb_take_fn *const take, void *const taker, const bool private_codecs)
+struct xorb_parse *xorb_parse_new(xorb_take_fn *take, void *taker, bool private_codecs)
 {
 	struct xorb_parse *const parse = memory_new(sizeof *parse);
 	parse->take = take;
@@ -45,12 +45,12 @@ struct xorb_parse *xorb_parse_new(xorb_take_fn *const take, void *const taker, c
 	return parse;
 }
 
-void xorb_parse_gather_into(struct xorb_parse *const parse, xorb_room_fn *const room)
+void xorb_parse_gather_into(struct xorb_parse *parse, xorb_room_fn *room)
 {
 	parse->room = room;
 }
 
-void xorb_parse_free(struct xorb_parse *const parse)
+void xorb_parse_free(struct xorb_parse *parse)
 {
 	if (parse == NULL)
 		return;
@@ -62,40 +62,50 @@ void xorb_parse_free(struct xorb_parse *const parse)
 	free(parse);
 }
 
-static int refuse(const struct xorb_parse *const parse, struct error *const err)
+static int refuse(const struct xorb_parse *parse, struct error *err)
 {
-	return error_wrap(err, "Record %u of the xorb, at byte %llu", parse->count, (unsigned long long)parse->at);
+	return error_wrap(err, "Record %u of the xorb, at byte %llu", parse->count,
+		(unsigned long long)parse->at);
 }
 
-static bool codec_is_welcome(const struct xorb_parse *const parse, const uint8_t codec)
+static bool codec_is_welcome(const struct xorb_parse *parse, uint8_t codec)
 {
 	return codec_known(codec) && (parse->private_codecs || !codec_private(codec));
 }
 
-static int check_header(const struct xorb_parse *const parse, const uint8_t bytes[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *const out,
-	struct error *const err)
+static int check_header(const struct xorb_parse *parse,
+	const uint8_t bytes[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *out,
+	struct error *err)
 {
 	if (!xorb_record_get_header(bytes, out))
 		return error_set(err, ERROR_INVALID, "its version is %u, not 0.", bytes[0]);
 	if (!codec_is_welcome(parse, out->codec))
-		return error_set(err, ERROR_INVALID, "its compression scheme %u is unknown.", out->codec);
+		return error_set(
+			err, ERROR_INVALID, "its compression scheme %u is unknown.", out->codec);
 	if (out->size < 1 || out->size > CHUNK_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "a chunk has 1 to %d bytes, not %u.", CHUNK_MAX_BYTES, out->size);
+		return error_set(err, ERROR_INVALID, "a chunk has 1 to %d bytes, not %u.",
+			CHUNK_MAX_BYTES, out->size);
 	if (out->stored < 1 || out->stored > XORB_STORED_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "a stored chunk has 1 to %d bytes, not %u.", XORB_STORED_MAX_BYTES, out->stored);
+		return error_set(err, ERROR_INVALID, "a stored chunk has 1 to %d bytes, not %u.",
+			XORB_STORED_MAX_BYTES, out->stored);
 	if (out->codec == CODEC_RAW && out->stored != out->size)
-		return error_set(err, ERROR_INVALID, "%u bytes that are not compressed cannot be a chunk of %u.", out->stored, out->size);
+		return error_set(err, ERROR_INVALID,
+			"%u bytes that are not compressed cannot be a chunk of %u.", out->stored,
+			out->size);
 	if (parse->count == XORB_MAX_CHUNKS)
-		return error_set(err, ERROR_INVALID, "a xorb has at most %d chunks.", XORB_MAX_CHUNKS);
+		return error_set(
+			err, ERROR_INVALID, "a xorb has at most %d chunks.", XORB_MAX_CHUNKS);
 	if (parse->content_bytes + out->size > XORB_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "a xorb has at most %d bytes of content.", XORB_MAX_BYTES);
+		return error_set(err, ERROR_INVALID, "a xorb has at most %d bytes of content.",
+			XORB_MAX_BYTES);
 	if (parse->at + XORB_RECORD_HEADER_BYTES + out->stored > XORB_BODY_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "a serialized xorb has at most %d bytes.", XORB_BODY_MAX_BYTES);
+		return error_set(err, ERROR_INVALID, "a serialized xorb has at most %d bytes.",
+			XORB_BODY_MAX_BYTES);
 	return 0;
 }
 
-static int decode(struct xorb_parse *const parse, const struct xorb_record_header *const header, struct xorb_record *const record,
-	struct error *const err)
+static int decode(struct xorb_parse *parse, const struct xorb_record_header *header,
+	struct xorb_record *record, struct error *err)
 {
 	record->content = record->payload;
 	if (header->codec == CODEC_RAW)
@@ -104,7 +114,8 @@ static int decode(struct xorb_parse *const parse, const struct xorb_record_heade
 		parse->codec = codec_context_new();
 		parse->content = memory_new(CHUNK_MAX_BYTES);
 	}
-	if (codec_decode(parse->codec, (enum codec)header->codec, record->payload, parse->content, header->size, err) != 0) {
+	if (codec_decode(parse->codec, (enum codec)header->codec, record->payload, parse->content,
+		    header->size, err) != 0) {
 		err->kind = ERROR_INVALID; /* corrupt is what lies on our own disk */
 		return -1;
 	}
@@ -117,7 +128,8 @@ static int decode(struct xorb_parse *const parse, const struct xorb_record_heade
 	return 0;
 }
 
-static void note_chunk(struct xorb_parse *const parse, const struct chunk_id *const id, const struct xorb_record_header *const header)
+static void note_chunk(struct xorb_parse *parse, const struct chunk_id *id,
+	const struct xorb_record_header *header)
 {
 	if (parse->count == parse->capacity) {
 		parse->capacity = parse->capacity == 0 ? PARSE_FIRST_CHUNKS : 2 * parse->capacity;
@@ -132,10 +144,11 @@ static void note_chunk(struct xorb_parse *const parse, const struct chunk_id *co
 }
 
 /* A whole record, whose header was checked. */
-static int take_record(struct xorb_parse *const parse, const struct xorb_record_header *const header, const uint8_t *const bytes,
-	struct error *const err)
+static int take_record(struct xorb_parse *parse, const struct xorb_record_header *header,
+	const uint8_t *bytes, struct error *err)
 {
-	struct xorb_record record = {.codec = header->codec, .payload = span_of(bytes + XORB_RECORD_HEADER_BYTES, header->stored)};
+	struct xorb_record record = {.codec = header->codec,
+		.payload = span_of(bytes + XORB_RECORD_HEADER_BYTES, header->stored)};
 	if (decode(parse, header, &record, err) != 0)
 		return refuse(parse, err);
 	record.id = chunk_hash(record.content);
@@ -145,7 +158,7 @@ static int take_record(struct xorb_parse *const parse, const struct xorb_record_
 	return 0;
 }
 
-static struct chunk_id xorb_hash(const struct xorb_parse *const parse)
+static struct chunk_id xorb_hash(const struct xorb_parse *parse)
 {
 	struct merkle merkle;
 	merkle_init(&merkle);
@@ -154,36 +167,42 @@ static struct chunk_id xorb_hash(const struct xorb_parse *const parse)
 	return merkle_root(&merkle);
 }
 
-static int begin_footer(struct xorb_parse *const parse, const uint8_t mark[XORB_FOOTER_MARK_BYTES], struct error *const err)
+static int begin_footer(
+	struct xorb_parse *parse, const uint8_t mark[XORB_FOOTER_MARK_BYTES], struct error *err)
 {
 	const uint8_t version = mark[XORB_FOOTER_MARK_BYTES - 1];
 	if (parse->count == 0)
 		return error_set(err, ERROR_INVALID, "The xorb has a footer and no records.");
 	if (version > XORB_FOOTER_VERSION_MAX)
-		return error_set(err, ERROR_INVALID, "The xorb's footer has version %u, which is unknown.", version);
+		return error_set(err, ERROR_INVALID,
+			"The xorb's footer has version %u, which is unknown.", version);
 	const struct chunk_id hash = xorb_hash(parse);
-	xorb_footer_write(version, &hash, parse->chunks, parse->count, &parse->footer, &parse->reserved_at);
+	xorb_footer_write(
+		version, &hash, parse->chunks, parse->count, &parse->footer, &parse->reserved_at);
 	return buffer_check(&parse->footer, "the footer of a xorb", err);
 }
 
 /* The bytes that follow must be the footer; those it reserves are whatever they are. */
-static int take_footer(struct xorb_parse *const parse, const struct span bytes, struct error *const err)
+static int take_footer(struct xorb_parse *parse, struct span bytes, struct error *err)
 {
 	if (bytes.len > parse->footer.len - parse->footer_at)
 		return error_set(err, ERROR_INVALID, "Bytes follow the xorb's footer.");
 	for (size_t i = 0; i < bytes.len; i++) {
 		const size_t at = parse->footer_at + i;
-		const bool is_reserved = at >= parse->reserved_at && at < parse->reserved_at + XORB_FOOTER_RESERVED_BYTES;
+		const bool is_reserved = at >= parse->reserved_at &&
+			at < parse->reserved_at + XORB_FOOTER_RESERVED_BYTES;
 		if (!is_reserved && bytes.data[i] != parse->footer.data[at])
-			return error_set(err, ERROR_INVALID, "The xorb's footer differs from its %u records, at byte %zu of the footer.",
+			return error_set(err, ERROR_INVALID,
+				"The xorb's footer differs from its %u records, at byte %zu of the footer.",
 				parse->count, at);
 	}
 	parse->footer_at += bytes.len;
 	return 0;
 }
 
-/* Moves bytes from `rest` behind those that are at `into`; false when there are not `wanted` yet. */
-static bool gather(struct xorb_parse *const parse, struct span *const rest, uint8_t *const into, const size_t wanted)
+/* Moves bytes from `rest` behind those that are at `into`; false when there are not `wanted`
+ * yet. */
+static bool gather(struct xorb_parse *parse, struct span *rest, uint8_t *into, size_t wanted)
 {
 	const struct span piece = span_slice(*rest, 0, wanted - parse->gathered);
 	if (piece.len > 0)
@@ -193,17 +212,18 @@ static bool gather(struct xorb_parse *const parse, struct span *const rest, uint
 	return parse->gathered == wanted;
 }
 
-static int begin_gathering(struct xorb_parse *const parse, struct error *const err)
+static int begin_gathering(struct xorb_parse *parse, struct error *err)
 {
 	const size_t whole = XORB_RECORD_HEADER_BYTES + parse->header.stored;
-	parse->into = parse->room != NULL ? parse->room(parse->taker, whole, err) : buffer_reserve(&parse->own_room, whole);
+	parse->into = parse->room != NULL ? parse->room(parse->taker, whole, err)
+					  : buffer_reserve(&parse->own_room, whole);
 	if (parse->into == NULL)
 		return -1;
 	memcpy(parse->into, parse->front, parse->gathered);
 	return 0;
 }
 
-static int take_gathered(struct xorb_parse *const parse, struct error *const err)
+static int take_gathered(struct xorb_parse *parse, struct error *err)
 {
 	const int result = take_record(parse, &parse->header, parse->into, err);
 	parse->into = NULL;
@@ -212,7 +232,8 @@ static int take_gathered(struct xorb_parse *const parse, struct error *const err
 }
 
 /* What begins here: the footer, a record that lies whole in `rest`, or one to be gathered. */
-static int begin(struct xorb_parse *const parse, const uint8_t front[XORB_RECORD_HEADER_BYTES], struct span *const rest, struct error *const err)
+static int begin(struct xorb_parse *parse, const uint8_t front[XORB_RECORD_HEADER_BYTES],
+	struct span *rest, struct error *err)
 {
 	if (xorb_footer_begins(front)) {
 		const int begun = begin_footer(parse, front, err);
@@ -230,16 +251,21 @@ static int begin(struct xorb_parse *const parse, const uint8_t front[XORB_RECORD
 }
 
 /* A record, or some of one, from `rest`. */
-static int take_some(struct xorb_parse *const parse, struct span *const rest, struct error *const err)
+static int take_some(struct xorb_parse *parse, struct span *rest, struct error *err)
 {
 	if (parse->into != NULL)
-		return gather(parse, rest, parse->into, XORB_RECORD_HEADER_BYTES + parse->header.stored) ? take_gathered(parse, err) : 0;
+		return gather(parse, rest, parse->into,
+			       XORB_RECORD_HEADER_BYTES + parse->header.stored)
+			? take_gathered(parse, err)
+			: 0;
 	if (parse->gathered == 0 && rest->len >= XORB_RECORD_HEADER_BYTES)
 		return begin(parse, rest->data, rest, err);
-	return gather(parse, rest, parse->front, XORB_RECORD_HEADER_BYTES) ? begin(parse, parse->front, rest, err) : 0;
+	return gather(parse, rest, parse->front, XORB_RECORD_HEADER_BYTES)
+		? begin(parse, parse->front, rest, err)
+		: 0;
 }
 
-int xorb_parse_push(struct xorb_parse *const parse, const struct span bytes, struct error *const err)
+int xorb_parse_push(struct xorb_parse *parse, struct span bytes, struct error *err)
 {
 	struct span rest = bytes;
 	while (rest.len > 0 && parse->footer.len == 0)
@@ -248,20 +274,23 @@ int xorb_parse_push(struct xorb_parse *const parse, const struct span bytes, str
 	return rest.len == 0 ? 0 : take_footer(parse, rest, err);
 }
 
-int xorb_parse_end(struct xorb_parse *const parse, struct chunk_id *const out_hash, struct error *const err)
+int xorb_parse_end(struct xorb_parse *parse, struct chunk_id *out_hash, struct error *err)
 {
 	if (parse->gathered > 0 || parse->into != NULL)
-		return error_set(err, ERROR_INVALID, "The xorb ends within record %u, after byte %llu.", parse->count,
+		return error_set(err, ERROR_INVALID,
+			"The xorb ends within record %u, after byte %llu.", parse->count,
 			(unsigned long long)parse->at + parse->gathered);
 	if (parse->count == 0)
 		return error_set(err, ERROR_INVALID, "The xorb has no records.");
 	if (parse->footer_at < parse->footer.len)
-		return error_set(err, ERROR_INVALID, "The xorb ends within its footer, after %zu bytes of it.", parse->footer_at);
+		return error_set(err, ERROR_INVALID,
+			"The xorb ends within its footer, after %zu bytes of it.",
+			parse->footer_at);
 	*out_hash = xorb_hash(parse);
 	return 0;
 }
 
-int xorb_parse_end_as(struct xorb_parse *const parse, const struct chunk_id *const hash, struct error *const err)
+int xorb_parse_end_as(struct xorb_parse *parse, const struct chunk_id *hash, struct error *err)
 {
 	struct chunk_id actual;
 	char expected_text[CHUNK_ID_TEXT_BYTES], actual_text[CHUNK_ID_TEXT_BYTES];
@@ -271,5 +300,6 @@ int xorb_parse_end_as(struct xorb_parse *const parse, const struct chunk_id *con
 		return 0;
 	chunk_id_format(hash, expected_text);
 	chunk_id_format(&actual, actual_text);
-	return error_set(err, ERROR_INVALID, "The bytes are the xorb %s, not %s.", actual_text, expected_text);
+	return error_set(err, ERROR_INVALID, "The bytes are the xorb %s, not %s.", actual_text,
+		expected_text);
 }

@@ -1,5 +1,5 @@
-/* The header of a chunk record, of which serialized xorbs and packs consist: version 0, C, codec, U; then C bytes of payload.
- * docs/FORMAT.md, "Packs". Pure functions; any thread. */
+/* The header of a chunk record, of which serialized xorbs and packs consist: version 0, C, codec,
+ * U; then C bytes of payload. docs/FORMAT.md, "Packs". Pure functions; any thread. */
 #ifndef CHUNKER_XORB_RECORD_H
 #define CHUNKER_XORB_RECORD_H
 
@@ -7,7 +7,7 @@
 
 enum {
 	XORB_MAX_CHUNKS = 8192,
-	XORB_MAX_BYTES = 64 * 1024 * 1024,          /* uncompressed */
+	XORB_MAX_BYTES = 64 * 1024 * 1024, /* uncompressed */
 	XORB_RECORD_HEADER_BYTES = 8,
 	XORB_STORED_MAX_BYTES = 2 * CHUNK_MAX_BYTES /* a payload */
 };
@@ -18,8 +18,10 @@ struct xorb_record_header {
 	uint32_t size;   /* U */
 };
 
-void xorb_record_put_header(const struct xorb_record_header *header, uint8_t out[XORB_RECORD_HEADER_BYTES]);
+void xorb_record_put_header(
+	const struct xorb_record_header *header, uint8_t out[XORB_RECORD_HEADER_BYTES]);
 /* False when the version is not 0. The other fields are as they lie there. */
-bool xorb_record_get_header(const uint8_t from[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *out);
+bool xorb_record_get_header(
+	const uint8_t from[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *out);
 
 #endif

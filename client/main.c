@@ -1,4 +1,5 @@
-/* The program: finds the command in one table, reads options, runs it, and turns how it ended into a sentence and an exit code. */
+/* The program: finds the command in one table, reads options, runs it, and turns how it ended into
+ * a sentence and an exit code. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { HELP_MAX_BYTES = 64 * 1024 };
 
-static void print_help(const struct command *const command, FILE *const to)
+static void print_help(const struct command *command, FILE *to)
 {
 	struct buffer text;
 	buffer_init(&text, HELP_MAX_BYTES);
@@ -24,13 +25,13 @@ static void print_help(const struct command *const command, FILE *const to)
 	buffer_release(&text);
 }
 
-static int misused(const struct error *const err)
+static int misused(const struct error *err)
 {
 	fprintf(stderr, "deltabucket: %s\n", err->text);
 	return EXIT_CODE_USAGE;
 }
 
-static int help(const char *const name)
+static int help(const char *name)
 {
 	struct error err = {0};
 	const struct command *const command = name == NULL ? NULL : command_table_find(name, &err);
@@ -41,39 +42,48 @@ static int help(const char *const name)
 }
 
 /* The server, from wherever it was given. */
-static int set_remote(struct session *const session, const struct command *const command, struct error *const err)
+static int set_remote(struct session *session, const struct command *command, struct error *err)
 {
 	const struct options *const options = session->options;
 	if (options->endpoint == NULL)
 		return session_usage(session, err,
 			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
-	if (strncmp(options->endpoint, "https://", 8) != 0 && strncmp(options->endpoint, "http://", 7) != 0)
-		return session_usage(session, err, "the endpoint %s does not begin with https:// or http://", options->endpoint);
+	if (strncmp(options->endpoint, "https://", 8) != 0 &&
+		strncmp(options->endpoint, "http://", 7) != 0)
+		return session_usage(session, err,
+			"the endpoint %s does not begin with https:// or http://",
+			options->endpoint);
 	session->remote_options = (struct remote_options){
 		.endpoint = options->endpoint,
 		.token = options->token,
 		.ca = options->ca,
-		.retries = options->retries.given ? (unsigned)options->retries.value : command->retries,
+		.retries = options->retries.given ? (unsigned)options->retries.value
+						  : command->retries,
 		.interrupt = session->interrupt,
 		.output = &session->output,
 	};
 	return 0;
 }
 
-static int check_arguments(struct session *const session, const struct command *const command, struct error *const err)
+static int check_arguments(
+	struct session *session, const struct command *command, struct error *err)
 {
 	const size_t count = session->options->argument_count;
 	if (count >= command->least && count <= command->most)
 		return 0;
 	const bool is_more = count > command->most;
 	const size_t limit = is_more ? command->most : command->least;
-	const char *const bound = command->least == command->most ? "" : is_more ? "at most " : "at least ";
-	return session_usage(session, err, "%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
-		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name, command->arguments);
+	const char *const bound = command->least == command->most ? ""
+		: is_more                                         ? "at most "
+								  : "at least ";
+	return session_usage(session, err,
+		"%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
+		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name,
+		command->arguments);
 }
 
-static int read_options(struct session *const session, struct options *const options, const struct command *const command,
-	char *const *const words, const size_t count, struct error *const err)
+static int read_options(struct session *session, struct options *options,
+	const struct command *command, char *const *words, size_t count, struct error *err)
 {
 	session->usage = true; /* until all of it is understood */
 	const int parsed = options_parse(options, command->bit, words, count, err);
@@ -83,9 +93,12 @@ static int read_options(struct session *const session, struct options *const opt
 	if (options->help)
 		return 0;
 	char *const config = options_config_path();
-	const int result = (command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
+	const int result =
+		(command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
 	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
-		output_note(&session->output, "%s holds a token, and others than its owner may read it; chmod 600 keeps it from them", config);
+		output_note(&session->output,
+			"%s holds a token, and others than its owner may read it; chmod 600 keeps it from them",
+			config);
 	free(config);
 	if (result != 0 || check_arguments(session, command, err) != 0)
 		return -1;
@@ -93,8 +106,8 @@ static int read_options(struct session *const session, struct options *const opt
 	return 0;
 }
 
-static int exit_status(const struct session *const session, const struct command *const command, const int result,
-	const struct error *const err)
+static int exit_status(const struct session *session, const struct command *command, int result,
+	const struct error *err)
 {
 	const int signal = interrupt_signal(session->interrupt);
 	if (result == 0)
@@ -103,13 +116,15 @@ static int exit_status(const struct session *const session, const struct command
 		return EXIT_CODE_OK; /* how a follower is meant to end */
 	if (signal != 0)
 		return EXIT_CODE_SIGNAL_BASE + signal;
-	if (session->usage || (err->kind == ERROR_INVALID && (command->bit & COMMAND_WORDS_ALONE) != 0))
+	if (session->usage ||
+		(err->kind == ERROR_INVALID && (command->bit & COMMAND_WORDS_ALONE) != 0))
 		return EXIT_CODE_USAGE;
 	return (int)exit_code_of(err->kind);
 }
 
-/* Commands that only compute keep the default signals: they leave nothing under the name they were given until it is whole. */
-static int run_command(struct session *const session, const struct command *const command, struct error *const err)
+/* Commands that only compute keep the default signals: they leave nothing under the name they were
+ * given until it is whole. */
+static int run_command(struct session *session, const struct command *command, struct error *err)
 {
 	if ((command->bit & COMMAND_REMOTE) == 0)
 		return command->run(session, err);
@@ -118,7 +133,7 @@ static int run_command(struct session *const session, const struct command *cons
 	return result == 0 ? command->run(session, err) : -1;
 }
 
-static int run(const struct command *const command, char *const *const words, const size_t count)
+static int run(const struct command *command, char *const *words, size_t count)
 {
 	struct options options = {0};
 	struct session session = {.options = &options, .files = file_system()};
@@ -135,14 +150,15 @@ static int run(const struct command *const command, char *const *const words, co
 	if (result != 0 && interrupt_signal(session.interrupt) == 0)
 		output_error(&session.output, &err);
 	else if (result != 0 && (command->bit & COMMAND_GOES_ON) != 0)
-		output_note(&session.output, "stopped before the end; the same command goes on from here");
+		output_note(&session.output,
+			"stopped before the end; the same command goes on from here");
 	interrupt_stop(session.interrupt);
 	options_release(&options);
 	return status;
 }
 
 /* Runs the command at words[at] with the flags before it and all that stands behind it. */
-static int run_at(char *const *const words, const size_t count, const size_t at)
+static int run_at(char *const *words, size_t count, size_t at)
 {
 	struct error err = {0};
 	const struct command *const command = command_table_find(words[at], &err);
@@ -156,12 +172,12 @@ static int run_at(char *const *const words, const size_t count, const size_t at)
 	return status;
 }
 
-static bool is_one_of(const char *const word, const char *const a, const char *const b, const char *const c)
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
 {
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-int main(const int argc, char **const argv)
+int main(int argc, char **argv)
 {
 	struct error err = {0};
 	size_t at = 0;

@@ -1,5 +1,6 @@
-/* A generation is what one handshake uses: chain and key. Replaced generations are kept for a while, because a handshake that began with
- * one may still be signing; KEEP_MS is far beyond the longest idle timeout. */
+/* A generation is what one handshake uses: chain and key. Replaced generations are kept for a
+ * while, because a handshake that began with one may still be signing; KEEP_MS is far beyond the
+ * longest idle timeout. */
 #include "server/certificate.h"
 
 #include <arpa/inet.h>
@@ -23,7 +24,14 @@
 #include "server/data_folder.h"
 
 #define DAY_MS INT64_C(86400000)
-enum { CHAIN_MAX = 16, PEM_MAX_BYTES = 1024 * 1024, LEAF_DAYS = 120, RENEW_DAYS = 30, CA_DAYS = 3650, SERIAL_BYTES = 16 };
+enum {
+	CHAIN_MAX = 16,
+	PEM_MAX_BYTES = 1024 * 1024,
+	LEAF_DAYS = 120,
+	RENEW_DAYS = 30,
+	CA_DAYS = 3650,
+	SERIAL_BYTES = 16
+};
 static const int64_t KEEP_MS = 2 * 3600 * 1000;
 
 struct generation {
@@ -39,14 +47,15 @@ struct certificate {
 	struct certificate_options options;
 	char *ca_path;
 	char *ca_key_path;
-	char *ca_pem;              /* NULL for given files */
-	gnutls_x509_crt_t ca;      /* NULL for given files */
+	char *ca_pem;         /* NULL for given files */
+	gnutls_x509_crt_t ca; /* NULL for given files */
 	gnutls_x509_privkey_t ca_key;
-	struct lock lock;          /* guards current and its list */
+	struct lock lock; /* guards current and its list */
 	struct generation *current;
 };
 
-/* The process's certificate: GnuTLS calls back without an argument of ours. Set by open, cleared by close. */
+/* The process's certificate: GnuTLS calls back without an argument of ours. Set by open, cleared by
+ * close. */
 static _Atomic(struct certificate *) served;
 
 static int tls_error(struct error *err, int code, const char *what)
@@ -75,7 +84,8 @@ static int set_lifetime(gnutls_x509_crt_t crt, int64_t now_ms, int days)
 	if (code == 0)
 		code = gnutls_x509_crt_set_activation_time(crt, (time_t)((now_ms - DAY_MS) / 1000));
 	if (code == 0)
-		code = gnutls_x509_crt_set_expiration_time(crt, (time_t)((now_ms + days * DAY_MS) / 1000));
+		code = gnutls_x509_crt_set_expiration_time(
+			crt, (time_t)((now_ms + days * DAY_MS) / 1000));
 	return code;
 }
 
@@ -83,7 +93,8 @@ static int make_private_key(gnutls_x509_privkey_t *out)
 {
 	int code = gnutls_x509_privkey_init(out);
 	if (code == 0)
-		code = gnutls_x509_privkey_generate(*out, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
+		code = gnutls_x509_privkey_generate(
+			*out, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
 	return code;
 }
 
@@ -94,7 +105,8 @@ static int set_key_id(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, bool aut
 	size_t len = sizeof id;
 	int code = gnutls_x509_privkey_get_key_id(key, 0, id, &len);
 	if (code == 0)
-		code = authority ? gnutls_x509_crt_set_authority_key_id(crt, id, len) : gnutls_x509_crt_set_subject_key_id(crt, id, len);
+		code = authority ? gnutls_x509_crt_set_authority_key_id(crt, id, len)
+				 : gnutls_x509_crt_set_subject_key_id(crt, id, len);
 	return code;
 }
 
@@ -103,11 +115,13 @@ static int fill_ca(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, int64_t now
 	static const char name[] = "deltabucket private CA";
 	int code = set_lifetime(crt, now_ms, CA_DAYS);
 	if (code == 0)
-		code = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
+		code = gnutls_x509_crt_set_dn_by_oid(
+			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
 	if (code == 0)
 		code = gnutls_x509_crt_set_basic_constraints(crt, 1, 0);
 	if (code == 0)
-		code = gnutls_x509_crt_set_key_usage(crt, GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN);
+		code = gnutls_x509_crt_set_key_usage(
+			crt, GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN);
 	if (code == 0)
 		code = gnutls_x509_crt_set_key(crt, key);
 	if (code == 0)
@@ -120,8 +134,8 @@ static int fill_ca(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, int64_t now
 static int publish_pem(const struct certificate *certificate, const char *path, gnutls_datum_t *pem,
 	mode_t mode, struct error *err)
 {
-	const int outcome = file_publish(certificate->options.files, path,
-		span_of(pem->data, pem->size), mode, err);
+	const int outcome = file_publish(
+		certificate->options.files, path, span_of(pem->data, pem->size), mode, err);
 	explicit_bzero(pem->data, pem->size);
 	gnutls_free(pem->data);
 	return outcome;
@@ -135,7 +149,8 @@ static int make_ca(struct certificate *certificate, struct error *err)
 	if (code == 0)
 		code = gnutls_x509_crt_init(&certificate->ca);
 	if (code == 0)
-		code = fill_ca(certificate->ca, certificate->ca_key, certificate->options.clock->wall_ms(certificate->options.clock));
+		code = fill_ca(certificate->ca, certificate->ca_key,
+			certificate->options.clock->wall_ms(certificate->options.clock));
 	if (code == 0)
 		code = gnutls_x509_privkey_export2(certificate->ca_key, GNUTLS_X509_FMT_PEM, &pem);
 	if (code != 0)
@@ -147,20 +162,23 @@ static int make_ca(struct certificate *certificate, struct error *err)
 		return tls_error(err, code, "cannot write the private CA");
 	if (publish_pem(certificate, certificate->ca_path, &pem, 0644, err) != 0)
 		return -1;
-	(void)chmod(certificate->ca_path, 0644); /* copies of it keep its mode, whatever this process takes from others (folder_modes.h) */
+	/* copies of it keep its mode, whatever this process takes from others (folder_modes.h) */
+	(void)chmod(certificate->ca_path, 0644);
 	return 0;
 }
 
 /* Of a CA that clients trust, nothing is made anew unasked. */
-static int refuse_ca(const struct certificate *certificate, const char *path, const char *why, struct error *err)
+static int refuse_ca(
+	const struct certificate *certificate, const char *path, const char *why, struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "%s is not what the server wrote: %s. Put it back; or move %s and %s away, and"
-		" the server makes another CA, whose certificate its clients then need.", path, why, certificate->ca_path,
-		certificate->ca_key_path);
+	return error_set(err, ERROR_CORRUPT,
+		"%s is not what the server wrote: %s. Put it back; or move %s and %s away, and"
+		" the server makes another CA, whose certificate its clients then need.",
+		path, why, certificate->ca_path, certificate->ca_key_path);
 }
 
-static int import_ca(struct certificate *certificate, const struct buffer *crt_pem, const struct buffer *key_pem,
-	struct error *err)
+static int import_ca(struct certificate *certificate, const struct buffer *crt_pem,
+	const struct buffer *key_pem, struct error *err)
 {
 	const gnutls_datum_t crt = {crt_pem->data, (unsigned)crt_pem->len};
 	const gnutls_datum_t key = {key_pem->data, (unsigned)key_pem->len};
@@ -174,14 +192,16 @@ static int import_ca(struct certificate *certificate, const struct buffer *crt_p
 		code = gnutls_x509_privkey_import(certificate->ca_key, &key, GNUTLS_X509_FMT_PEM);
 	if (code == 0)
 		code = gnutls_x509_privkey_verify_params(certificate->ca_key);
-	return code == 0 ? 0 : refuse_ca(certificate, certificate->ca_key_path, gnutls_strerror(code), err);
+	return code == 0
+		? 0
+		: refuse_ca(certificate, certificate->ca_key_path, gnutls_strerror(code), err);
 }
 
 /* A certificate of which a bit has changed no longer matches its own signature. */
 static bool signs_itself(gnutls_x509_crt_t crt)
 {
-	static const unsigned flags = GNUTLS_VERIFY_DO_NOT_ALLOW_SAME | GNUTLS_VERIFY_DISABLE_TIME_CHECKS |
-		GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS;
+	static const unsigned flags = GNUTLS_VERIFY_DO_NOT_ALLOW_SAME |
+		GNUTLS_VERIFY_DISABLE_TIME_CHECKS | GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS;
 	unsigned status = 0;
 	return gnutls_x509_crt_verify(crt, &crt, 1, flags, &status) == 0 && status == 0;
 }
@@ -198,9 +218,11 @@ static bool is_key_of(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 static int check_ca(const struct certificate *certificate, struct error *err)
 {
 	if (!signs_itself(certificate->ca))
-		return refuse_ca(certificate, certificate->ca_path, "it does not match its own signature", err);
+		return refuse_ca(certificate, certificate->ca_path,
+			"it does not match its own signature", err);
 	if (!is_key_of(certificate->ca_key, certificate->ca))
-		return refuse_ca(certificate, certificate->ca_key_path, "it is not the key of the certificate", err);
+		return refuse_ca(certificate, certificate->ca_key_path,
+			"it is not the key of the certificate", err);
 	return 0;
 }
 
@@ -240,13 +262,17 @@ static void add_name(struct names *names, const char *name)
 			return;
 	names->seen = memory_grow(names->seen, names->count + 1, sizeof *names->seen);
 	names->seen[names->count++] = memory_copy_text(name);
-	unsigned len = inet_pton(AF_INET, name, address) == 1 ? 4 : inet_pton(AF_INET6, name, address) == 1 ? 16 : 0;
-	const gnutls_x509_subject_alt_name_t type = len > 0 ? GNUTLS_SAN_IPADDRESS : GNUTLS_SAN_DNSNAME;
+	unsigned len = inet_pton(AF_INET, name, address) == 1 ? 4
+		: inet_pton(AF_INET6, name, address) == 1     ? 16
+							      : 0;
+	const gnutls_x509_subject_alt_name_t type =
+		len > 0 ? GNUTLS_SAN_IPADDRESS : GNUTLS_SAN_DNSNAME;
 	const void *const data = len > 0 ? (const void *)address : name;
 	if (len == 0)
 		len = (unsigned)strlen(name);
 	if (names->code == 0)
-		names->code = gnutls_x509_crt_set_subject_alt_name(names->crt, type, data, len, GNUTLS_FSAN_APPEND);
+		names->code = gnutls_x509_crt_set_subject_alt_name(
+			names->crt, type, data, len, GNUTLS_FSAN_APPEND);
 }
 
 static void add_interfaces(struct names *names)
@@ -260,9 +286,11 @@ static void add_interfaces(struct names *names)
 			continue;
 		const struct sockaddr_in *const v4 = (const void *)each->ifa_addr;
 		const struct sockaddr_in6 *const v6 = (const void *)each->ifa_addr;
-		if (each->ifa_addr->sa_family == AF_INET && inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text) != NULL)
+		if (each->ifa_addr->sa_family == AF_INET &&
+			inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text) != NULL)
 			add_name(names, text);
-		const bool routable = each->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
+		const bool routable = each->ifa_addr->sa_family == AF_INET6 &&
+			!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 		if (routable && inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text) != NULL)
 			add_name(names, text);
 	}
@@ -295,12 +323,15 @@ static int add_names(const struct certificate_options *options, gnutls_x509_crt_
 	return names.code;
 }
 
-static int fill_leaf(const struct certificate *certificate, gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
+static int fill_leaf(
+	const struct certificate *certificate, gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 {
 	static const char name[] = "deltabucket";
-	int code = set_lifetime(crt, certificate->options.clock->wall_ms(certificate->options.clock), LEAF_DAYS);
+	int code = set_lifetime(
+		crt, certificate->options.clock->wall_ms(certificate->options.clock), LEAF_DAYS);
 	if (code == 0)
-		code = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
+		code = gnutls_x509_crt_set_dn_by_oid(
+			crt, GNUTLS_OID_X520_COMMON_NAME, 0, name, sizeof name - 1);
 	if (code == 0)
 		code = gnutls_x509_crt_set_basic_constraints(crt, 0, -1);
 	if (code == 0)
@@ -316,12 +347,14 @@ static int fill_leaf(const struct certificate *certificate, gnutls_x509_crt_t cr
 	if (code == 0)
 		code = set_key_id(crt, certificate->ca_key, true);
 	if (code == 0)
-		code = gnutls_x509_crt_sign2(crt, certificate->ca, certificate->ca_key, GNUTLS_DIG_SHA256, 0);
+		code = gnutls_x509_crt_sign2(
+			crt, certificate->ca, certificate->ca_key, GNUTLS_DIG_SHA256, 0);
 	return code;
 }
 
 /* Takes over `key` by copy; the x509 structures stay the caller's. */
-static int fill_generation(struct generation *generation, gnutls_x509_crt_t *crts, unsigned count, gnutls_x509_privkey_t key)
+static int fill_generation(struct generation *generation, gnutls_x509_crt_t *crts, unsigned count,
+	gnutls_x509_privkey_t key)
 {
 	int code = 0;
 	for (unsigned i = 0; code == 0 && i < count; i++) {
@@ -337,7 +370,8 @@ static int fill_generation(struct generation *generation, gnutls_x509_crt_t *crt
 	return code;
 }
 
-static struct generation *finish_generation(struct generation *generation, int code, const char *what, struct error *err)
+static struct generation *finish_generation(
+	struct generation *generation, int code, const char *what, struct error *err)
 {
 	if (code == 0)
 		return generation;
@@ -365,14 +399,16 @@ static struct generation *issue(const struct certificate *certificate, struct er
 	return finish_generation(generation, code, "cannot issue the server's certificate", err);
 }
 
-static int import_files(struct generation *generation, const struct buffer *cert_pem, const struct buffer *key_pem)
+static int import_files(
+	struct generation *generation, const struct buffer *cert_pem, const struct buffer *key_pem)
 {
 	const gnutls_datum_t cert = {cert_pem->data, (unsigned)cert_pem->len};
 	const gnutls_datum_t key_text = {key_pem->data, (unsigned)key_pem->len};
 	gnutls_x509_crt_t crts[CHAIN_MAX];
 	unsigned count = CHAIN_MAX;
 	gnutls_x509_privkey_t key = NULL;
-	int code = gnutls_x509_crt_list_import(crts, &count, &cert, GNUTLS_X509_FMT_PEM, GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
+	int code = gnutls_x509_crt_list_import(crts, &count, &cert, GNUTLS_X509_FMT_PEM,
+		GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
 	if (code < 0)
 		return code;
 	code = gnutls_x509_privkey_init(&key);
@@ -396,11 +432,13 @@ static struct generation *load_files(const struct certificate *certificate, stru
 	struct buffer key;
 	buffer_init(&cert, PEM_MAX_BYTES);
 	buffer_init(&key, PEM_MAX_BYTES);
-	if (file_read_all(certificate->options.cert_file, &cert, err) == 0 && file_read_all(certificate->options.key_file, &key, err) == 0) {
+	if (file_read_all(certificate->options.cert_file, &cert, err) == 0 &&
+		file_read_all(certificate->options.key_file, &key, err) == 0) {
 		generation = memory_new(sizeof *generation);
 		const int code = import_files(generation, &cert, &key);
 		char what[ERROR_TEXT_BYTES];
-		snprintf(what, sizeof what, "cannot use %s with %s", certificate->options.cert_file, certificate->options.key_file);
+		snprintf(what, sizeof what, "cannot use %s with %s", certificate->options.cert_file,
+			certificate->options.key_file);
 		generation = finish_generation(generation, code, what, err);
 	}
 	if (key.data != NULL)
@@ -426,7 +464,9 @@ static void drop_retired(struct certificate *certificate, int64_t now_ms)
 
 int certificate_reload(struct certificate *certificate, struct error *err)
 {
-	struct generation *const fresh = certificate->options.cert_file != NULL ? load_files(certificate, err) : issue(certificate, err);
+	struct generation *const fresh = certificate->options.cert_file != NULL
+		? load_files(certificate, err)
+		: issue(certificate, err);
 	if (fresh == NULL)
 		return -1;
 	const int64_t now_ms = certificate->options.clock->wall_ms(certificate->options.clock);
@@ -456,10 +496,11 @@ static int open_ca(struct certificate *certificate, struct error *err)
 {
 	certificate->ca_path = data_folder_path(certificate->options.folder, "ca.pem");
 	certificate->ca_key_path = data_folder_path(certificate->options.folder, "ca.key");
-	if (file_make_folder(certificate->options.files, certificate->options.folder, 0700,
-		err) != 0)
+	if (file_make_folder(certificate->options.files, certificate->options.folder, 0700, err) !=
+		0)
 		return -1;
-	const int outcome = file_exists(certificate->ca_path) ? load_ca(certificate, err) : make_ca(certificate, err);
+	const int outcome = file_exists(certificate->ca_path) ? load_ca(certificate, err)
+							      : make_ca(certificate, err);
 	return outcome == 0 ? keep_pem(certificate, err) : -1;
 }
 
@@ -513,7 +554,8 @@ int64_t certificate_ends_ms(const struct certificate *certificate)
 bool certificate_is_due(const struct certificate *certificate)
 {
 	const struct clock_source *const clock = certificate->options.clock;
-	return certificate->options.cert_file == NULL && certificate->current->ends_ms - clock->wall_ms(clock) < RENEW_DAYS * DAY_MS;
+	return certificate->options.cert_file == NULL &&
+		certificate->current->ends_ms - clock->wall_ms(clock) < RENEW_DAYS * DAY_MS;
 }
 
 const char *certificate_ca_pem(const struct certificate *certificate)
@@ -531,7 +573,8 @@ void certificate_print(struct certificate *certificate, struct buffer *out)
 	lock_enter(&certificate->lock);
 	for (unsigned i = 0; i < certificate->current->chain_len; i++) {
 		gnutls_datum_t pem;
-		if (gnutls_pem_base64_encode2("CERTIFICATE", &certificate->current->chain[i].cert, &pem) != 0)
+		if (gnutls_pem_base64_encode2(
+			    "CERTIFICATE", &certificate->current->chain[i].cert, &pem) != 0)
 			continue;
 		buffer_add(out, pem.data, pem.size);
 		gnutls_free(pem.data);
@@ -539,8 +582,9 @@ void certificate_print(struct certificate *certificate, struct buffer *out)
 	lock_leave(&certificate->lock);
 }
 
-static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info, gnutls_pcert_st **certs, unsigned *certs_length,
-	gnutls_ocsp_data_st **ocsp, unsigned *ocsp_length, gnutls_privkey_t *key, unsigned *flags)
+static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+	gnutls_pcert_st **certs, unsigned *certs_length, gnutls_ocsp_data_st **ocsp,
+	unsigned *ocsp_length, gnutls_privkey_t *key, unsigned *flags)
 {
 	(void)session;
 	(void)info;

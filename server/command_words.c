@@ -7,23 +7,27 @@
 static int add(struct command_list *list, const char *item, const char *name, struct error *err)
 {
 	if (list->count == COMMAND_LIST_MAX)
-		return error_set(err, ERROR_INVALID, "%s is given over %d times", name, COMMAND_LIST_MAX);
+		return error_set(
+			err, ERROR_INVALID, "%s is given over %d times", name, COMMAND_LIST_MAX);
 	list->items[list->count++] = item;
 	return 0;
 }
 
-static int refuse(const struct command_flag *flags, size_t flag_count, struct span name, struct error *err)
+static int refuse(
+	const struct command_flag *flags, size_t flag_count, struct span name, struct error *err)
 {
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
 	near_word_begin(&near, name);
 	for (size_t i = 0; i < flag_count; i++)
 		near_word_offer(&near, flags[i].name);
-	return error_set(err, ERROR_INVALID, "there is no flag %.*s%s", (int)span_slice(name, 0, 100).len, (const char *)name.data,
+	return error_set(err, ERROR_INVALID, "there is no flag %.*s%s",
+		(int)span_slice(name, 0, 100).len, (const char *)name.data,
 		near_word_hint(&near, hint));
 }
 
-static const struct command_flag *find(const struct command_flag *flags, size_t flag_count, struct span name)
+static const struct command_flag *find(
+	const struct command_flag *flags, size_t flag_count, struct span name)
 {
 	for (size_t i = 0; i < flag_count; i++)
 		if (span_equal_text(name, flags[i].name))
@@ -40,25 +44,29 @@ static int set_value(const struct command_flag *flag, const char *value, struct 
 }
 
 /* The flag at words[*at]; moves *at over its value. */
-static int take_flag(const struct command_flag *flags, size_t flag_count, int count, char *const *words, int *at, struct error *err)
+static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, int *at, struct error *err)
 {
 	const char *const word = words[*at];
 	const char *const equals = strchr(word, '=');
-	const struct span name = equals != NULL ? span_of(word, (size_t)(equals - word)) : span_text(word);
+	const struct span name =
+		equals != NULL ? span_of(word, (size_t)(equals - word)) : span_text(word);
 	const struct command_flag *const flag = find(flags, flag_count, name);
 	if (flag == NULL)
 		return refuse(flags, flag_count, name, err);
 	if (flag->switched != NULL) {
 		*flag->switched = true;
-		return equals == NULL ? 0 : error_set(err, ERROR_INVALID, "%s takes no value", flag->name);
+		return equals == NULL
+			? 0
+			: error_set(err, ERROR_INVALID, "%s takes no value", flag->name);
 	}
 	if (equals == NULL && *at + 1 >= count)
 		return error_set(err, ERROR_INVALID, "%s needs a value", flag->name);
 	return set_value(flag, equals != NULL ? equals + 1 : words[++*at], err);
 }
 
-int command_words_read(const struct command_flag *flags, size_t flag_count, int count, char *const *words, bool *out_help,
-	struct command_list *out_arguments, struct error *err)
+int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err)
 {
 	*out_help = false;
 	*out_arguments = (struct command_list){.count = 0};
@@ -67,7 +75,8 @@ int command_words_read(const struct command_flag *flags, size_t flag_count, int 
 			*out_help = true;
 			return 0;
 		}
-		const int outcome = words[i][0] == '-' && words[i][1] != '\0' ? take_flag(flags, flag_count, count, words, &i, err)
+		const int outcome = words[i][0] == '-' && words[i][1] != '\0'
+			? take_flag(flags, flag_count, count, words, &i, err)
 			: add(out_arguments, words[i], "an argument", err);
 		if (outcome != 0)
 			return -1;

@@ -22,9 +22,10 @@ struct command_flag {
 	bool *switched;
 };
 
-/* `--flag value`, `--flag=value` and arguments mix; -h is --help wherever it stands, and ends the reading. `out_arguments` gets what is
- * no flag. invalid says what is wrong, and which flag may have been meant. Everything is borrowed. */
-int command_words_read(const struct command_flag *flags, size_t flag_count, int count, char *const *words, bool *out_help,
-	struct command_list *out_arguments, struct error *err);
+/* `--flag value`, `--flag=value` and arguments mix; -h is --help wherever it stands, and ends the
+ * reading. `out_arguments` gets what is no flag. invalid says what is wrong, and which flag may
+ * have been meant. Everything is borrowed. */
+int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
+	char *const *words, bool *out_help, struct command_list *out_arguments, struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
-/* Sources are read from the weakest to the strongest: defaults, file, environment, flags; a stronger one replaces what a weaker one
- * said. A list is replaced as a whole by the first value of a stronger source. */
+/* Sources are read from the weakest to the strongest: defaults, file, environment, flags; a
+ * stronger one replaces what a weaker one said. A list is replaced as a whole by the first value of
+ * a stronger source. */
 #include "server/configuration.h"
 
 #include <stdio.h>
@@ -7,42 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/columns.h"
 #include "base/memory.h"
 #include "base/near_word.h"
 #include "base/quantity.h"
+#include "server/setting.h"
 #include "server/setting_file.h"
 #include "server/setting_rule.h"
 
-enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
-
-struct setting {
-	const char *name;
-	enum setting_type type;
-	size_t offset;
-	const char *standard;
-	uint64_t least;
-	uint64_t most;
-	const char *unit;
-	const char *help;
-};
-
-static const struct setting settings[] = {
-#define SETTING(name, TYPE, standard, least, most, unit, help) \
-	{#name, SETTING_##TYPE, offsetof(struct configuration, name), standard, least, most, unit, help},
-#include "server/configuration.def"
-#undef SETTING
-};
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0], LIST_MAX = 64 };
-enum { HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
+enum { SETTINGS_MAX = 128, LIST_MAX = 64 };
 enum { VALUE_MAX_BYTES = 4096, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128 };
 
 struct loading {
 	struct configuration *configuration;
-	int origin[SETTING_COUNT]; /* the source whose value stands */
-	int source;                /* which is being read: rises */
-	const char *from;          /* for messages */
-	char *places[SETTING_COUNT]; /* the `from` of the value that stands */
+	int origin[SETTINGS_MAX];   /* the source whose value stands */
+	int source;                 /* which is being read: rises */
+	const char *from;           /* for messages */
+	char *places[SETTINGS_MAX]; /* the `from` of the value that stands */
 	struct error *err;
 	bool in_file;
 };
@@ -55,7 +36,8 @@ static void list_clear(struct configuration_list *list)
 	*list = (struct configuration_list){NULL, 0};
 }
 
-static int list_add(struct configuration_list *list, struct span item, const char *name, struct error *err)
+static int list_add(
+	struct configuration_list *list, struct span item, const char *name, struct error *err)
 {
 	if (list->count == LIST_MAX)
 		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
@@ -102,48 +84,63 @@ static bool read_number(const struct scale *scale, const char *value, uint64_t *
 	return quantity_parse(text, scale->kind, scale->size, out);
 }
 
-static int set_number(const struct setting *setting, uint64_t *field, const char *value, const char *from, struct error *err)
+static int set_number(const struct setting *setting, uint64_t *field, const char *value,
+	const char *from, struct error *err)
 {
 	const struct scale *const scale = find_scale(setting);
 	uint64_t number;
-	if (!read_number(scale, value, &number) || number < setting->least || number > setting->most)
-		return error_set(err, ERROR_INVALID, "%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from, setting->name,
-			setting->unit, (unsigned long long)setting->least, (unsigned long long)setting->most, scale != NULL ? ", or with a unit like " : "",
+	if (!read_number(scale, value, &number) || number < setting->least ||
+		number > setting->most)
+		return error_set(err, ERROR_INVALID,
+			"%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from,
+			setting->name, setting->unit, (unsigned long long)setting->least,
+			(unsigned long long)setting->most,
+			scale != NULL ? ", or with a unit like " : "",
 			scale != NULL ? scale->example : "", value);
 	*field = number;
 	return 0;
 }
 
-static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from, struct error *err)
+static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from,
+	struct error *err)
 {
-	static const struct { const char *word; bool meaning; } words[] = {
-		{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false}, {"false", false}, {"no", false}, {"off", false}};
+	static const struct {
+		const char *word;
+		bool meaning;
+	} words[] = {{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false},
+		{"false", false}, {"no", false}, {"off", false}};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (span_equal_nocase(span_text(value), words[i].word)) {
 			*field = words[i].meaning;
 			return 0;
 		}
-	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from, setting->name, value);
+	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from,
+		setting->name, value);
 }
 
-static int check_word(const struct setting *setting, const char *value, const char *from, struct error *err)
+static int check_word(
+	const struct setting *setting, const char *value, const char *from, struct error *err)
 {
 	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s", from);
 }
 
-static int set_list(const struct setting *setting, struct configuration_list *list, const char *value, const char *from, struct error *err)
+static int set_list(const struct setting *setting, struct configuration_list *list,
+	const char *value, const char *from, struct error *err)
 {
 	struct span rest = span_text(value);
 	struct span item;
 	while (span_split(&rest, ',', &item)) {
 		item = span_trim(item);
-		if (item.len > 0 && (list_add(list, item, setting->name, err) != 0 || check_word(setting, list->items[list->count - 1], from, err) != 0))
+		if (item.len > 0 &&
+			(list_add(list, item, setting->name, err) != 0 ||
+				check_word(setting, list->items[list->count - 1], from, err) != 0))
 			return -1;
 	}
 	return 0;
 }
 
-static int set_text(const struct setting *setting, char **text, const char *value, const char *from, struct error *err)
+static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
+	struct error *err)
 {
 	free(*text);
 	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
@@ -155,9 +152,12 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 	const struct setting *const setting = &settings[at];
 	void *const field = (char *)loading->configuration + setting->offset;
 	if (strlen(value) > VALUE_MAX_BYTES)
-		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes", loading->from, setting->name, VALUE_MAX_BYTES);
-	if (loading->in_file && setting->type != SETTING_LIST && loading->origin[at] == loading->source)
-		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from, setting->name);
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes",
+			loading->from, setting->name, VALUE_MAX_BYTES);
+	if (loading->in_file && setting->type != SETTING_LIST &&
+		loading->origin[at] == loading->source)
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from,
+			setting->name);
 	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
 		list_clear(field);
 	loading->origin[at] = loading->source;
@@ -193,7 +193,7 @@ static bool is_setting(const char *name, struct span given)
 static size_t find_setting(struct span given)
 {
 	size_t at = 0;
-	while (at < SETTING_COUNT && !is_setting(settings[at].name, given))
+	while (at < setting_count && !is_setting(settings[at].name, given))
 		at++;
 	return at;
 }
@@ -211,7 +211,7 @@ static void find_near(struct span given, struct near_word *near, char folded[NEA
 {
 	fold_name(given, folded);
 	near_word_begin(near, span_text(folded));
-	for (size_t i = 0; i < SETTING_COUNT; i++)
+	for (size_t i = 0; i < setting_count; i++)
 		near_word_offer(near, settings[i].name);
 }
 
@@ -220,7 +220,7 @@ static size_t find_below(const char *section, const char *name)
 {
 	struct buffer both;
 	const size_t whole = find_setting(span_text(name));
-	if (whole < SETTING_COUNT || section[0] == '\0')
+	if (whole < setting_count || section[0] == '\0')
 		return whole;
 	buffer_init(&both, VALUE_MAX_BYTES);
 	buffer_format(&both, "%s_%s", section, name);
@@ -238,7 +238,7 @@ static void find_near_below(
 	fold_name(span_text(heading), begin);
 	find_near(span_text(name), near, folded);
 	const size_t len = strlen(begin);
-	for (size_t i = 0; len > 0 && i < SETTING_COUNT; i++)
+	for (size_t i = 0; len > 0 && i < setting_count; i++)
 		if (strncmp(settings[i].name, begin, len) == 0 && settings[i].name[len] == '_')
 			near_word_offer(near, settings[i].name + len + 1);
 }
@@ -261,7 +261,7 @@ static int take_file_line(void *taker, const struct setting_line *line, struct e
 	(void)err; /* is loading->err */
 	const size_t at = find_below(line->heading, line->name);
 	loading->from = line->from;
-	if (at == SETTING_COUNT)
+	if (at == setting_count)
 		return refuse_entry(loading, line->heading, line->name);
 	return set_value(loading, at, line->value);
 }
@@ -298,8 +298,8 @@ static int read_environment(struct loading *loading, char *const *environment)
 	loading->source++;
 	for (; *environment != NULL; environment++) {
 		const size_t at =
-			read_name(*environment, &name, &value) ? find_setting(name) : SETTING_COUNT;
-		if (at == SETTING_COUNT)
+			read_name(*environment, &name, &value) ? find_setting(name) : setting_count;
+		if (at == setting_count)
 			continue;
 		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
 			(const char *)name.data);
@@ -318,8 +318,8 @@ static bool is_known_beside(struct span name)
 		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
 		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES",
 		"CLIENTS", "WRITE_ROUTES"};
-	static const char *const beginnings[] = {"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_",
-		"SERVICE_", "PORT"};
+	static const char *const beginnings[] = {
+		"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_", "SERVICE_", "PORT"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (span_equal_text(name, names[i]))
 			return true;
@@ -327,12 +327,6 @@ static bool is_known_beside(struct span name)
 		if (span_starts(name, span_text(beginnings[i])))
 			return true;
 	return false;
-}
-
-static void print_upper(const char *text, struct buffer *out)
-{
-	for (; *text != '\0'; text++)
-		buffer_add_byte(out, *text >= 'a' && *text <= 'z' ? (uint8_t)(*text - 'a' + 'A') : (uint8_t)*text);
 }
 
 static void tell_stray(struct log *log, struct span name)
@@ -346,7 +340,7 @@ static void tell_stray(struct log *log, struct span name)
 		(int)span_slice(name, 0, 100).len, (const char *)name.data);
 	if (near.best != NULL) {
 		buffer_format(&text, "; did you mean %s", PREFIX);
-		print_upper(near.best, &text);
+		setting_print_upper(near.best, &text);
 		buffer_add_byte(&text, '?');
 	}
 	const struct log_field field = log_span("message", buffer_span(&text));
@@ -359,24 +353,17 @@ void configuration_tell_strays(char *const *environment, struct log *log)
 	struct span name;
 	const char *value;
 	for (; *environment != NULL; environment++)
-		if (read_name(*environment, &name, &value) && find_setting(name) == SETTING_COUNT &&
+		if (read_name(*environment, &name, &value) && find_setting(name) == setting_count &&
 			!is_known_beside(name))
 			tell_stray(log, name);
-}
-
-static void print_flag(const struct setting *setting, struct buffer *out)
-{
-	buffer_add_text(out, "--");
-	for (const char *letter = setting->name; *letter != '\0'; letter++)
-		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
 }
 
 struct special {
 	const char *flag;
 	enum configuration_request request;
 };
-static const struct special specials[] = {
-	{"--help", CONFIGURATION_HELP}, {"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
+static const struct special specials[] = {{"--help", CONFIGURATION_HELP},
+	{"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
 	{"--print-config-docs", CONFIGURATION_DOCS}};
 
 static bool take_special(const char *argument, enum configuration_request *out_request)
@@ -392,16 +379,20 @@ static bool take_special(const char *argument, enum configuration_request *out_r
 /* Switches stand alone, so that what follows one is no value of it. */
 static int refuse_word(struct loading *loading, const char *before, const char *argument)
 {
-	const size_t at = strncmp(before, "--", 2) == 0 ? find_setting(span_text(before + 2)) : SETTING_COUNT;
-	if (at < SETTING_COUNT && settings[at].type == SETTING_FLAG)
-		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; write %s=yes or %s=no", argument, before, before);
+	const size_t at =
+		strncmp(before, "--", 2) == 0 ? find_setting(span_text(before + 2)) : setting_count;
+	if (at < setting_count && settings[at].type == SETTING_FLAG)
+		return error_set(loading->err, ERROR_INVALID,
+			"'%s' is neither a flag nor a command; write %s=yes or %s=no", argument,
+			before, before);
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
 	static const char *const commands[] = {"keys", "gc", "set-aside", "help", "version"};
 	near_word_begin(&near, span_text(argument));
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		near_word_offer(&near, commands[i]);
-	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command%s", argument,
+	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command%s",
+		argument,
 		near.best != NULL ? near_word_hint(&near, hint) : "; see deltabucketd --help");
 }
 
@@ -412,38 +403,44 @@ static int refuse_flag(struct loading *loading, struct span name)
 	char folded[NEAR_MAX_BYTES];
 	buffer_init(&flag, VALUE_MAX_BYTES);
 	find_near(name, &near, folded);
-	for (size_t i = 0; near.best != NULL && i < SETTING_COUNT; i++)
+	for (size_t i = 0; near.best != NULL && i < setting_count; i++)
 		if (settings[i].name == near.best)
-			print_flag(&settings[i], &flag);
-	error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; %s%s%s", (int)span_slice(name, 0, 100).len, (const char *)name.data,
-		flag.len > 0 ? "did you mean " : "see deltabucketd --help", buffer_text(&flag), flag.len > 0 ? "?" : "");
+			setting_print_flag(&settings[i], &flag);
+	error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; %s%s%s",
+		(int)span_slice(name, 0, 100).len, (const char *)name.data,
+		flag.len > 0 ? "did you mean " : "see deltabucketd --help", buffer_text(&flag),
+		flag.len > 0 ? "?" : "");
 	buffer_release(&flag);
 	return -1;
 }
 
-/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and passed over here. */
+/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and
+ * passed over here. */
 static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
 {
 	const char *const argument = arguments[*at];
 	if (strncmp(argument, "--", 2) != 0)
 		return refuse_word(loading, *at > 0 ? arguments[*at - 1] : "", argument);
 	const char *const equals = strchr(argument, '=');
-	const struct span name = span_of(argument + 2, equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
+	const struct span name = span_of(argument + 2,
+		equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
 	const bool is_config = span_equal_text(name, "config");
 	const size_t found = find_setting(name);
-	if (found == SETTING_COUNT && !is_config)
+	if (found == setting_count && !is_config)
 		return refuse_flag(loading, name);
 	const char *value = equals != NULL ? equals + 1 : "yes";
 	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
 		if (++*at >= count)
-			return error_set(loading->err, ERROR_INVALID, "--%.*s needs a value", (int)name.len, (const char *)name.data);
+			return error_set(loading->err, ERROR_INVALID, "--%.*s needs a value",
+				(int)name.len, (const char *)name.data);
 		value = arguments[*at];
 	}
 	loading->from = "command line";
 	return is_config ? 0 : set_value(loading, found, value);
 }
 
-static int read_flags(struct loading *loading, int count, char *const *arguments, enum configuration_request *out_request)
+static int read_flags(struct loading *loading, int count, char *const *arguments,
+	enum configuration_request *out_request)
 {
 	loading->source++;
 	for (int i = 0; i < count; i++) {
@@ -473,8 +470,9 @@ static int read_defaults(struct loading *loading)
 {
 	loading->source++;
 	loading->from = "default";
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (settings[i].standard[0] != '\0' && set_value(loading, i, settings[i].standard) != 0)
+	for (size_t i = 0; i < setting_count; i++)
+		if (settings[i].standard[0] != '\0' &&
+			set_value(loading, i, settings[i].standard) != 0)
 			return -1;
 	return 0;
 }
@@ -498,8 +496,9 @@ static int check_file(const struct loading *loading, const char *name, const cha
 
 static int refuse_half(const struct loading *loading, const char *set, const char *missing)
 {
-	return error_set(loading->err, ERROR_INVALID, "%s: %s is set and %s is not; they go together",
-		place_of(loading, set), set, missing);
+	return error_set(loading->err, ERROR_INVALID,
+		"%s: %s is set and %s is not; they go together", place_of(loading, set), set,
+		missing);
 }
 
 static int check_certificate(const struct loading *loading)
@@ -550,9 +549,11 @@ static bool find_special(int count, char *const *arguments, enum configuration_r
 	return false;
 }
 
-int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,
-	enum configuration_request *out_request, struct error *err)
+int configuration_load(struct configuration *configuration, int argument_count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request,
+	struct error *err)
 {
+	ASSERT(setting_count <= SETTINGS_MAX);
 	struct loading loading = {.configuration = configuration, .err = err};
 	const char *const file = find_config_file(argument_count, arguments, environment);
 	memset(configuration, 0, sizeof *configuration);
@@ -561,14 +562,14 @@ int configuration_load(struct configuration *configuration, int argument_count, 
 	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
 		outcome = read_sources(
 			&loading, file, argument_count, arguments, environment, out_request);
-	for (size_t i = 0; i < SETTING_COUNT; i++)
+	for (size_t i = 0; i < setting_count; i++)
 		free(loading.places[i]);
 	return outcome;
 }
 
 void configuration_release(struct configuration *configuration)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
+	for (size_t i = 0; i < setting_count; i++) {
 		void *const field = (char *)configuration + settings[i].offset;
 		if (settings[i].type == SETTING_LIST)
 			list_clear(field);
@@ -576,88 +577,4 @@ void configuration_release(struct configuration *configuration)
 			free(*(char **)field);
 	}
 	memset(configuration, 0, sizeof *configuration);
-}
-
-static void print_range(const struct setting *setting, struct buffer *out)
-{
-	if (setting->type == SETTING_NUMBER)
-		buffer_format(out, "%llu to %llu %s", (unsigned long long)setting->least, (unsigned long long)setting->most, setting->unit);
-	else
-		buffer_add_text(out, setting->type == SETTING_FLAG ? "yes or no" : setting->unit);
-}
-
-static const char *value_name(const struct setting *setting)
-{
-	if (setting->type == SETTING_NUMBER)
-		return "N";
-	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
-}
-
-static void print_left(const struct setting *setting, struct buffer *out)
-{
-	print_flag(setting, out);
-	if (setting->type == SETTING_FLAG)
-		buffer_add_text(out, "[=no]");
-	else
-		buffer_format(out, " %s", value_name(setting));
-}
-
-static void print_help_line(const struct setting *setting, struct buffer *out)
-{
-	struct buffer left;
-	struct buffer right;
-	buffer_init(&left, VALUE_MAX_BYTES);
-	buffer_init(&right, VALUE_MAX_BYTES);
-	print_left(setting, &left);
-	buffer_add_text(&right, setting->help);
-	if (setting->type == SETTING_NUMBER) {
-		buffer_add_text(&right, " (");
-		print_range(setting, &right);
-		buffer_add_byte(&right, ')');
-	}
-	if (setting->standard[0] != '\0')
-		buffer_format(&right, "; default %s", setting->standard);
-	columns_add(out, buffer_text(&left), HELP_WIDTH, buffer_text(&right));
-	buffer_release(&left);
-	buffer_release(&right);
-}
-
-void configuration_print_help(struct buffer *out)
-{
-	buffer_add_text(out, "usage: deltabucketd --data DIR [FLAGS]     serve the folder DIR\n"
-		"       deltabucketd COMMAND [FLAGS]        one of the commands below\n\n");
-	columns_add(out, "keys", COMMAND_WIDTH, "add, list or revoke keys");
-	columns_add(out, "gc", COMMAND_WIDTH, "give back the space of what nothing needs any more");
-	columns_add(out, "set-aside", COMMAND_WIDTH, "list or drop the files that a start has set aside");
-	columns_add(out, "help", COMMAND_WIDTH, "this text; `deltabucketd help COMMAND`: the flags of a command");
-	columns_add(out, "version", COMMAND_WIDTH, "say which version this is");
-	buffer_add_text(out, "\nexamples:\n"
-		"  deltabucketd --data ./data\n"
-		"  deltabucketd --data /srv/deltabucket --listen 0.0.0.0:9000 --tls-name bucket.example\n"
-		"  deltabucketd --config /etc/deltabucket.ini\n\n"
-		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
-		"the environment, that over the file. Switches are turned off with =no. Sizes and times may have a unit: 5GiB, 10min.\n\nflags:\n");
-	columns_add(out, "--config FILE", HELP_WIDTH,
-		"INI file with lines name = value, headings, and comments behind # or ; "
-		"(DELTABUCKET_CONFIG)");
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		print_help_line(&settings[i], out);
-	columns_add(out, "--help, -h", HELP_WIDTH, "this text");
-	columns_add(out, "--version", HELP_WIDTH, "say which version this is");
-	columns_add(out, "--print-config-docs", HELP_WIDTH, "the settings as a Markdown table");
-}
-
-void configuration_print_docs(struct buffer *out)
-{
-	buffer_add_text(out, "| setting | flag | environment | default | values | meaning |\n|---|---|---|---|---|---|\n");
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		buffer_format(out, "| `%s` | `", settings[i].name);
-		print_flag(&settings[i], out);
-		buffer_add_text(out, "` | `DELTABUCKET_");
-		print_upper(settings[i].name, out);
-		const char *const quote = settings[i].standard[0] != '\0' ? "`" : "";
-		buffer_format(out, "` | %s%s%s | ", quote, settings[i].standard, quote);
-		print_range(&settings[i], out);
-		buffer_format(out, " | %s |\n", settings[i].help);
-	}
 }

@@ -24,7 +24,8 @@ void control_place_init(struct control_place *place, const char *folder)
 {
 	enum { PROC_PATH_BYTES = 64 };
 	static const struct sockaddr_un room;
-	*place = (struct control_place){.path = data_folder_path(folder, "control.sock"), .folder_fd = -1};
+	*place = (struct control_place){
+		.path = data_folder_path(folder, "control.sock"), .folder_fd = -1};
 	if (strlen(place->path) < sizeof room.sun_path)
 		return;
 	place->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -43,11 +44,13 @@ void control_place_release(struct control_place *place)
 	*place = (struct control_place){.path = NULL, .folder_fd = -1};
 }
 
-int control_socket_send(const char *folder, const struct http_request *request, struct http_response *response, struct error *err)
+int control_socket_send(const char *folder, const struct http_request *request,
+	struct http_response *response, struct error *err)
 {
 	struct control_place place;
 	control_place_init(&place, folder);
-	const struct http_client_options options = {.endpoint = "http://localhost", .unix_socket = place.path};
+	const struct http_client_options options = {
+		.endpoint = "http://localhost", .unix_socket = place.path};
 	struct http_client *const client = http_client_new(&options, err);
 	memset(response, 0, sizeof *response);
 	const int outcome = client != NULL ? http_client_send(client, request, response, err) : -1;

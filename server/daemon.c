@@ -31,7 +31,17 @@
 #include "storage/xet/shard_put.h"
 #include "storage/xet/xet_make.h"
 
-enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1280, WATCH_SECONDS = 1, GIVE_BACK_SECONDS = 15, SWEEP_ROUNDS = 10, STREAMS_MAX = 1024, SAME_SIGNAL_MS = 500, REPLIES_MAX_BYTES = 256 * 1024 * 1024, BODY_THREADS = 2 };
+enum {
+	NOTICE_MAX_BYTES = 64 * 1024,
+	FILES_BESIDE_CONNECTIONS = 1280,
+	WATCH_SECONDS = 1,
+	GIVE_BACK_SECONDS = 15,
+	SWEEP_ROUNDS = 10,
+	STREAMS_MAX = 1024,
+	SAME_SIGNAL_MS = 500,
+	REPLIES_MAX_BYTES = 256 * 1024 * 1024,
+	BODY_THREADS = 2
+};
 
 struct daemon {
 	const struct configuration *configuration;
@@ -45,7 +55,7 @@ struct daemon {
 	struct keyring *keyring;
 	struct listener *listener;
 	struct trusted_proxies *proxies;
-	unsigned connections;     /* the limit */
+	unsigned connections; /* the limit */
 	_Atomic bool stopping;
 	struct api_context context;
 };
@@ -56,7 +66,8 @@ static void fill_signals(sigset_t *signals)
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGHUP);
-	sigaddset(signals, SIGUSR1); /* every signal writes out the log; this one does nothing else */
+	/* every signal writes out the log; this one does nothing else */
+	sigaddset(signals, SIGUSR1);
 }
 
 void daemon_block_signals(void)
@@ -69,19 +80,23 @@ void daemon_block_signals(void)
 
 static int open_log(struct daemon *daemon, struct error *err)
 {
-	static const struct { const char *name; enum log_level level; } levels[] = {
-		{"error", LOG_ERROR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}};
+	static const struct {
+		const char *name;
+		enum log_level level;
+	} levels[] = {{"error", LOG_ERROR}, {"warning", LOG_WARNING}, {"info", LOG_INFO},
+		{"debug", LOG_DEBUG}};
 	const char *const name = daemon->configuration->log_level;
 	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
 		if (name != NULL && strcmp(levels[i].name, name) == 0) {
-			daemon->log = log_new(STDERR_FILENO, levels[i].level, daemon->configuration->log_json, clock_system());
+			daemon->log = log_new(STDERR_FILENO, levels[i].level,
+				daemon->configuration->log_json, clock_system());
 			return 0;
 		}
 	return error_set(err, ERROR_INVALID, "log_level must be error, warning, info or debug");
 }
 
-/* Connections, packs and databases all need descriptors. Where there are too few, connections have to do with fewer: a
- * server that cannot open a pack serves nobody. */
+/* Connections, packs and databases all need descriptors. Where there are too few, connections have
+ * to do with fewer: a server that cannot open a pack serves nobody. */
 static void share_file_limit(struct daemon *daemon)
 {
 	struct rlimit limit;
@@ -96,16 +111,22 @@ static void share_file_limit(struct daemon *daemon)
 	const rlim_t half = limit.rlim_max / 2;
 	const rlim_t beside = half < FILES_BESIDE_CONNECTIONS ? half : FILES_BESIDE_CONNECTIONS;
 	daemon->connections = (unsigned)(limit.rlim_max - beside);
-	const struct log_field fields[] = {log_number("limit", (int64_t)limit.rlim_max), log_number("wanted", (int64_t)wanted),
+	const struct log_field fields[] = {log_number("limit", (int64_t)limit.rlim_max),
+		log_number("wanted", (int64_t)wanted),
 		log_number("connections", daemon->connections)};
 	log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 3);
 }
 
-static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held, enum metric refused,
-	enum metric displaced)
+static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
+	enum metric refused, enum metric displaced)
 {
-	const struct share_options options = {.limit = limit, .reserve = limit / 16 + 1, .strangers = limit / 2,
-		.metrics = daemon->metrics, .held = held, .refused = refused, .displaced = displaced};
+	const struct share_options options = {.limit = limit,
+		.reserve = limit / 16 + 1,
+		.strangers = limit / 2,
+		.metrics = daemon->metrics,
+		.held = held,
+		.refused = refused,
+		.displaced = displaced};
 	return share_pool_new(&options);
 }
 
@@ -113,12 +134,14 @@ static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, 
 static void open_shares(struct daemon *daemon)
 {
 	daemon->context.shares = (struct api_shares){
-		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4, METRIC_WAITS, METRIC_WAITS_REFUSED,
-			METRIC_WAITS_DISPLACED),
-		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS, METRIC_STREAMS_REFUSED, METRIC_STREAMS_DISPLACED),
-		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLY_BYTES, METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
-		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20, METRIC_BODY_BYTES, METRIC_BODIES_REFUSED,
-			METRIC_BODIES_DISPLACED),
+		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4,
+			METRIC_WAITS, METRIC_WAITS_REFUSED, METRIC_WAITS_DISPLACED),
+		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS, METRIC_STREAMS_REFUSED,
+			METRIC_STREAMS_DISPLACED),
+		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLY_BYTES,
+			METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
+		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20,
+			METRIC_BODY_BYTES, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
 	};
 	daemon->context.body_work = body_work_start(BODY_THREADS);
 }
@@ -139,8 +162,12 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 		return 0;
 	daemon->tls_folder = data_folder_path(daemon->folder.path, "tls");
 	const struct certificate_options options = {
-		.folder = daemon->tls_folder, .cert_file = configuration->tls_cert, .key_file = configuration->tls_key,
-		.domain = configuration->domain, .names = configuration->tls_name.items, .name_count = configuration->tls_name.count,
+		.folder = daemon->tls_folder,
+		.cert_file = configuration->tls_cert,
+		.key_file = configuration->tls_key,
+		.domain = configuration->domain,
+		.names = configuration->tls_name.items,
+		.name_count = configuration->tls_name.count,
 		.clock = clock_system(),
 	};
 	daemon->certificate = certificate_open(&options, err);
@@ -151,18 +178,22 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 static int read_etag(const char *name, bool *out_fast, struct error *err)
 {
 	*out_fast = name != NULL && strcmp(name, "fast") == 0;
-	return *out_fast || (name != NULL && strcmp(name, "md5") == 0) ? 0 : error_set(err, ERROR_INVALID, "etag must be md5 or fast");
+	return *out_fast || (name != NULL && strcmp(name, "md5") == 0)
+		? 0
+		: error_set(err, ERROR_INVALID, "etag must be md5 or fast");
 }
 
 /* What is signed and hidden has keys of its own, all worked out from the master key. */
 static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES])
 {
-	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)), span_text(purpose), out);
+	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)),
+		span_text(purpose), out);
 }
 
 static int read_after_damage(const char *name, enum after_damage *out, struct error *err)
 {
-	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse", [AFTER_DAMAGE_READ_ONLY] = "read-only",
+	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse",
+		[AFTER_DAMAGE_READ_ONLY] = "read-only",
 		[AFTER_DAMAGE_SERVE] = "serve"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (name != NULL && strcmp(name, names[i]) == 0) {
@@ -178,7 +209,8 @@ static int open_keyring(struct daemon *daemon, struct error *err)
 	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
 	if (daemon->keyring != NULL || err->kind != ERROR_CORRUPT)
 		return daemon->keyring != NULL ? 0 : -1;
-	char *const path = given != NULL ? memory_copy_text(given) : data_folder_path(daemon->folder.path, "master.key");
+	char *const path = given != NULL ? memory_copy_text(given)
+					 : data_folder_path(daemon->folder.path, "master.key");
 	error_wrap(err, "the master key %s is the wrong one; put the right one back", path);
 	free(path);
 	return -1;
@@ -189,36 +221,51 @@ static int open_store(struct daemon *daemon, struct error *err)
 	bool fast_etags;
 	enum after_damage after_damage = AFTER_DAMAGE_REFUSE;
 	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0 ||
-	    read_after_damage(daemon->configuration->after_damage, &after_damage, err) != 0)
+		read_after_damage(daemon->configuration->after_damage, &after_damage, err) != 0)
 		return -1;
 	struct store_options options = {
-		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
-		.disk_reserve = daemon->configuration->disk_reserve << 20, .after_damage = after_damage,
-		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
+		.folder = daemon->folder.path,
+		.metrics = daemon->metrics,
+		.log = daemon->log,
+		.disk_reserve = daemon->configuration->disk_reserve << 20,
+		.after_damage = after_damage,
+		.helper_threads = (unsigned)daemon->configuration->helpers,
+		.fast_etags = fast_etags,
 		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
 		.lifecycle_interval_ms = (int64_t)daemon->configuration->lifecycle_interval * 1000,
-		.gc = {
-			.interval_s = (unsigned)daemon->configuration->gc_interval,
-			.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
-			.live_percent = (unsigned)daemon->configuration->gc_live_percent,
-			.promise_ms = (int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
-		},
-		.derive = {
-			.enabled = daemon->configuration->derive,
-			.bytes_per_second = daemon->configuration->derive_rate * 1024 * 1024,
-			.min_bytes = daemon->configuration->derive_min * 1024,
-		},
-		.steps = {
-			.enabled = daemon->configuration->step_work,
-			.bytes_per_second = daemon->configuration->step_rate * 1024 * 1024,
-			.threads = (unsigned)daemon->configuration->step_threads,
-		},
-		.webhooks = {.hosts = (const char *const *)daemon->configuration->webhook_hosts.items, .host_count = daemon->configuration->webhook_hosts.count},
-		.xet = {
-			.upload_promise_ms = (int64_t)daemon->configuration->xet_promise * 60 * 60 * 1000,
-			.answer_promise_ms = (int64_t)daemon->configuration->xet_answer_promise * 60 * 60 * 1000,
-			.made_max_bytes = daemon->configuration->xet_made_max << 30,
-		},
+		.gc =
+			{
+				.interval_s = (unsigned)daemon->configuration->gc_interval,
+				.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
+				.live_percent = (unsigned)daemon->configuration->gc_live_percent,
+				.promise_ms =
+					(int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+			},
+		.derive =
+			{
+				.enabled = daemon->configuration->derive,
+				.bytes_per_second =
+					daemon->configuration->derive_rate * 1024 * 1024,
+				.min_bytes = daemon->configuration->derive_min * 1024,
+			},
+		.steps =
+			{
+				.enabled = daemon->configuration->step_work,
+				.bytes_per_second = daemon->configuration->step_rate * 1024 * 1024,
+				.threads = (unsigned)daemon->configuration->step_threads,
+			},
+		.webhooks = {.hosts = (const char *const *)
+					      daemon->configuration->webhook_hosts.items,
+			.host_count = daemon->configuration->webhook_hosts.count},
+		.xet =
+			{
+				.upload_promise_ms = (int64_t)daemon->configuration->xet_promise *
+					60 * 60 * 1000,
+				.answer_promise_ms =
+					(int64_t)daemon->configuration->xet_answer_promise * 60 *
+					60 * 1000,
+				.made_max_bytes = daemon->configuration->xet_made_max << 30,
+			},
 	};
 	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
 	derive_key(daemon, "deltabucket xet answers", options.xet.key);
@@ -226,7 +273,8 @@ static int open_store(struct daemon *daemon, struct error *err)
 	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
-/* Not before the addresses are ours: the lines to paste would lead to whatever else listens there. */
+/* Not before the addresses are ours: the lines to paste would lead to whatever else listens
+ * there. */
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
@@ -234,13 +282,15 @@ static int show_root_key(struct daemon *daemon, char *const *environment, struct
 	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof *ports);
 	for (size_t i = 0; i < configuration->listen.count; i++)
 		ports[i] = listener_port(daemon->listener, i);
-	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports), .region = configuration->region,
+	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports),
+		.region = configuration->region,
 		.others = start_notice_others(configuration, ports),
 		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
 		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
 	struct buffer notice;
 	buffer_init(&notice, NOTICE_MAX_BYTES);
-	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace, environment, &place, &notice, err);
+	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace,
+		environment, &place, &notice, err);
 	free(ports);
 	free(place.endpoint);
 	free(place.others);
@@ -259,22 +309,40 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 	const struct configuration *const configuration = daemon->configuration;
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	daemon->context = (struct api_context){
-		.store = daemon->store, .keyring = daemon->keyring, .clock = clock_system(), .log = daemon->log, .metrics = daemon->metrics,
-		.region = configuration->region, .default_namespace = configuration->default_namespace, .domain = configuration->domain,
-		.put_max_bytes = configuration->put_max, .sigv2 = configuration->sigv2, .stopping = &daemon->stopping,
-		.ca_pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL,
-		.public_url = configuration->public_url, .hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
+		.store = daemon->store,
+		.keyring = daemon->keyring,
+		.clock = clock_system(),
+		.log = daemon->log,
+		.metrics = daemon->metrics,
+		.region = configuration->region,
+		.default_namespace = configuration->default_namespace,
+		.domain = configuration->domain,
+		.put_max_bytes = configuration->put_max,
+		.sigv2 = configuration->sigv2,
+		.stopping = &daemon->stopping,
+		.ca_pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate)
+						      : NULL,
+		.public_url = configuration->public_url,
+		.hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
 	};
 	open_shares(daemon);
 	derive_key(daemon, "deltabucket xet tokens", daemon->context.token_key);
 	control_place_init(&daemon->control, daemon->folder.path);
-	daemon->proxies = trusted_proxies_new(configuration->trusted_proxies.items, configuration->trusted_proxies.count, err);
+	daemon->proxies = trusted_proxies_new(
+		configuration->trusted_proxies.items, configuration->trusted_proxies.count, err);
 	if (daemon->proxies == NULL)
 		return -1;
 	const struct listener_options options = {
-		.context = &daemon->context, .proxies = daemon->proxies, .addresses = configuration->listen.items, .address_count = configuration->listen.count,
-		.control_path = daemon->control.path, .secure = !configuration->http, .tls_priorities = configuration->tls_priorities,
-		.reactors = configuration->reactors > 0 ? (unsigned)configuration->reactors : processors > 0 ? (unsigned)processors : 1,
+		.context = &daemon->context,
+		.proxies = daemon->proxies,
+		.addresses = configuration->listen.items,
+		.address_count = configuration->listen.count,
+		.control_path = daemon->control.path,
+		.secure = !configuration->http,
+		.tls_priorities = configuration->tls_priorities,
+		.reactors = configuration->reactors > 0 ? (unsigned)configuration->reactors
+			: processors > 0                ? (unsigned)processors
+							: 1,
 		.connections = daemon->connections,
 		.connection_memory_bytes = (size_t)configuration->connection_memory * 1024,
 		.idle_timeout_s = (unsigned)configuration->idle_timeout,
@@ -319,7 +387,8 @@ static void say_ca(const struct daemon *daemon)
 {
 	struct fingerprint fingerprint;
 	char text[FINGERPRINT_TEXT_BYTES];
-	const char *const pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL;
+	const char *const pem =
+		daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL;
 	if (pem == NULL || !fingerprint_of_pem(span_text(pem), &fingerprint))
 		return;
 	fingerprint_format(&fingerprint, text);
@@ -349,7 +418,8 @@ static void reload_certificate(const struct daemon *daemon)
 		log_failure(daemon->log, LOG_ERROR, NULL, "certificate_not_reloaded", &err);
 		return;
 	}
-	const struct log_field field = log_number("ends_ms", certificate_ends_ms(daemon->certificate));
+	const struct log_field field =
+		log_number("ends_ms", certificate_ends_ms(daemon->certificate));
 	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
 }
 
@@ -374,12 +444,14 @@ static void serve(struct daemon *daemon)
 			memory_give_back(&rest);
 		if (got == SIGTERM || got == SIGINT)
 			return;
-		if (got == SIGHUP || (daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
+		if (got == SIGHUP ||
+			(daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
 			reload_certificate(daemon);
 	}
 }
 
-/* Long polls answer at once; others have until the deadline, or until a second signal. What comes at once is the same signal again. */
+/* Long polls answer at once; others have until the deadline, or until a second signal. What comes
+ * at once is the same signal again. */
 static void drain(struct daemon *daemon)
 {
 	const struct clock_source *const clock = clock_system();
@@ -387,7 +459,8 @@ static void drain(struct daemon *daemon)
 	const int64_t deadline_ms = begun_ms + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
-	step_worker_quiesce(store_parts(daemon->store)->step_worker); /* before the watch: who is woken does not ask again */
+	/* before the watch: who is woken does not ask again */
+	step_worker_quiesce(store_parts(daemon->store)->step_worker);
 	step_watch_wake_all(store_step_watch(daemon->store));
 	derive_worker_quiesce(store_parts(daemon->store)->derive_worker);
 	file_hash_worker_quiesce(store_parts(daemon->store)->file_hash_worker);
@@ -396,9 +469,12 @@ static void drain(struct daemon *daemon)
 	gc_quiesce(store_parts(daemon->store)->gc);
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
-	for (unsigned round = 0; listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms; round++) {
+	for (unsigned round = 0;
+		listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms;
+		round++) {
 		const int got = wait_for_signal(0, 20 * 1000 * 1000);
-		if ((got == SIGTERM || got == SIGINT) && clock->monotonic_ms(clock) - begun_ms >= SAME_SIGNAL_MS)
+		if ((got == SIGTERM || got == SIGINT) &&
+			clock->monotonic_ms(clock) - begun_ms >= SAME_SIGNAL_MS)
 			break;
 		if (round % SWEEP_ROUNDS == 0)
 			listener_sweep(daemon->listener);
@@ -424,7 +500,8 @@ static void stop(struct daemon *daemon)
 	free(daemon->tls_folder);
 }
 
-int daemon_run(const struct configuration *configuration, char *const *environment, struct error *err)
+int daemon_run(
+	const struct configuration *configuration, char *const *environment, struct error *err)
 {
 	struct daemon daemon = {.configuration = configuration, .folder = {.lock_fd = -1}};
 	const int started = start(&daemon, environment, err);

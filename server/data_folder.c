@@ -26,24 +26,27 @@ char *data_folder_path(const char *folder, const char *name)
 }
 
 /* For whoever comes second; that it could not be written changes nothing. */
-static void sign_lock(const struct data_folder *const folder, const char *const path)
+static void sign_lock(const struct data_folder *folder, const char *path)
 {
 	char text[24];
 	struct error ignored = {0};
 	snprintf(text, sizeof text, "%ld\n", (long)getpid());
 	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
-		(void)file_write_at(folder->files, folder->lock_fd, span_text(text), 0, path,
-			&ignored);
+		(void)file_write_at(
+			folder->files, folder->lock_fd, span_text(text), 0, path, &ignored);
 }
 
-static int refuse_lock(const int lock_fd, const char *const path, struct error *const err)
+static int refuse_lock(int lock_fd, const char *path, struct error *err)
 {
 	char text[24] = "";
 	const ssize_t length = pread(lock_fd, text, sizeof text - 1, 0);
 	const long process = length > 0 ? strtol(text, NULL, 10) : 0;
 	if (process <= 0)
-		return error_set(err, ERROR_BUSY, "%s is held: a server or command is using this data folder", path);
-	return error_set(err, ERROR_BUSY, "%s is held: process %ld, a server or command, is using this data folder", path, process);
+		return error_set(err, ERROR_BUSY,
+			"%s is held: a server or command is using this data folder", path);
+	return error_set(err, ERROR_BUSY,
+		"%s is held: process %ld, a server or command, is using this data folder", path,
+		process);
 }
 
 static void name_user(uid_t user, char out[USER_BYTES])
@@ -80,19 +83,22 @@ static int take_lock(struct data_folder *folder, struct error *err)
 	char *const path = data_folder_path(folder->path, "lock");
 	int outcome = 0;
 	folder->lock_fd = folder->files->open(folder->files, path, O_RDWR | O_CREAT, 0600);
-	if (folder->lock_fd < 0 && errno == EROFS) /* the folder itself can be locked where it takes no files */
-		folder->lock_fd = folder->files->open(folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
+	if (folder->lock_fd < 0 &&
+		errno == EROFS) /* the folder itself can be locked where it takes no files */
+		folder->lock_fd = folder->files->open(
+			folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
 	if (folder->lock_fd < 0)
 		outcome = refuse_user(folder, path, err);
 	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err) : error_set_errno(err, "cannot lock %s", path);
+		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err)
+					       : error_set_errno(err, "cannot lock %s", path);
 	else
 		sign_lock(folder, path);
 	free(path);
 	return outcome;
 }
 
-static bool has_store(const struct data_folder *const folder)
+static bool has_store(const struct data_folder *folder)
 {
 	char *const catalog = data_folder_path(folder->path, "catalog.db");
 	const bool found = file_exists(catalog);
@@ -103,14 +109,16 @@ static bool has_store(const struct data_folder *const folder)
 static int make_key(struct data_folder *folder, const char *path, struct error *err)
 {
 	if (has_store(folder))
-		return error_set(err, ERROR_NOT_FOUND, "the master key %s is missing, and without it the secrets in this store cannot be read; "
-			"put it back (backups leave it out on purpose)", path);
+		return error_set(err, ERROR_NOT_FOUND,
+			"the master key %s is missing, and without it the secrets in this store cannot be read; "
+			"put it back (backups leave it out on purpose)",
+			path);
 	char text[2 * MASTER_KEY_BYTES + 2];
 	random_bytes(folder->master_key, sizeof folder->master_key);
 	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
 	text[2 * MASTER_KEY_BYTES] = '\n';
-	const int published = file_publish(folder->files, path,
-		span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
+	const int published = file_publish(
+		folder->files, path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
 	explicit_bzero(text, sizeof text);
 	return published;
 }
@@ -121,7 +129,9 @@ static int check_mode(const char *path, struct error *err)
 	if (stat(path, &facts) != 0)
 		return error_set_errno(err, "cannot look at %s", path);
 	if ((facts.st_mode & (S_IRWXO | S_IWGRP)) != 0)
-		return error_set(err, ERROR_DENIED, "the master key %s is open to others (mode %04o); make it 0600", path, facts.st_mode & 07777U);
+		return error_set(err, ERROR_DENIED,
+			"the master key %s is open to others (mode %04o); make it 0600", path,
+			facts.st_mode & 07777U);
 	return 0;
 }
 
@@ -137,7 +147,9 @@ static int load_key(struct data_folder *folder, const char *path, struct error *
 		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
 			digits.len--;
 		if (!decode_hex(digits, folder->master_key, sizeof folder->master_key))
-			outcome = error_set(err, ERROR_CORRUPT, "the master key %s is not %d hex digits", path, 2 * MASTER_KEY_BYTES);
+			outcome = error_set(err, ERROR_CORRUPT,
+				"the master key %s is not %d hex digits", path,
+				2 * MASTER_KEY_BYTES);
 	}
 	if (text.data != NULL)
 		explicit_bzero(text.data, text.len);
@@ -149,7 +161,8 @@ static int open_inside(struct data_folder *folder, const char *master_key_file, 
 {
 	if (take_lock(folder, err) != 0)
 		return -1;
-	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file) : data_folder_path(folder->path, "master.key");
+	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file)
+						   : data_folder_path(folder->path, "master.key");
 	const bool is_there = file_exists(path);
 	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
 	/* A start that was killed while it made the key may have left its name unsynced. */
@@ -173,8 +186,8 @@ static int make_absolute(struct data_folder *folder, struct error *err)
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err)
 {
-	*folder = (struct data_folder){.files = files, .path = memory_copy_text(path),
-		.lock_fd = -1};
+	*folder =
+		(struct data_folder){.files = files, .path = memory_copy_text(path), .lock_fd = -1};
 	int outcome = 0;
 	if (create && !file_exists(path))
 		outcome = file_make_folder(files, path, 0700, err);
@@ -184,7 +197,8 @@ int data_folder_open(struct data_folder *folder, const struct file_ops *files, c
 		outcome = make_absolute(folder, err);
 	if (outcome == 0)
 		outcome = open_inside(folder, master_key_file, err);
-	if (outcome == 0) /* what the catalog needs for a while when it is rebuilt is as large as it is */
+	if (outcome ==
+		0) /* what the catalog needs for a while when it is rebuilt is as large as it is */
 		setenv("SQLITE_TMPDIR", folder->path, 0);
 	if (outcome != 0)
 		data_folder_close(folder);

@@ -1,5 +1,7 @@
-/* A table of what is the store's own, by how names begin: copies of a database and its log lie beside it. What else lies in the folder is not touched:
- * `tls` may have been opened on purpose, for clients of the same machine, and its key is 0600 for itself; the master key is judged by data_folder. */
+/* A table of what is the store's own, by how names begin: copies of a database and its log lie
+ * beside it. What else lies in the folder is not touched: `tls` may have been opened on purpose,
+ * for clients of the same machine, and its key is 0600 for itself; the master key is judged by
+ * data_folder. */
 #include "server/folder_modes.h"
 
 #include <stdio.h>
@@ -17,16 +19,17 @@ void folder_modes_begin(void)
 	umask(umask(OTHERS) | OTHERS);
 }
 
-static bool is_ours(const char *const name)
+static bool is_ours(const char *name)
 {
-	static const char *const beginnings[] = {"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
+	static const char *const beginnings[] = {
+		"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
 	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
 		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;
 	return false;
 }
 
-static void tell(struct log *const log, const char *const event, const char *const path, const mode_t mode)
+static void tell(struct log *log, const char *event, const char *path, mode_t mode)
 {
 	char text[MODE_TEXT_BYTES];
 	snprintf(text, sizeof text, "%04o", mode & 07777U);
@@ -35,7 +38,7 @@ static void tell(struct log *const log, const char *const event, const char *con
 		log_event(log, LOG_WARNING, NULL, event, fields, sizeof fields / sizeof *fields);
 }
 
-static void narrow(const char *const path, struct log *const log)
+static void narrow(const char *path, struct log *log)
 {
 	struct stat facts;
 	struct error err = {0};
@@ -50,7 +53,7 @@ static void narrow(const char *const path, struct log *const log)
 		log_failure(log, LOG_WARNING, NULL, "file_stays_open_to_others", &err);
 }
 
-void folder_modes_narrow(const char *const folder, struct log *const log)
+void folder_modes_narrow(const char *folder, struct log *log)
 {
 	struct stat facts;
 	struct error ignored = {0};

@@ -48,17 +48,20 @@ static void print_request(const struct gc_options_given *options, struct buffer 
 	json_writer_object(&json, NULL);
 	json_writer_bool(&json, "dry_run", options->dry_run);
 	json_writer_bool(&json, "ends_promises", options->ends_promises);
-	if (options->live_percent != NULL && span_parse_u64(span_text(options->live_percent), &percent))
+	if (options->live_percent != NULL &&
+		span_parse_u64(span_text(options->live_percent), &percent))
 		json_writer_u64(&json, "live_percent", percent);
 	json_writer_end(&json, '}');
 }
 
-static int work(void *owner, struct store *store, const struct data_folder *folder, struct buffer *out, struct error *err)
+static int work(void *owner, struct store *store, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
 {
 	(void)folder;
 	const struct buffer *const body = owner;
 	struct gc_request request = {.dry_run = false};
-	if (admin_gc_parse(buffer_span(body), &request, err) != 0 || gc_run(store_parts(store)->gc, &request, err) != 0)
+	if (admin_gc_parse(buffer_span(body), &request, err) != 0 ||
+		gc_run(store_parts(store)->gc, &request, err) != 0)
 		return -1;
 	admin_gc_print(&request, out);
 	return 0;
@@ -70,8 +73,14 @@ static int run_gc(const struct gc_options_given *options, struct buffer *out, st
 	buffer_init(&body, ANSWER_MAX_BYTES);
 	print_request(options, &body);
 	const struct store_command command = {
-		.data = options->data, .master_key = options->master_key, .work = work, .owner = &body,
-		.request = {.method = "POST", .target = "/-/gc", .body = buffer_span(&body), .wait_ms = GC_WAIT_MS},
+		.data = options->data,
+		.master_key = options->master_key,
+		.work = work,
+		.owner = &body,
+		.request = {.method = "POST",
+			.target = "/-/gc",
+			.body = buffer_span(&body),
+			.wait_ms = GC_WAIT_MS},
 	};
 	const int outcome = store_command_run(&command, out, err);
 	buffer_release(&body);
@@ -92,8 +101,10 @@ static void print_registered(const struct gc_options_given *options, unsigned lo
 	if (options->dry_run && options->ends_promises)
 		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
 	else
-		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n", bytes,
-			options->ends_promises ? "" : "; --end-promises frees them"); /* else a shard was just at them */
+		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n",
+			bytes,
+			/* else a shard was just at them */
+			options->ends_promises ? "" : "; --end-promises frees them");
 }
 
 static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
@@ -105,18 +116,23 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 	}
 	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
 	const char *const would = options->dry_run ? "would be " : "";
-	printf("%llu packs of %llu bytes: %llu %sdeleted, %llu %scompacted, %llu bytes %sfreed\n", number_of(root, "packs"), number_of(root, "bytes"),
-		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would, number_of(root, "bytes_freed"), would);
+	printf("%llu packs of %llu bytes: %llu %sdeleted, %llu %scompacted, %llu bytes %sfreed\n",
+		number_of(root, "packs"), number_of(root, "bytes"),
+		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would,
+		number_of(root, "bytes_freed"), would);
 	if (number_of(root, "packs_waiting") > 0)
-		printf("%llu packs are in use and are left for later\n", number_of(root, "packs_waiting"));
+		printf("%llu packs are in use and are left for later\n",
+			number_of(root, "packs_waiting"));
 	print_registered(options, number_of(root, "bytes_registered"));
 	if (number_of(root, "bytes_promised") > 0)
 		printf("about %llu bytes that no file needs are kept for the clients that sent them (xet_promise); --end-promises frees them\n",
 			number_of(root, "bytes_promised"));
 	if (number_of(root, "rows_damaged") > 0)
-		printf("%llu damaged rows of the catalog were set aside: see the log\n", number_of(root, "rows_damaged"));
+		printf("%llu damaged rows of the catalog were set aside: see the log\n",
+			number_of(root, "rows_damaged"));
 	if (number_of(root, "sweeps_failed") > 0)
-		printf("%llu kinds of leftovers could not be swept: see the log\n", number_of(root, "sweeps_failed"));
+		printf("%llu kinds of leftovers could not be swept: see the log\n",
+			number_of(root, "sweeps_failed"));
 	json_node_free(root);
 }
 
@@ -126,23 +142,32 @@ static bool is_percent(const char *text)
 	return span_parse_u64(span_text(text), &number) && number >= 1 && number <= 100;
 }
 
-static int parse(int count, char **words, struct gc_options_given *options, bool *out_help, struct error *err)
+static int parse(int count, char **words, struct gc_options_given *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--master-key", .text = &options->master_key},
-		{.name = "--live-percent", .text = &options->live_percent}, {.name = "--dry-run", .switched = &options->dry_run},
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--master-key", .text = &options->master_key},
+		{.name = "--live-percent", .text = &options->live_percent},
+		{.name = "--dry-run", .switched = &options->dry_run},
 		{.name = "--end-promises", .switched = &options->ends_promises},
 		{.name = "--json", .switched = &options->json}};
 	struct command_list arguments;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &arguments, err) != 0 || *out_help)
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
+		    &arguments, err) != 0 ||
+		*out_help)
 		return -1;
 	if (arguments.count > 0)
-		return error_set(err, ERROR_INVALID, "gc takes no argument, and '%.60s' is one", arguments.items[0]);
+		return error_set(err, ERROR_INVALID, "gc takes no argument, and '%.60s' is one",
+			arguments.items[0]);
 	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+		return error_set(err, ERROR_INVALID,
+			"say which data folder: --data DIR, or DELTABUCKET_DATA");
 	if (options->live_percent != NULL && !is_percent(options->live_percent))
-		return error_set(err, ERROR_INVALID, "--live-percent wants a number from 1 to 100, not '%.60s'", options->live_percent);
+		return error_set(err, ERROR_INVALID,
+			"--live-percent wants a number from 1 to 100, not '%.60s'",
+			options->live_percent);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
-/* Each command is a request to the admin routes when a server holds the data folder, and the same calls beneath those routes when none
- * does. Both ways end in the same JSON, from which the text for people is printed. */
+/* Each command is a request to the admin routes when a server holds the data folder, and the same
+ * calls beneath those routes when none does. Both ways end in the same JSON, from which the text
+ * for people is printed. */
 #include "server/keys_command.h"
 
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct keys_options {
 struct keys_verb {
 	const char *name;
 	const char *method;
-	int (*work)(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err);
+	int (*work)(const struct keys_options *options, struct store *store,
+		struct keyring *keyring, struct buffer *out, struct error *err);
 	int (*print)(const struct json_node *answer);
 };
 
@@ -72,7 +74,8 @@ static void print_request(const struct keys_options *options, struct buffer *out
 	json_writer_end(&json, '}');
 }
 
-static int work_add(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_add(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
 	const char *const standard = given != NULL ? given : "main";
@@ -91,7 +94,8 @@ static int work_add(const struct keys_options *options, struct store *store, str
 	return outcome;
 }
 
-static int work_list(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_list(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)options;
 	(void)store;
@@ -105,7 +109,8 @@ static int work_list(const struct keys_options *options, struct store *store, st
 	return outcome;
 }
 
-static int work_revoke(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_revoke(const struct keys_options *options, struct store *store,
+	struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)store;
 	(void)out;
@@ -193,16 +198,19 @@ struct keys_run {
 	const struct keys_options *options;
 };
 
-static int work_alone(void *owner, struct store *store, const struct data_folder *folder, struct buffer *out, struct error *err)
+static int work_alone(void *owner, struct store *store, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
 {
 	const struct keys_run *const run = owner;
 	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
-	const int outcome = keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
+	const int outcome =
+		keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
 	keyring_close(keyring);
 	return outcome;
 }
 
-static int run_verb(const struct keys_verb *verb, const struct keys_options *options, struct buffer *out, struct error *err)
+static int run_verb(const struct keys_verb *verb, const struct keys_options *options,
+	struct buffer *out, struct error *err)
 {
 	struct keys_run run = {verb, options};
 	struct buffer target;
@@ -217,8 +225,13 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 	if (verb->work == work_add)
 		print_request(options, &body);
 	const struct store_command command = {
-		.data = options->data, .master_key = options->master_key, .work = work_alone, .owner = &run,
-		.request = {.method = verb->method, .target = buffer_text(&target), .body = buffer_span(&body)},
+		.data = options->data,
+		.master_key = options->master_key,
+		.work = work_alone,
+		.owner = &run,
+		.request = {.method = verb->method,
+			.target = buffer_text(&target),
+			.body = buffer_span(&body)},
 	};
 	const int outcome = store_command_run(&command, out, err);
 	buffer_release(&body);
@@ -226,11 +239,13 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 	return outcome;
 }
 
-static int print_answer(const struct keys_verb *verb, const struct keys_options *options, const struct buffer *answer)
+static int print_answer(const struct keys_verb *verb, const struct keys_options *options,
+	const struct buffer *answer)
 {
 	struct error err = {0};
 	int outcome = 0;
-	struct json_node *const root = answer->len > 0 ? json_node_parse(buffer_span(answer), "the answer", &err) : NULL;
+	struct json_node *const root =
+		answer->len > 0 ? json_node_parse(buffer_span(answer), "the answer", &err) : NULL;
 	print_warnings(root);
 	if (options->json)
 		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
@@ -255,32 +270,43 @@ static const struct keys_verb *find_verb(const char *word, struct error *err)
 	return NULL;
 }
 
-static const struct keys_verb *check(struct keys_options *options, const struct command_list *arguments, struct error *err)
+static const struct keys_verb *check(
+	struct keys_options *options, const struct command_list *arguments, struct error *err)
 {
 	error_set(err, ERROR_INVALID, "say what to do: add, list or revoke");
-	const struct keys_verb *const verb = arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
+	const struct keys_verb *const verb =
+		arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
 	if (verb == NULL)
 		return NULL;
 	const size_t wanted = verb->work == work_revoke ? 2 : 1;
 	options->key_id = wanted == 2 && arguments->count == 2 ? arguments->items[1] : NULL;
 	if (arguments->count != wanted)
-		error_set(err, ERROR_INVALID, wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument", verb->name);
+		error_set(err, ERROR_INVALID,
+			wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument",
+			verb->name);
 	else if (options->data == NULL)
-		error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+		error_set(err, ERROR_INVALID,
+			"say which data folder: --data DIR, or DELTABUCKET_DATA");
 	else
 		return verb;
 	return NULL;
 }
 
-static const struct keys_verb *parse(int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
+static const struct keys_verb *parse(
+	int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--master-key", .text = &options->master_key},
-		{.name = "--name", .text = &options->name}, {.name = "--namespace", .text = &options->namespace},
-		{.name = "--grant", .list = &options->grants}, {.name = "--json", .switched = &options->json}};
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--master-key", .text = &options->master_key},
+		{.name = "--name", .text = &options->name},
+		{.name = "--namespace", .text = &options->namespace},
+		{.name = "--grant", .list = &options->grants},
+		{.name = "--json", .switched = &options->json}};
 	struct command_list arguments;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &arguments, err) != 0 || *out_help)
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
+		    &arguments, err) != 0 ||
+		*out_help)
 		return NULL;
 	return check(options, &arguments, err);
 }
@@ -291,13 +317,15 @@ int keys_command(int argument_count, char **arguments)
 	struct error err = {0};
 	struct buffer answer;
 	bool help = false;
-	const struct keys_verb *const verb = parse(argument_count, arguments, &options, &help, &err);
+	const struct keys_verb *const verb =
+		parse(argument_count, arguments, &options, &help, &err);
 	if (help) {
 		fputs(usage, stdout);
 		return 0;
 	}
 	if (verb == NULL) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n", err.text);
+		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n",
+			err.text);
 		return EXIT_USAGE;
 	}
 	buffer_init(&answer, ANSWER_MAX_BYTES);

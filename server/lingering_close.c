@@ -15,7 +15,12 @@
 #include "base/memory.h"
 #include "base/thread/lock.h"
 
-enum { DROPPED_AT_ONCE = 64 * 1024, NAP_AFTER_BYTES = 1024 * 1024, NAP_NS = 1000 * 1000, LOOK_MS = 500 };
+enum {
+	DROPPED_AT_ONCE = 64 * 1024,
+	NAP_AFTER_BYTES = 1024 * 1024,
+	NAP_NS = 1000 * 1000,
+	LOOK_MS = 500
+};
 
 struct guest {
 	int fd;
@@ -25,13 +30,15 @@ struct guest {
 
 struct lingering_close {
 	pthread_t thread;
-	int event_fd;                              /* somebody came, or it is time to stop */
-	struct guest guests[LINGERING_CLOSE_MOST]; /* the thread's own, oldest first, as what follows */
+	int event_fd; /* somebody came, or it is time to stop */
+	/* the thread's own, oldest first, as what follows */
+	struct guest guests[LINGERING_CLOSE_MOST];
 	int count;
 	char dropped[DROPPED_AT_ONCE];
-	size_t since_nap;                          /* bytes */
-	struct lock lock;                          /* guards what follows */
-	int arrivals[LINGERING_CLOSE_MOST];        /* descriptors that the thread has not taken yet */
+	size_t since_nap; /* bytes */
+	struct lock lock; /* guards what follows */
+	/* descriptors that the thread has not taken yet */
+	int arrivals[LINGERING_CLOSE_MOST];
 	int arrival_count;
 	bool stops;
 };
@@ -57,7 +64,8 @@ static bool welcome(struct lingering_close *lingering)
 	for (int i = 0; i < lingering->arrival_count; i++) {
 		if (lingering->count == LINGERING_CLOSE_MOST)
 			leave(lingering, 0);
-		lingering->guests[lingering->count++] = (struct guest){lingering->arrivals[i], now, now};
+		lingering->guests[lingering->count++] =
+			(struct guest){lingering->arrivals[i], now, now};
 	}
 	lingering->arrival_count = 0;
 	const bool goes_on = !lingering->stops;
@@ -65,7 +73,8 @@ static bool welcome(struct lingering_close *lingering)
 	return goes_on;
 }
 
-/* Whoever sends what nobody wants takes a part of one processor, at a gigabyte a second, and not all of it. */
+/* Whoever sends what nobody wants takes a part of one processor, at a gigabyte a second, and not
+ * all of it. */
 static void nap_now_and_then(struct lingering_close *lingering, size_t dropped)
 {
 	lingering->since_nap += dropped;
@@ -78,7 +87,8 @@ static void nap_now_and_then(struct lingering_close *lingering, size_t dropped)
 /* False once the client has ended, or its connection has. */
 static bool drop_some(struct lingering_close *lingering, struct guest *guest, int64_t now)
 {
-	const ssize_t got = recv(guest->fd, lingering->dropped, sizeof lingering->dropped, MSG_DONTWAIT);
+	const ssize_t got =
+		recv(guest->fd, lingering->dropped, sizeof lingering->dropped, MSG_DONTWAIT);
 	if (got > 0) {
 		guest->heard_ms = now;
 		nap_now_and_then(lingering, (size_t)got);
@@ -91,7 +101,8 @@ static void drop(struct lingering_close *lingering)
 	const int64_t now = now_ms();
 	for (int i = lingering->count - 1; i >= 0; i--) {
 		struct guest *const guest = &lingering->guests[i];
-		const bool is_over = now - guest->came_ms >= LINGERING_CLOSE_MS || now - guest->heard_ms >= LINGERING_CLOSE_IDLE_MS;
+		const bool is_over = now - guest->came_ms >= LINGERING_CLOSE_MS ||
+			now - guest->heard_ms >= LINGERING_CLOSE_IDLE_MS;
 		if (!drop_some(lingering, guest, now) || is_over)
 			leave(lingering, i);
 	}
@@ -99,11 +110,13 @@ static void drop(struct lingering_close *lingering)
 
 static void wait_for_bytes(const struct lingering_close *lingering)
 {
-	struct pollfd polled[LINGERING_CLOSE_MOST + 1] = {{.fd = lingering->event_fd, .events = POLLIN}};
+	struct pollfd polled[LINGERING_CLOSE_MOST + 1] = {
+		{.fd = lingering->event_fd, .events = POLLIN}};
 	uint64_t events;
 	for (int i = 0; i < lingering->count; i++)
 		polled[i + 1] = (struct pollfd){.fd = lingering->guests[i].fd, .events = POLLIN};
-	if (poll(polled, (nfds_t)lingering->count + 1, lingering->count > 0 ? LOOK_MS : -1) > 0 && polled[0].revents != 0)
+	if (poll(polled, (nfds_t)lingering->count + 1, lingering->count > 0 ? LOOK_MS : -1) > 0 &&
+		polled[0].revents != 0)
 		(void)!read(lingering->event_fd, &events, sizeof events);
 }
 

@@ -1,9 +1,10 @@
 /* Start and stop of the reactors, and the accept thread.
  *
- * Stopping: libmicrohttpd aborts the process when a daemon is stopped while a request is suspended. So `dropping` is set first: no step
- * begins any more. Then `inside`, which counts handler calls and suspended requests, falls to zero, because every wait in here ends by
- * itself once the long polls were woken. A call counts itself before it looks at `dropping`, the stopper sets `dropping` before it looks
- * at `inside`: one of them sees the other. */
+ * Stopping: libmicrohttpd aborts the process when a daemon is stopped while a request is suspended.
+ * So `dropping` is set first: no step begins any more. Then `inside`, which counts handler calls
+ * and suspended requests, falls to zero, because every wait in here ends by itself once the long
+ * polls were woken. A call counts itself before it looks at `dropping`, the stopper sets `dropping`
+ * before it looks at `inside`: one of them sees the other. */
 #include "server/listener_internal.h"
 
 #include <errno.h>
@@ -24,12 +25,19 @@
 #include "server/certificate.h"
 #include "server/control_socket.h"
 
-/* Every connection is a stranger's until its first request has shown a key, so strangers keep a part that is large enough
- * for those that are just coming. */
+/* Every connection is a stranger's until its first request has shown a key, so strangers keep a
+ * part that is large enough for those that are just coming. */
 enum { STRANGERS_PART = 8 };
-/* Connections that a reactor was given and has not looked at: from when on it is behind, and when it gets no more. */
-enum { BEHIND = 2, BEHIND_MOST = 32, PAUSE_NS = 500 * 1000, PAUSES_MOST = 2000, ACCEPTS_AT_ONCE = 256,
-	LEAVING_MANY = 256 };
+/* Connections that a reactor was given and has not looked at: from when on it is behind, and when
+ * it gets no more. */
+enum {
+	BEHIND = 2,
+	BEHIND_MOST = 32,
+	PAUSE_NS = 500 * 1000,
+	PAUSES_MOST = 2000,
+	ACCEPTS_AT_ONCE = 256,
+	LEAVING_MANY = 256
+};
 enum { CONTROL_CONNECTIONS = 64, SPARE_CONNECTIONS = 4096, SOCKETS_MAX = 66, HANG_UPS_MS = 10 };
 
 static void *take_uri(void *owner, const char *uri, struct MHD_Connection *connection)
@@ -40,8 +48,8 @@ static void *take_uri(void *owner, const char *uri, struct MHD_Connection *conne
 	return from->unstarted;
 }
 
-static enum MHD_Result take_call(void *owner, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-	const char *data, size_t *data_size, void **state)
+static enum MHD_Result take_call(void *owner, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *data, size_t *data_size, void **state)
 {
 	(void)url;
 	(void)version;
@@ -53,12 +61,14 @@ static enum MHD_Result take_call(void *owner, struct MHD_Connection *connection,
 		connection_find(connection)->unstarted = NULL;
 	atomic_fetch_add(&listener->inside, 1);
 	const bool dropping = atomic_load(&listener->dropping);
-	const enum MHD_Result result = dropping ? request_drop(request) : request_call(request, method, data, data_size);
+	const enum MHD_Result result =
+		dropping ? request_drop(request) : request_call(request, method, data, data_size);
 	atomic_fetch_sub(&listener->inside, 1);
 	return result;
 }
 
-static void take_end(void *owner, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code)
+static void take_end(void *owner, struct MHD_Connection *connection, void **state,
+	enum MHD_RequestTerminationCode code)
 {
 	(void)owner;
 	struct request *const request = *state;
@@ -70,7 +80,8 @@ static void take_end(void *owner, struct MHD_Connection *connection, void **stat
 	*state = NULL;
 }
 
-static void take_connection(void *owner, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+static void take_connection(void *owner, struct MHD_Connection *connection, void **state,
+	enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
 		connection_open(owner, connection, state);
@@ -99,8 +110,9 @@ static void take_message(void *owner, const char *format, va_list arguments)
 	log_event(log, LOG_DEBUG, NULL, "http", &field, 1);
 }
 
-/* The limit of connections is kept here, by `deal`: libmicrohttpd 0.9.75 can leave its own mutex locked when it meets its limit, and the
- * reactor never wakes again. Its limit is set where it is never met. */
+/* The limit of connections is kept here, by `deal`: libmicrohttpd 0.9.75 can leave its own mutex
+ * locked when it meets its limit, and the reactor never wakes again. Its limit is set where it is
+ * never met. */
 static int start_reactor(struct reactor *reactor, struct error *err)
 {
 	const struct listener_options *const options = &reactor->listener->options;
@@ -109,22 +121,23 @@ static int start_reactor(struct reactor *reactor, struct error *err)
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)options->tls_priorities},
 		{MHD_OPTION_END, 0, NULL}};
 	const struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
-	const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC
-		| MHD_USE_ERROR_LOG | (reactor->secure ? MHD_USE_TLS : 0);
+	const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
+		MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG |
+		(reactor->secure ? MHD_USE_TLS : 0);
 	reactor->daemon = MHD_start_daemon(flags, 0, NULL, NULL, take_call, reactor,
-		MHD_OPTION_EXTERNAL_LOGGER, take_message, reactor,
-		MHD_OPTION_URI_LOG_CALLBACK, take_uri, reactor,
-		MHD_OPTION_NOTIFY_COMPLETED, take_end, reactor,
+		MHD_OPTION_EXTERNAL_LOGGER, take_message, reactor, MHD_OPTION_URI_LOG_CALLBACK,
+		take_uri, reactor, MHD_OPTION_NOTIFY_COMPLETED, take_end, reactor,
 		MHD_OPTION_NOTIFY_CONNECTION, take_connection, reactor,
-		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
-		MHD_OPTION_STRICT_FOR_CLIENT, (int)reactor->listener->strict_library,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory_bytes,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)reactor->group->most + SPARE_CONNECTIONS,
-		MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
-		MHD_OPTION_ARRAY, reactor->secure ? tls : plain,
+		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_STRICT_FOR_CLIENT,
+		(int)reactor->listener->strict_library, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		options->connection_memory_bytes, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)reactor->group->most + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		options->idle_timeout_s, MHD_OPTION_ARRAY, reactor->secure ? tls : plain,
 		MHD_OPTION_END);
 	if (reactor->daemon == NULL)
-		return error_set(err, ERROR_IO, "cannot start an HTTP%s reactor; are the TLS priorities valid?", reactor->secure ? "S" : "");
+		return error_set(err, ERROR_IO,
+			"cannot start an HTTP%s reactor; are the TLS priorities valid?",
+			reactor->secure ? "S" : "");
 	return 0;
 }
 
@@ -132,8 +145,11 @@ static int start_reactor(struct reactor *reactor, struct error *err)
 static struct share_pool *new_pool(const struct listener *listener)
 {
 	const struct share_options options = {.limit = listener->options.connections,
-		.strangers = listener->options.connections / STRANGERS_PART, .metrics = listener->context->metrics, .held = METRIC_COUNT,
-		.refused = METRIC_CONNECTIONS_REFUSED, .displaced = METRIC_CONNECTIONS_DISPLACED};
+		.strangers = listener->options.connections / STRANGERS_PART,
+		.metrics = listener->context->metrics,
+		.held = METRIC_COUNT,
+		.refused = METRIC_CONNECTIONS_REFUSED,
+		.displaced = METRIC_CONNECTIONS_DISPLACED};
 	return share_pool_new(&options);
 }
 
@@ -148,7 +164,8 @@ static int start_group(struct listener *listener, enum listener_group which, str
 	group->reactors = memory_new_array(count, sizeof *group->reactors);
 	for (unsigned i = 0; i < count; i++) {
 		struct reactor *const reactor = &group->reactors[i];
-		*reactor = (struct reactor){.listener = listener, .group = group, .control = control};
+		*reactor =
+			(struct reactor){.listener = listener, .group = group, .control = control};
 		reactor->secure = options->secure && which == GROUP_MAIN;
 		if (start_reactor(reactor, err) != 0)
 			return -1;
@@ -167,7 +184,8 @@ static struct reactor *choose_reactor(struct reactor_group *group)
 	return atomic_load(&chosen->given_count) < BEHIND ? chosen : first;
 }
 
-static void deal(struct listener *listener, enum listener_group which, int fd, const struct sockaddr *address, socklen_t len)
+static void deal(struct listener *listener, enum listener_group which, int fd,
+	const struct sockaddr *address, socklen_t len)
 {
 	struct reactor_group *const group = &listener->groups[which];
 	const int on = 1;
@@ -177,14 +195,17 @@ static void deal(struct listener *listener, enum listener_group which, int fd, c
 		return;
 	}
 	if (which == GROUP_MAIN)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a small reply never waits for an acknowledgement */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+			sizeof on); /* a small reply never waits for an acknowledgement */
 	struct reactor *const reactor = choose_reactor(group);
 	connection_give(reactor, fd, address);
-	if (MHD_add_connection(reactor->daemon, fd, address, len) != MHD_YES) /* it has closed the socket then */
+	if (MHD_add_connection(reactor->daemon, fd, address, len) !=
+		MHD_YES) /* it has closed the socket then */
 		connection_take_back(reactor, fd);
 }
 
-/* Whether each of them was given so many that it has not looked at: it looks at all of them in each of its rounds. */
+/* Whether each of them was given so many that it has not looked at: it looks at all of them in each
+ * of its rounds. */
 static bool are_behind(const struct reactor_group *group, int given)
 {
 	for (unsigned i = 0; i < group->count; i++)
@@ -199,9 +220,10 @@ static bool has_hung_up(int fd)
 	return poll(&polled, 1, 0) == 1;
 }
 
-/* Reactors that are behind get no clients that are gone already: there may be any number of those. */
-static void take_connection_in(struct listener *listener, const struct listener_socket *from, int fd,
-	const struct sockaddr *address, socklen_t len)
+/* Reactors that are behind get no clients that are gone already: there may be any number of
+ * those. */
+static void take_connection_in(struct listener *listener, const struct listener_socket *from,
+	int fd, const struct sockaddr *address, socklen_t len)
 {
 	const bool is_foreign = from->group == GROUP_CONTROL && !control_socket_is_ours(fd);
 	if (is_foreign || (are_behind(&listener->groups[from->group], BEHIND) && has_hung_up(fd)))
@@ -210,21 +232,27 @@ static void take_connection_in(struct listener *listener, const struct listener_
 		deal(listener, from->group, fd, address, len);
 }
 
-/* Accepts what is there, a bounded number before the other sockets have their turn. False: the reactors are behind, or many
- * connections that were cut for others are not closed yet, for which no more is waited after a while. What comes is left
- * in the socket's queue for a moment, so that those who are connected have their turn. */
-static bool accept_from(struct listener *listener, const struct listener_socket *from, bool is_patient)
+/* Accepts what is there, a bounded number before the other sockets have their turn. False: the
+ * reactors are behind, or many connections that were cut for others are not closed yet, for which
+ * no more is waited after a while. What comes is left in the socket's queue for a moment, so that
+ * those who are connected have their turn. */
+static bool accept_from(
+	struct listener *listener, const struct listener_socket *from, bool is_patient)
 {
 	const struct reactor_group *const group = &listener->groups[from->group];
 	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		struct sockaddr_storage address;
 		socklen_t len = sizeof address;
-		if (are_behind(group, BEHIND_MOST) || (is_patient && connection_count_leaving(group) >= LEAVING_MANY))
+		if (are_behind(group, BEHIND_MOST) ||
+			(is_patient && connection_count_leaving(group) >= LEAVING_MANY))
 			return false;
-		const int fd = accept4(from->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		const int fd = accept4(
+			from->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-				nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL); /* the connection stays queued; do not spin on it */
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				errno == ENOMEM)
+				nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000},
+					NULL); /* the connection stays queued; do not spin on it */
 			return true;
 		}
 		take_connection_in(listener, from, fd, (const struct sockaddr *)&address, len);
@@ -232,8 +260,9 @@ static bool accept_from(struct listener *listener, const struct listener_socket 
 	return true;
 }
 
-/* Hang-ups are looked at together, at most a hundred times a second: most are of clients whose connections libmicrohttpd closes by
- * itself. Until when to wait for the next look; -1: until there is one. */
+/* Hang-ups are looked at together, at most a hundred times a second: most are of clients whose
+ * connections libmicrohttpd closes by itself. Until when to wait for the next look; -1: until there
+ * is one. */
 static int look_for_hang_ups(struct listener *listener, bool is_due, int64_t *looked_ms)
 {
 	const int64_t now_ms = clock_system()->monotonic_ms(clock_system());
@@ -249,7 +278,8 @@ static int look_for_hang_ups(struct listener *listener, bool is_due, int64_t *lo
 static void *accept_run(void *owner)
 {
 	struct listener *const listener = owner;
-	struct pollfd polled[SOCKETS_MAX + 2] = {{.fd = listener->stop_fd, .events = POLLIN}, {.events = POLLIN}};
+	struct pollfd polled[SOCKETS_MAX + 2] = {
+		{.fd = listener->stop_fd, .events = POLLIN}, {.events = POLLIN}};
 	int64_t looked_ms = 0;
 	int wait_ms = -1;
 	bool keeps_up = true;
@@ -263,11 +293,14 @@ static void *accept_run(void *owner)
 			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 		if (poll(polled, listener->socket_count + 2, wait_ms) < 0 && errno != EINTR)
 			break;
-		wait_ms = look_for_hang_ups(listener, wait_ms >= 0 || (polled[1].revents & POLLIN) != 0, &looked_ms);
+		wait_ms = look_for_hang_ups(
+			listener, wait_ms >= 0 || (polled[1].revents & POLLIN) != 0, &looked_ms);
 		keeps_up = true;
 		for (size_t i = 0; i < listener->socket_count; i++)
 			if ((polled[i + 2].revents & POLLIN) != 0)
-				keeps_up = accept_from(listener, &listener->sockets[i], pauses < PAUSES_MOST) && keeps_up;
+				keeps_up = accept_from(listener, &listener->sockets[i],
+						   pauses < PAUSES_MOST) &&
+					keeps_up;
 	} while ((polled[0].revents & POLLIN) == 0);
 	return NULL;
 }
@@ -276,7 +309,8 @@ static int open_sockets(struct listener *listener, struct error *err)
 {
 	const struct listener_options *const options = &listener->options;
 	if (options->address_count + 1 > SOCKETS_MAX)
-		return error_set(err, ERROR_INVALID, "over %d addresses to listen on", SOCKETS_MAX - 1);
+		return error_set(
+			err, ERROR_INVALID, "over %d addresses to listen on", SOCKETS_MAX - 1);
 	listener->sockets = memory_new_array(options->address_count + 1, sizeof *listener->sockets);
 	for (size_t i = 0; i < options->address_count; i++) {
 		if (listener_socket_open(&listener->sockets[i], options->addresses[i], err) != 0)
@@ -287,7 +321,9 @@ static int open_sockets(struct listener *listener, struct error *err)
 		return 0;
 	struct listener_socket *const control = &listener->sockets[listener->socket_count];
 	if (listener_socket_open_unix(control, options->control_path, 0600, err) != 0)
-		return err->os_errno == EROFS ? 0 : -1; /* a disk that takes no socket: commands cannot reach this server */
+		return err->os_errno == EROFS
+			? 0
+			: -1; /* a disk that takes no socket: commands cannot reach this server */
 	control->group = GROUP_CONTROL;
 	listener->socket_count++;
 	return 0;
@@ -341,7 +377,8 @@ void listener_print_endpoints(const struct listener *listener, struct buffer *ou
 			continue;
 		if (out->len > 0)
 			buffer_add_byte(out, ' ');
-		listener_socket_print(&listener->sockets[i], listener->options.secure ? "https" : "http", out);
+		listener_socket_print(
+			&listener->sockets[i], listener->options.secure ? "https" : "http", out);
 	}
 }
 

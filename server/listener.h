@@ -1,5 +1,6 @@
-/* HTTP and HTTPS over libmicrohttpd: N single-threaded reactors (an MHD daemon each, epoll), one accept thread that deals connections
- * among them in turn, every request an exchange for api/route/router. Sockets below unix: paths speak plain HTTP on reactors of their own; the
+/* HTTP and HTTPS over libmicrohttpd: N single-threaded reactors (an MHD daemon each, epoll), one
+ * accept thread that deals connections among them in turn, every request an exchange for
+ * api/route/router. Sockets below unix: paths speak plain HTTP on reactors of their own; the
  * control socket has one too, whose requests act as root.
  *
  * Start and stop from one thread. */
@@ -13,13 +14,14 @@ struct listener;
 
 struct listener_options {
 	const struct api_context *context;
-	char *const *addresses;          /* HOST:PORT, [HOST]:PORT, unix:PATH */
+	char *const *addresses; /* HOST:PORT, [HOST]:PORT, unix:PATH */
 	size_t address_count;
-	const char *control_path;        /* NULL: none */
+	const char *control_path;              /* NULL: none */
 	const struct trusted_proxies *proxies; /* NULL: none; outlives the listener */
-	bool secure;                     /* TLS on TCP addresses, with the certificate opened last (certificate.h) */
+	/* TLS on TCP addresses, with the certificate opened last (certificate.h) */
+	bool secure;
 	const char *tls_priorities;
-	unsigned reactors;               /* at least 1 */
+	unsigned reactors; /* at least 1 */
 	unsigned connections;
 	size_t connection_memory_bytes;
 	unsigned idle_timeout_s;
@@ -38,7 +40,8 @@ void listener_quiesce(struct listener *listener);
 void listener_sweep(struct listener *listener);
 /* Requests under way. */
 int64_t listener_active(const struct listener *listener);
-/* After quiesce, and after all long polls were woken for good: drops what is still under way (waits for commits to end first), frees. */
+/* After quiesce, and after all long polls were woken for good: drops what is still under way (waits
+ * for commits to end first), frees. */
 void listener_stop(struct listener *listener);
 
 #endif

@@ -1,5 +1,5 @@
-/* Connections, from the accept thread's hand to libmicrohttpd's close: whose they are, and whether their clients are
- * still there. */
+/* Connections, from the accept thread's hand to libmicrohttpd's close: whose they are, and whether
+ * their clients are still there. */
 #include "server/listener_internal.h"
 
 #include <stddef.h>
@@ -12,7 +12,8 @@
 
 enum {
 	HANG_UPS_AT_ONCE = 128, /* so many ends of waits a reactor has done with soon */
-	LEAVING_MAX = 1024      /* connections that were cut and are not closed yet; libmicrohttpd has room for more (SPARE_CONNECTIONS) */
+	LEAVING_MAX =
+		1024 /* connections that were cut and are not closed yet; libmicrohttpd has room for more (SPARE_CONNECTIONS) */
 };
 
 static void displace(struct share_hold *hold)
@@ -29,7 +30,8 @@ static void watch(struct connection *connection, int operation)
 
 struct connection *connection_find(struct MHD_Connection *handle)
 {
-	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	ASSERT(info != NULL && info->socket_context != NULL);
 	return info->socket_context;
 }
@@ -78,7 +80,8 @@ void connection_give(struct reactor *reactor, int fd, const struct sockaddr *add
 	connection->reactor = reactor;
 	connection->fd = fd;
 	connection->peer = client_address_of(address);
-	connection->caller = (struct share_caller){client_address_hash(&connection->peer), SHARE_STRANGER};
+	connection->caller =
+		(struct share_caller){client_address_hash(&connection->peer), SHARE_STRANGER};
 	connection->hold.displace = displace;
 	atomic_fetch_add(&group->dealt, 1);
 	if (group->pool != NULL)
@@ -99,7 +102,8 @@ void connection_take_back(struct reactor *reactor, int fd)
 
 void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot)
 {
-	const union MHD_ConnectionInfo *const fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *const fd =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
 	ASSERT(fd != NULL);
 	struct connection *const connection = take_given(reactor, fd->connect_fd);
 	ASSERT(connection != NULL);
@@ -110,7 +114,8 @@ void connection_open(struct reactor *reactor, struct MHD_Connection *handle, voi
 	*slot = connection;
 }
 
-/* Before libmicrohttpd closes the socket: nobody here meets a descriptor that means something else already. */
+/* Before libmicrohttpd closes the socket: nobody here meets a descriptor that means something else
+ * already. */
 void connection_close(void **slot)
 {
 	struct connection *const connection = *slot;
@@ -184,7 +189,8 @@ static bool has_unread(const struct connection *connection)
 	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* libmicrohttpd may read what is left after it was made to look, so it is made to look again then. */
+/* libmicrohttpd may read what is left after it was made to look, so it is made to look again
+ * then. */
 static void take_hang_up(struct connection *connection)
 {
 	const bool again = has_unread(connection);

@@ -1,26 +1,29 @@
-/* Plain HTTP on a port of TLS is answered in plain HTTP, with the reason, where GnuTLS would end the connection without a word. GnuTLS reads through a
- * function given here, which looks at the first byte that comes: a record of TLS begins with its type, which is no letter, a request of HTTP with the
- * letters of its method. Nothing is waited for, and no read is added. */
+/* Plain HTTP on a port of TLS is answered in plain HTTP, with the reason, where GnuTLS would end
+ * the connection without a word. GnuTLS reads through a function given here, which looks at the
+ * first byte that comes: a record of TLS begins with its type, which is no letter, a request of
+ * HTTP with the letters of its method. Nothing is waited for, and no read is added. */
 #include <gnutls/gnutls.h>
 #include <sys/socket.h>
 
 #include "server/listener_internal.h"
 
 /* Its end is the connection's. */
-static const char answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+static const char answer[] =
+	"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
 	"Client sent an HTTP request to an HTTPS server: use https:// in the URL.\n";
 
-static bool is_letter(const uint8_t byte)
+static bool is_letter(uint8_t byte)
 {
 	return byte >= 'A' && byte <= 'Z';
 }
 
 /* The client may be sending yet: what comes is dropped, so that the answer reaches it. */
-static void answer_plain(struct connection *const connection)
+static void answer_plain(struct connection *connection)
 {
 	char client[CLIENT_ADDRESS_TEXT_BYTES];
 	struct log *const log = connection->reactor->listener->context->log;
-	(void)!send(connection->fd, answer, sizeof answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* the first bytes of a connection have room */
+	/* the first bytes of a connection have room */
+	(void)!send(connection->fd, answer, sizeof answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	connection->lingers = true;
 	if (log == NULL)
 		return;
@@ -30,7 +33,7 @@ static void answer_plain(struct connection *const connection)
 }
 
 /* For GnuTLS: 0 is the end of the stream. */
-static ssize_t read_bytes(const gnutls_transport_ptr_t from, void *const into, const size_t capacity)
+static ssize_t read_bytes(gnutls_transport_ptr_t from, void *into, size_t capacity)
 {
 	struct connection *const connection = from;
 	const ssize_t got = recv(connection->fd, into, capacity, 0);
@@ -43,20 +46,22 @@ static ssize_t read_bytes(const gnutls_transport_ptr_t from, void *const into, c
 	return 0;
 }
 
-static int await_bytes(const gnutls_transport_ptr_t from, const unsigned ms)
+static int await_bytes(gnutls_transport_ptr_t from, unsigned ms)
 {
 	const struct connection *const connection = from;
 	return gnutls_system_recv_timeout((gnutls_transport_ptr_t)(intptr_t)connection->fd, ms);
 }
 
 /* libmicrohttpd ends the session before it tells of the connection's end. */
-void connection_answer_plain(struct connection *const connection, struct MHD_Connection *const handle)
+void connection_answer_plain(struct connection *connection, struct MHD_Connection *handle)
 {
-	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(handle, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	if (info == NULL || info->tls_session == NULL)
 		return;
 	gnutls_session_t const session = info->tls_session;
-	gnutls_transport_set_ptr2(session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
+	gnutls_transport_set_ptr2(
+		session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
 	gnutls_transport_set_pull_function(session, read_bytes);
 	gnutls_transport_set_pull_timeout_function(session, await_bytes);
 }

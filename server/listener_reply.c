@@ -1,5 +1,5 @@
-/* From the exchange's reply to libmicrohttpd's. Bodies in memory stay in the arena, which outlives the sending; streamed ones are read
- * in blocks as large as assemble likes them. */
+/* From the exchange's reply to libmicrohttpd's. Bodies in memory stay in the arena, which outlives
+ * the sending; streamed ones are read in blocks as large as assemble likes them. */
 #include "server/listener_internal.h"
 
 #include <gnutls/gnutls.h>
@@ -18,7 +18,8 @@ static ssize_t read_source(void *owner, uint64_t position, char *into, size_t ca
 	struct request *const request = owner;
 	struct exchange *const exchange = &request->exchange;
 	struct error err = {0};
-	const ptrdiff_t got = exchange->reply.source->read(exchange->reply.source, (uint8_t *)into, capacity, &err);
+	const ptrdiff_t got = exchange->reply.source->read(
+		exchange->reply.source, (uint8_t *)into, capacity, &err);
 	if (got > 0) {
 		request->sent += (uint64_t)got;
 		return got;
@@ -26,8 +27,10 @@ static ssize_t read_source(void *owner, uint64_t position, char *into, size_t ca
 	if (got == 0)
 		error_set(&err, ERROR_CORRUPT, "the body ended before its announced length");
 	if (exchange->context->log != NULL)
-		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "body_failed", &err);
-	return MHD_CONTENT_READER_END_WITH_ERROR; /* the length is out already: the connection must break (invariant 7) */
+		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "body_failed",
+			&err);
+	/* the length is out already: the connection must break (invariant 7) */
+	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static ssize_t read_stream(void *owner, uint64_t position, char *into, size_t capacity)
@@ -50,23 +53,29 @@ static struct MHD_Response *make_response(struct request *request)
 {
 	const struct reply *const reply = &request->exchange.reply;
 	const bool is_head = request->exchange.method == METHOD_HEAD;
-	const uint64_t block = reply->length < ASSEMBLE_BLOCK_BYTES ? reply->length : ASSEMBLE_BLOCK_BYTES;
+	const uint64_t block =
+		reply->length < ASSEMBLE_BLOCK_BYTES ? reply->length : ASSEMBLE_BLOCK_BYTES;
 	if (reply->is_endless && reply->source != NULL)
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, read_stream, request, NULL);
+		return MHD_create_response_from_callback(
+			MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, read_stream, request, NULL);
 	const bool announces = is_head || reply->status == 304;
 	if (announces && reply->length_known && reply->length > 0)
-		return MHD_create_response_from_callback(reply->length, 1, read_nothing, NULL, NULL);
+		return MHD_create_response_from_callback(
+			reply->length, 1, read_nothing, NULL, NULL);
 	if (reply->source != NULL && reply->length > 0)
-		return MHD_create_response_from_callback(reply->length, (size_t)block, read_source, request, NULL);
+		return MHD_create_response_from_callback(
+			reply->length, (size_t)block, read_source, request, NULL);
 	const size_t len = reply->source == NULL ? reply->body.len : 0;
 	if (!is_head)
 		request->sent = len;
-	return MHD_create_response_from_buffer(len, len > 0 ? (void *)(uintptr_t)reply->body.data : "", MHD_RESPMEM_PERSISTENT);
+	return MHD_create_response_from_buffer(
+		len, len > 0 ? (void *)(uintptr_t)reply->body.data : "", MHD_RESPMEM_PERSISTENT);
 }
 
 typedef bool add_header_fn(void *to, const char *name, const char *value);
 
-/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. It refuses line breaks as well. */
+/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. It
+ * refuses line breaks as well. */
 static bool add_to_response(void *to, const char *name, const char *value)
 {
 	return MHD_add_response_header(to, name, value[0] != '\0' ? value : " ") == MHD_YES;
@@ -91,15 +100,18 @@ static void add_headers(const struct request *request, add_header_fn *add, void 
 	if (reply->content_type != NULL)
 		add(to, "Content-Type", reply->content_type);
 	for (size_t i = 0; i < reply->header_count; i++)
-		if (!add(to, reply->headers[i].name, reply->headers[i].value) && exchange->context->log != NULL) {
+		if (!add(to, reply->headers[i].name, reply->headers[i].value) &&
+			exchange->context->log != NULL) {
 			const struct log_field field = log_text("header", reply->headers[i].name);
-			log_event(exchange->context->log, LOG_WARNING, exchange->request_id, "header_dropped", &field, 1);
+			log_event(exchange->context->log, LOG_WARNING, exchange->request_id,
+				"header_dropped", &field, 1);
 		}
 }
 
 static bool must_close(const struct request *request)
 {
-	return atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up) || request->body != NULL;
+	return atomic_load(&request->reactor->listener->quiesced) ||
+		atomic_load(&request->link->hung_up) || request->body != NULL;
 }
 
 enum MHD_Result request_send(struct request *request)
@@ -110,7 +122,8 @@ enum MHD_Result request_send(struct request *request)
 	add_headers(request, add_to_response, response);
 	if (must_close(request))
 		add_to_response(response, "Connection", "close");
-	const enum MHD_Result queued = MHD_queue_response(request->connection, (unsigned)request->exchange.reply.status, response);
+	const enum MHD_Result queued = MHD_queue_response(
+		request->connection, (unsigned)request->exchange.reply.status, response);
 	MHD_destroy_response(response);
 	request->phase = PHASE_SENT;
 	return queued;
@@ -136,17 +149,21 @@ enum MHD_Result request_send_past(struct request *request)
 	const struct exchange *const exchange = &request->exchange;
 	const struct clock_source *const clock = exchange->context->clock;
 	const unsigned status = (unsigned)exchange->reply.status;
-	const struct span body = exchange->reply.source == NULL ? exchange->reply.body : span_text("");
+	const struct span body =
+		exchange->reply.source == NULL ? exchange->reply.body : span_text("");
 	char date[CLOCK_TEXT_BYTES];
 	struct buffer text;
 	clock_format_http(clock->wall_ms(clock), date);
 	buffer_init(&text, PAST_MAX_BYTES);
-	buffer_format(&text, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, MHD_get_reason_phrase_for(status), date);
+	buffer_format(&text, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status,
+		MHD_get_reason_phrase_for(status), date);
 	add_headers(request, add_to_text, &text);
 	buffer_format(&text, "Connection: close\r\nContent-Length: %zu\r\n\r\n", body.len);
 	buffer_add_span(&text, body);
 	request->sent = body.len;
-	const enum MHD_Result result = buffer_failed(&text) ? request_send_bare(request, status) : send_past(request, buffer_span(&text));
+	const enum MHD_Result result = buffer_failed(&text)
+		? request_send_bare(request, status)
+		: send_past(request, buffer_span(&text));
 	buffer_release(&text);
 	return result;
 }
@@ -154,8 +171,9 @@ enum MHD_Result request_send_past(struct request *request)
 enum MHD_Result request_send_bare(struct request *request, unsigned status)
 {
 	char text[128];
-	snprintf(text, sizeof text, "HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		status, MHD_get_reason_phrase_for(status));
+	snprintf(text, sizeof text,
+		"HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+		MHD_get_reason_phrase_for(status));
 	request->exchange.reply.status = (int)status;
 	return send_past(request, span_text(text));
 }

@@ -1,6 +1,7 @@
-/* A request on its way through its steps. libmicrohttpd calls the access handler once when the headers are there, then with pieces of
- * the body, then with an empty piece until a reply is queued. What follows from its habits (each measured):
- *  - A reply queued in the first call closes the connection. So the first call replies only when the client waits for 100 Continue, or
+/* A request on its way through its steps. libmicrohttpd calls the access handler once when the
+ * headers are there, then with pieces of the body, then with an empty piece until a reply is
+ * queued. What follows from its habits (each measured): - A reply queued in the first call closes
+ * the connection. So the first call replies only when the client waits for 100 Continue, or
  *    when a body would follow that is too large to be dropped. What still comes of it is dropped behind the close (lingering_close.h).
  *  - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and for the others `begin` runs in the
  *    last call.
@@ -34,8 +35,8 @@ struct header_search {
 	struct span found;
 };
 
-static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-	size_t value_len)
+static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
 	struct header_search *const search = taker;
@@ -46,8 +47,8 @@ static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const
 	if (before.data == NULL)
 		search->found = text;
 	else
-		search->found = span_text(arena_format(search->arena, "%.*s, %.*s", (int)before.len, (const char *)before.data, (int)text.len,
-			(const char *)text.data));
+		search->found = span_text(arena_format(search->arena, "%.*s, %.*s", (int)before.len,
+			(const char *)before.data, (int)text.len, (const char *)text.data));
 	return MHD_YES;
 }
 
@@ -66,17 +67,19 @@ struct header_walk {
 	void *taker;
 };
 
-static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-	size_t value_len)
+static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name,
+	size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
 	const struct header_walk *const walk = taker;
 	if (name != no_cookie)
-		walk->take(walk->taker, span_of(name, name_len), span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
+		walk->take(walk->taker, span_of(name, name_len),
+			span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
 	return MHD_YES;
 }
 
-static void walk_headers(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+static void walk_headers(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	struct request *const request = (struct request *)exchange;
 	struct header_walk walk = {take, taker};
@@ -119,7 +122,8 @@ static void request_is_of(struct request *request, struct client_address client)
 
 static const struct exchange_ops request_ops = {find_header, walk_headers, wake, cut};
 
-struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
+struct request *request_new(
+	struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
 {
 	struct request *const request = memory_new(sizeof *request);
 	struct exchange *const exchange = &request->exchange;
@@ -148,7 +152,10 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 	return request;
 }
 
-static const struct { const char *name; enum method method; } methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
+static const struct {
+	const char *name;
+	enum method method;
+} methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
 	{"POST", METHOD_POST}, {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS}};
 enum { METHOD_COUNT = sizeof methods / sizeof methods[0] };
 
@@ -175,9 +182,10 @@ static void take_raw(void *taker, struct span name, struct span value)
 
 static void read_raw(struct request *request, const char *method, struct raw_header *raw)
 {
-	const union MHD_ConnectionInfo *const info =
-		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	raw_header_begin(raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
+	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(
+		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	raw_header_begin(
+		raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
 	walk_headers(&request->exchange, take_raw, raw);
 	raw_header_end(raw);
 }
@@ -187,13 +195,13 @@ static void read_raw(struct request *request, const char *method, struct raw_hea
  * object. */
 static bool leaves_room(const struct request *request, const struct raw_header *raw)
 {
-	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES + request->exchange.target.len
-		+ HEADERS_MAX_BYTES;
+	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES +
+		request->exchange.target.len + HEADERS_MAX_BYTES;
 	return taken <= request->reactor->listener->options.connection_memory_bytes;
 }
 
-/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may be signed, where it names
- * the same. */
+/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may
+ * be signed, where it names the same. */
 static void read_host(struct request *request)
 {
 	struct request_target *const target = &request->target;
@@ -225,7 +233,8 @@ static void read_client(struct request *request)
 		return;
 	buffer_init(&list, options->connection_memory_bytes); /* all headers lie in there */
 	walk_headers(&request->exchange, take_forwarded, &list);
-	request_is_of(request, trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
+	request_is_of(request,
+		trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
 	buffer_release(&list);
 }
 
@@ -236,12 +245,15 @@ static void read_headers(struct request *request, const char *method)
 	read_client(request);
 	exchange->method = parse_method(method);
 	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
-	exchange->has_length = !exchange->chunked && span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
+	exchange->has_length = !exchange->chunked &&
+		span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
 	request->has_body = exchange->chunked || (exchange->has_length && exchange->length > 0);
-	request->expects_continue = span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
+	request->expects_continue =
+		span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
 }
 
-/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this connection than we do. */
+/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this
+ * connection than we do. */
 static int check_framing(struct request *request, const struct raw_header *raw, struct error *err)
 {
 	struct exchange *const exchange = &request->exchange;
@@ -252,12 +264,16 @@ static int check_framing(struct request *request, const struct raw_header *raw, 
 		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
 	if (exchange->chunked && raw->is_1_0)
 		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
-	if (exchange->chunked && !span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
-		return error_set(err, ERROR_INVALID_REQUEST, "a Transfer-Encoding other than chunked is not supported");
+	if (exchange->chunked &&
+		!span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"a Transfer-Encoding other than chunked is not supported");
 	if (exchange->chunked && gives_length)
-		return error_set(err, ERROR_INVALID_REQUEST, "Content-Length and Transfer-Encoding exclude each other");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Content-Length and Transfer-Encoding exclude each other");
 	if (gives_length && !exchange->has_length)
-		return error_set(err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
+		return error_set(
+			err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
 	return 0;
 }
 
@@ -271,7 +287,8 @@ static bool suspend(struct request *request)
 	connection_waits(request->link, request);
 	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
 		MHD_suspend_connection(request->connection);
-		if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_SUSPENDED))
+		if (!atomic_compare_exchange_strong(
+			    &request->wait_state, &expected, WAIT_SUSPENDED))
 			MHD_resume_connection(request->connection);
 		return true;
 	}
@@ -366,9 +383,11 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 	connection_belongs(request->link, request->link->caller, true);
 	read_raw(request, method, &raw);
 	if (!leaves_room(request, &raw))
-		return request_send_bare(request, raw.fault != NULL ? MHD_HTTP_BAD_REQUEST
-			: exchange->target.len > raw.len / 2 ? MHD_HTTP_URI_TOO_LONG
-			: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
+		return request_send_bare(request,
+			raw.fault != NULL ? MHD_HTTP_BAD_REQUEST
+				: exchange->target.len > raw.len / 2
+				? MHD_HTTP_URI_TOO_LONG
+				: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
 	read_headers(request, method);
 	router_match(exchange);
 	if (check_framing(request, &raw, &err) != 0) {
@@ -378,7 +397,8 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 	if (exchange->chunked && !request->reactor->listener->strict_library)
 		request->body = raw.text + raw.len;
 	if (raw.bytes > HEADERS_MAX_BYTES)
-		error_set(&err, ERROR_HEADERS_TOO_LARGE, "the request's headers have %zu bytes, over the limit of %d", raw.bytes,
+		error_set(&err, ERROR_HEADERS_TOO_LARGE,
+			"the request's headers have %zu bytes, over the limit of %d", raw.bytes,
 			HEADERS_MAX_BYTES);
 	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
 	if (err.kind == ERROR_NONE && request->has_body && takes_body)
@@ -396,7 +416,8 @@ static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
 {
 	const struct exchange *const exchange = &request->exchange;
 	const uint64_t taken = request->received + request->dropped;
-	const uint64_t left = exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
+	const uint64_t left =
+		exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
 	if (left > DRAIN_MAX_BYTES || request->dropped > DRAIN_MAX_BYTES)
 		return request_send_past(request);
 	request->dropped += *data_size;
@@ -411,7 +432,8 @@ static enum MHD_Result take_piece(struct request *request, const char *data, siz
 	enum sink_result result = SINK_TAKEN;
 	if (request->phase != PHASE_BODY)
 		return drop_piece(request, data_size);
-	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) == SINK_WAIT) {
+	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) ==
+		SINK_WAIT) {
 		if (suspend(request))
 			return MHD_YES; /* nothing consumed: the same bytes come again */
 		take_wake(request);
@@ -444,7 +466,8 @@ static enum MHD_Result last_call(struct request *request)
 	return MHD_YES;
 }
 
-enum MHD_Result request_call(struct request *request, const char *method, const char *data, size_t *data_size)
+enum MHD_Result request_call(
+	struct request *request, const char *method, const char *data, size_t *data_size)
 {
 	if (!request->started) {
 		request->started = true;
@@ -453,7 +476,8 @@ enum MHD_Result request_call(struct request *request, const char *method, const 
 	if (request->suspended && !take_wake(request))
 		return MHD_YES;
 	const size_t memory = request->reactor->listener->options.connection_memory_bytes;
-	if (*data_size > 0 && request->body != NULL && !raw_chunk_is_plain(request->body, data, memory))
+	if (*data_size > 0 && request->body != NULL &&
+		!raw_chunk_is_plain(request->body, data, memory))
 		return request_send_bare(request, MHD_HTTP_BAD_REQUEST);
 	if (*data_size > 0)
 		return take_piece(request, data, data_size);
@@ -465,7 +489,8 @@ enum MHD_Result request_drop(struct request *request)
 	return request->suspended && !take_wake(request) ? MHD_YES : MHD_NO;
 }
 
-/* Like a call of the handler it counts itself first, so that the listener's stop sees it or is seen. */
+/* Like a call of the handler it counts itself first, so that the listener's stop sees it or is
+ * seen. */
 ssize_t request_stream(struct request *request, char *into, size_t capacity)
 {
 	struct exchange *const exchange = &request->exchange;
@@ -473,18 +498,23 @@ ssize_t request_stream(struct request *request, char *into, size_t capacity)
 	struct error err = {0};
 	ptrdiff_t got = -1;
 	atomic_fetch_add(&listener->inside, 1);
-	const bool dropping = atomic_load(&listener->dropping) || atomic_load(&request->link->hung_up);
+	const bool dropping =
+		atomic_load(&listener->dropping) || atomic_load(&request->link->hung_up);
 	if (request->suspended && !take_wake(request))
 		got = SOURCE_WAIT;
 	else if (!dropping)
-		while ((got = exchange->reply.source->read(exchange->reply.source, (uint8_t *)into, capacity, &err)) == SOURCE_WAIT && !suspend(request))
+		while ((got = exchange->reply.source->read(exchange->reply.source, (uint8_t *)into,
+				capacity, &err)) == SOURCE_WAIT &&
+			!suspend(request))
 			take_wake(request);
 	atomic_fetch_sub(&listener->inside, 1);
 	if (got > 0)
 		request->sent += (uint64_t)got;
 	if (got == SOURCE_WAIT)
 		return 0;
-	return got > 0 ? (ssize_t)got : got == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+	return got > 0     ? (ssize_t)got
+		: got == 0 ? MHD_CONTENT_READER_END_OF_STREAM
+			   : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static void log_request(struct request *request, bool whole)
@@ -504,13 +534,15 @@ static void log_request(struct request *request, bool whole)
 		log_number("status", exchange->reply.status),
 		log_number("received", (int64_t)request->received),
 		log_number("sent", (int64_t)request->sent),
-		log_number("ms", context->clock->monotonic_ms(context->clock) - request->started_ms),
+		log_number(
+			"ms", context->clock->monotonic_ms(context->clock) - request->started_ms),
 		log_text("client", client),
 		log_span("key", exchange->principal != NULL ? exchange->principal->key_id : nobody),
 		log_span("agent", agent.data != NULL ? span_slice(agent, 0, 128) : nobody),
 		log_text("end", whole ? "whole" : "cut"),
 	};
-	log_event(context->log, LOG_INFO, exchange->request_id, "request", fields, sizeof fields / sizeof fields[0]);
+	log_event(context->log, LOG_INFO, exchange->request_id, "request", fields,
+		sizeof fields / sizeof fields[0]);
 }
 
 static void count_request(const struct request *request)
@@ -519,7 +551,8 @@ static void count_request(const struct request *request)
 	metrics_add(metrics, METRIC_REQUESTS, 1);
 	if (request->exchange.reply.status >= 500)
 		metrics_add(metrics, METRIC_REQUEST_ERRORS, 1);
-	metrics_add(metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
+	metrics_add(
+		metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
 	metrics_add(metrics, METRIC_BYTES_SENT, (int64_t)request->sent);
 }
 
@@ -527,7 +560,8 @@ void request_end(struct request *request, bool whole)
 {
 	struct exchange *const exchange = &request->exchange;
 	struct listener *const listener = request->reactor->listener;
-	if (request->suspended) { /* resumed, but the client was gone before the handler was called again */
+	/* resumed, but the client was gone before the handler was called again */
+	if (request->suspended) {
 		const bool woken = take_wake(request);
 		ASSERT(woken);
 	}

@@ -35,15 +35,18 @@ static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], con
 
 static int bad_address(const char *address, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH, with a port of up to 65535", address);
+	return error_set(err, ERROR_INVALID,
+		"the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH, with a port of up to 65535",
+		address);
 }
 
 static int check_unix_path(struct span path, struct error *err)
 {
 	static const struct sockaddr_un room;
 	if (path.len == 0 || path.len >= sizeof room.sun_path)
-		return error_set(err, ERROR_INVALID, "the socket path '%.*s' must have 1 to %zu bytes", (int)path.len, (const char *)path.data,
-			sizeof room.sun_path - 1);
+		return error_set(err, ERROR_INVALID,
+			"the socket path '%.*s' must have 1 to %zu bytes", (int)path.len,
+			(const char *)path.data, sizeof room.sun_path - 1);
 	return 0;
 }
 
@@ -54,7 +57,8 @@ int listener_socket_check(const char *address, struct error *err)
 	uint64_t number;
 	if (strncmp(address, "unix:", 5) == 0)
 		return check_unix_path(span_text(address + 5), err);
-	if (!split_address(address, host, &port) || !span_parse_u64(span_text(port), &number) || number > UINT16_MAX)
+	if (!split_address(address, host, &port) || !span_parse_u64(span_text(port), &number) ||
+		number > UINT16_MAX)
 		return bad_address(address, err);
 	return 0;
 }
@@ -80,8 +84,10 @@ static const struct {
 	int fault;
 	const char *advice;
 } advices[] = {
-	{EADDRINUSE, "another program listens there; stop it, or name a free port with --listen HOST:PORT"},
-	{EADDRNOTAVAIL, "this machine does not have it; --listen takes one that it has, or 0.0.0.0:PORT for all"},
+	{EADDRINUSE,
+		"another program listens there; stop it, or name a free port with --listen HOST:PORT"},
+	{EADDRNOTAVAIL,
+		"this machine does not have it; --listen takes one that it has, or 0.0.0.0:PORT for all"},
 	{EACCES, "ports below 1024 are for root; --listen takes another one"},
 };
 
@@ -101,7 +107,9 @@ static int open_tcp(struct listener_socket *opened, const char *address, struct 
 	char host[ADDRESS_MAX_BYTES];
 	const char *port;
 	struct addrinfo *found = NULL;
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 	if (!split_address(address, host, &port))
 		return bad_address(address, err);
 	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
@@ -127,7 +135,8 @@ static int connect_unix(const struct sockaddr_un *where)
 }
 
 /* The socket is made with its final mode: nobody gets in between bind and chmod. */
-static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode, struct error *err)
+static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode,
+	struct error *err)
 {
 	const char *const path = where->sun_path;
 	struct stat facts;
@@ -153,7 +162,8 @@ static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *w
 	return 0;
 }
 
-int listener_socket_open_unix(struct listener_socket *opened, const char *path, mode_t mode, struct error *err)
+int listener_socket_open_unix(
+	struct listener_socket *opened, const char *path, mode_t mode, struct error *err)
 {
 	struct sockaddr_un where = {.sun_family = AF_UNIX};
 	*opened = (struct listener_socket){.fd = -1, .group = GROUP_LOCAL};
@@ -198,13 +208,15 @@ unsigned listener_socket_port(const struct listener_socket *opened)
 {
 	struct sockaddr_storage where;
 	socklen_t len = sizeof where;
-	if (opened->unix_path != NULL || getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0)
+	if (opened->unix_path != NULL ||
+		getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0)
 		return 0;
-	return where.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&where)->sin6_port) :
-		ntohs(((const struct sockaddr_in *)&where)->sin_port);
+	return where.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&where)->sin6_port)
+					   : ntohs(((const struct sockaddr_in *)&where)->sin_port);
 }
 
-void listener_socket_print(const struct listener_socket *opened, const char *scheme, struct buffer *out)
+void listener_socket_print(
+	const struct listener_socket *opened, const char *scheme, struct buffer *out)
 {
 	struct sockaddr_storage where;
 	socklen_t len = sizeof where;
@@ -214,8 +226,9 @@ void listener_socket_print(const struct listener_socket *opened, const char *sch
 		buffer_format(out, "unix:%s", opened->unix_path);
 		return;
 	}
-	if (getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0
-		|| getnameinfo((struct sockaddr *)&where, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0 ||
+		getnameinfo((struct sockaddr *)&where, len, host, sizeof host, port, sizeof port,
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
 	const bool v6 = where.ss_family == AF_INET6;
 	const bool is_all = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;

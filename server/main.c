@@ -29,7 +29,8 @@ static int serve(int argument_count, char **arguments)
 	struct error err = {0};
 	int status = 0;
 	daemon_block_signals();
-	if (configuration_load(&configuration, argument_count, arguments, environ, &request, &err) != 0)
+	if (configuration_load(
+		    &configuration, argument_count, arguments, environ, &request, &err) != 0)
 		status = STATUS_USAGE;
 	else if (request == CONFIGURATION_HELP)
 		print(configuration_print_help);
@@ -53,7 +54,8 @@ static int version_command(int argument_count, char **arguments);
 static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}, {"help", help_command}, {"version", version_command}};
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
+	{"help", help_command}, {"version", version_command}};
 
 /* `help COMMAND` is `COMMAND --help`. */
 static int help_command(int argument_count, char **arguments)
@@ -63,7 +65,8 @@ static int help_command(int argument_count, char **arguments)
 	for (size_t i = 0; argument_count > 0 && i < COMMANDS_WITH_HELP; i++)
 		if (strcmp(arguments[0], commands[i].name) == 0)
 			return commands[i].run(1, words);
-	return serve(argument_count > 0 ? argument_count : 1, argument_count > 0 ? arguments : words);
+	return serve(
+		argument_count > 0 ? argument_count : 1, argument_count > 0 ? arguments : words);
 }
 
 static int version_command(int argument_count, char **arguments)

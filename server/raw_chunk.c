@@ -4,8 +4,8 @@
 
 static bool is_hex(char byte)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f')
-		|| (byte >= 'A' && byte <= 'F');
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
+		(byte >= 'A' && byte <= 'F');
 }
 
 static bool ends_line(const char *text, size_t len)

@@ -73,8 +73,8 @@ static void step_version(struct raw_header *raw)
 {
 	static const char known[] = "HTTP/1.";
 	const size_t len = sizeof known; /* with the last digit */
-	if (raw->at >= raw->len || len >= raw->len - raw->at
-		|| memcmp(raw->text + raw->at, known, len - 1) != 0) {
+	if (raw->at >= raw->len || len >= raw->len - raw->at ||
+		memcmp(raw->text + raw->at, known, len - 1) != 0) {
 		refuse(raw, apart);
 		return;
 	}
@@ -124,8 +124,9 @@ void raw_header_take(struct raw_header *raw, struct span name, struct span value
 void raw_header_end(struct raw_header *raw)
 {
 	const char *const rest = raw->text + raw->at;
-	if (raw->fault == NULL && (raw->len - raw->at != 2
-		|| (memcmp(rest, "\0", 2) != 0 && memcmp(rest, "\r\n", 2) != 0)))
+	if (raw->fault == NULL &&
+		(raw->len - raw->at != 2 ||
+			(memcmp(rest, "\0", 2) != 0 && memcmp(rest, "\r\n", 2) != 0)))
 		refuse(raw, apart);
 	if (raw->hosts > 1 || (raw->hosts == 0 && !raw->is_1_0))
 		refuse(raw, "a request must have one Host header");

@@ -15,10 +15,10 @@
 #include "base/span.h"
 
 struct raw_header {
-	const char *text;  /* the request line's first byte */
-	size_t len;        /* of the head, with the empty line at its end */
-	size_t at;         /* where the next line begins */
-	size_t bytes;      /* of the headers, as a limit counts them */
+	const char *text; /* the request line's first byte */
+	size_t len;       /* of the head, with the empty line at its end */
+	size_t at;        /* where the next line begins */
+	size_t bytes;     /* of the headers, as a limit counts them */
 	size_t count;
 	size_t hosts;
 	bool is_1_0;       /* HTTP/1.0 */

@@ -17,8 +17,8 @@ static size_t measure_scheme(struct span sent)
 static bool is_host_byte(uint8_t byte)
 {
 	const uint8_t lower = byte | 0x20;
-	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= ':') || byte == '.' || byte == '-' || byte == '_'
-		|| byte == '[' || byte == ']';
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= ':') || byte == '.' ||
+		byte == '-' || byte == '_' || byte == '[' || byte == ']';
 }
 
 static bool is_authority(struct span text)
@@ -54,7 +54,8 @@ struct request_target request_target_parse(struct span sent)
 	if (scheme > 0) {
 		target.authority = take_authority(&rest);
 		if (!is_authority(target.authority))
-			target.fault = "the URL in the request line must name a host, and a port or none";
+			target.fault =
+				"the URL in the request line must name a host, and a port or none";
 	}
 	split(&target, rest);
 	if (scheme > 0 && target.path.len == 0)
@@ -67,7 +68,9 @@ static struct span without_port(struct span authority)
 	static const char *const defaults[] = {":80", ":443"};
 	for (size_t i = 0; i < 2; i++) {
 		const size_t len = span_text(defaults[i]).len;
-		if (authority.len > len && span_equal_text(span_slice(authority, authority.len - len, authority.len), defaults[i]))
+		if (authority.len > len &&
+			span_equal_text(span_slice(authority, authority.len - len, authority.len),
+				defaults[i]))
 			return span_slice(authority, 0, authority.len - len);
 	}
 	return authority;

@@ -8,7 +8,8 @@ static const char *find_variable(char *const *environment, const char *name)
 {
 	const size_t len = strlen(name);
 	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' && (*environment)[len + 1] != '\0')
+		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' &&
+			(*environment)[len + 1] != '\0')
 			return *environment + len + 1;
 	return NULL;
 }
@@ -17,16 +18,19 @@ struct part { /* of the root key, as the environment may set it */
 	const char *variable;
 	bool is_secret;
 };
-static const struct part parts[] = {
-	{"DELTABUCKET_ROOT_KEY_ID", false}, {"DELTABUCKET_ROOT_SECRET", true}, {"DELTABUCKET_ROOT_TOKEN", true}};
+static const struct part parts[] = {{"DELTABUCKET_ROOT_KEY_ID", false},
+	{"DELTABUCKET_ROOT_SECRET", true}, {"DELTABUCKET_ROOT_TOKEN", true}};
 
 static int check_part(const struct part *part, const char *value, struct error *err)
 {
-	if (keyring_check_texts(part->is_secret ? NULL : value, part->is_secret ? value : NULL, NULL, err) != 0)
+	if (keyring_check_texts(
+		    part->is_secret ? NULL : value, part->is_secret ? value : NULL, NULL, err) != 0)
 		return error_wrap(err, "environment, %s", part->variable);
 	if (part->is_secret && strlen(value) < SECRET_MIN_BYTES)
-		return error_set(err, ERROR_INVALID, "%s has %zu characters and must have at least %d: whoever guesses it may do everything"
-			" (`openssl rand -hex 20` makes a good one)", part->variable, strlen(value), SECRET_MIN_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"%s has %zu characters and must have at least %d: whoever guesses it may do everything"
+			" (`openssl rand -hex 20` makes a good one)",
+			part->variable, strlen(value), SECRET_MIN_BYTES);
 	return 0;
 }
 
@@ -40,7 +44,8 @@ int root_key_check(char *const *environment, struct error *err)
 	return 0;
 }
 
-static int has_root(struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
+static int has_root(
+	struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
 {
 	struct key_record *keys = NULL;
 	size_t count = 0;
@@ -53,33 +58,41 @@ static int has_root(struct keyring *keyring, struct arena *arena, bool *out_foun
 }
 
 /* The catalog is damaged where keys lie. */
-static int hold_root(struct keyring *keyring, const struct keyring_made_key *made, struct buffer *out_notice, struct error *err)
+static int hold_root(struct keyring *keyring, const struct keyring_made_key *made,
+	struct buffer *out_notice, struct error *err)
 {
-	buffer_format(out_notice, "The root key cannot be stored and is in force until the server ends: %s\n", err->text);
+	buffer_format(out_notice,
+		"The root key cannot be stored and is in force until the server ends: %s\n",
+		err->text);
 	return keyring_hold_root(keyring, made, err);
 }
 
-static int make_root(struct keyring *keyring, const struct keyring_new_key *root, const struct start_place *place, struct arena *arena,
-	struct buffer *out_notice, struct error *err)
+static int make_root(struct keyring *keyring, const struct keyring_new_key *root,
+	const struct start_place *place, struct arena *arena, struct buffer *out_notice,
+	struct error *err)
 {
 	struct keyring_made_key made;
 	const int added = keyring_add(keyring, root, arena, &made, err);
 	if (added != 0 && err->kind == ERROR_READ_ONLY) {
-		buffer_add_text(out_notice, "The store is read-only: its root key stays as it was.\n");
+		buffer_add_text(
+			out_notice, "The store is read-only: its root key stays as it was.\n");
 		return 0;
 	}
-	if (added != 0 && (err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
+	if (added != 0 &&
+		(err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
 		return error_wrap(err, "cannot make the root key");
 	if (root->id == NULL || root->secret == NULL || root->token == NULL)
 		start_notice_print(place, root, &made, out_notice);
 	return 0;
 }
 
-int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, const struct start_place *place,
-	struct buffer *out_notice, struct error *err)
+int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment,
+	const struct start_place *place, struct buffer *out_notice, struct error *err)
 {
 	const struct keyring_new_key root = {
-		.name = "root", .namespace = namespace, .is_root = true,
+		.name = "root",
+		.namespace = namespace,
+		.is_root = true,
 		.id = find_variable(environment, "DELTABUCKET_ROOT_KEY_ID"),
 		.secret = find_variable(environment, "DELTABUCKET_ROOT_SECRET"),
 		.token = find_variable(environment, "DELTABUCKET_ROOT_TOKEN"),

@@ -57,8 +57,10 @@ static void print_json(const struct set_aside *aside)
 static void print_list(const struct set_aside *aside)
 {
 	for (size_t i = 0; i < aside->count; i++)
-		printf("%12llu  %s\n", (unsigned long long)aside->files[i].bytes, aside->files[i].name);
-	printf("%zu files of %llu bytes are set aside\n", aside->count, (unsigned long long)aside->bytes);
+		printf("%12llu  %s\n", (unsigned long long)aside->files[i].bytes,
+			aside->files[i].name);
+	printf("%zu files of %llu bytes are set aside\n", aside->count,
+		(unsigned long long)aside->bytes);
 }
 
 static int drop_names(const struct set_aside_options *options, struct error *err)
@@ -69,7 +71,8 @@ static int drop_names(const struct set_aside_options *options, struct error *err
 	return 0;
 }
 
-static int drop_all(const struct set_aside_options *options, const struct set_aside *aside, struct error *err)
+static int drop_all(
+	const struct set_aside_options *options, const struct set_aside *aside, struct error *err)
 {
 	for (size_t i = 0; i < aside->count; i++)
 		if (set_aside_drop(file_system(), options->data, aside->files[i].name, err) != 0)
@@ -97,9 +100,11 @@ static int check(const struct set_aside_options *options, struct error *err)
 {
 	const struct command_list *const words = &options->words;
 	if (options->data == NULL)
-		return error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+		return error_set(err, ERROR_INVALID,
+			"say which data folder: --data DIR, or DELTABUCKET_DATA");
 	if (!options->drops && words->count > 0)
-		return error_set(err, ERROR_INVALID, "set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
+		return error_set(err, ERROR_INVALID,
+			"set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
 	if (!options->drops && options->drops_all)
 		return error_set(err, ERROR_INVALID, "--all goes with drop");
 	if (options->drops && options->drops_all == (words->count > 1))
@@ -107,12 +112,16 @@ static int check(const struct set_aside_options *options, struct error *err)
 	return 0;
 }
 
-static int parse(int count, char **words, struct set_aside_options *options, bool *out_help, struct error *err)
+static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
+	struct error *err)
 {
-	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--all", .switched = &options->drops_all},
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data},
+		{.name = "--all", .switched = &options->drops_all},
 		{.name = "--json", .switched = &options->json}};
 	options->data = getenv("DELTABUCKET_DATA");
-	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &options->words, err) != 0 || *out_help)
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help,
+		    &options->words, err) != 0 ||
+		*out_help)
 		return -1;
 	options->drops = options->words.count > 0 && strcmp(options->words.items[0], "drop") == 0;
 	return check(options, err);
@@ -129,7 +138,8 @@ int set_aside_command(int argument_count, char **arguments)
 		return 0;
 	}
 	if (parsed != 0) {
-		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n", err.text);
+		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n",
+			err.text);
 		return EXIT_USAGE;
 	}
 	if (run(&options, &err) == 0)

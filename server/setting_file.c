@@ -32,7 +32,8 @@ static bool begins_comment(struct span text)
 
 static bool begins_comment_at(struct span text, size_t at)
 {
-	const bool is_behind_blank = at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '\t';
+	const bool is_behind_blank =
+		at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '\t';
 	return is_behind_blank && begins_comment(span_slice(text, at, 1));
 }
 
@@ -137,8 +138,8 @@ static int take_lines(struct reading *reading, struct error *err)
 	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0)
 		outcome = take_line(reading, span_of(line, (size_t)len), err);
 	if (outcome == 0 && ferror(reading->file))
-		outcome = error_set_errno(err, "cannot read the configuration file %s",
-			reading->path);
+		outcome = error_set_errno(
+			err, "cannot read the configuration file %s", reading->path);
 	free(line);
 	return outcome;
 }

@@ -33,8 +33,11 @@ static int check_network(const char *name, const char *value, struct error *err)
 /* Behind it comes "/xet", "/api/...": no slash, no path. */
 static int check_base_url(const char *name, const char *value, struct error *err)
 {
-	const size_t scheme = strncmp(value, "https://", 8) == 0 ? 8 : strncmp(value, "http://", 7) == 0 ? 7 : 0;
-	const bool is_base = scheme > 0 && value[scheme] != '\0' && strpbrk(value + scheme, "/?# \t") == NULL;
+	const size_t scheme = strncmp(value, "https://", 8) == 0 ? 8
+		: strncmp(value, "http://", 7) == 0              ? 7
+								 : 0;
+	const bool is_base =
+		scheme > 0 && value[scheme] != '\0' && strpbrk(value + scheme, "/?# \t") == NULL;
 	return need(value[0] == '\0' || is_base,
 		"https://HOST[:PORT] or http://HOST[:PORT] without a path", name, value, err);
 }
@@ -104,7 +107,7 @@ static int check_present(const char *name, const char *value, struct error *err)
 
 static const struct {
 	const char *name;
-	const char *words;  /* the choice; NULL: `check` says */
+	const char *words; /* the choice; NULL: `check` says */
 	rule_fn *check;
 } rules[] = {
 	{"after_damage", "refuse, read-only or serve", NULL},

@@ -16,18 +16,21 @@ static bool is_any(struct span host)
 
 static bool is_loopback(struct span host)
 {
-	return span_equal_text(host, "localhost") || span_equal_text(host, "[::1]") || span_starts(host, span_text("127."));
+	return span_equal_text(host, "localhost") || span_equal_text(host, "[::1]") ||
+		span_starts(host, span_text("127."));
 }
 
 /* HOST of the first TCP address, or of the first that others reach. */
-static bool find_host(const struct configuration *configuration, bool for_others, struct span *out, size_t *out_number)
+static bool find_host(const struct configuration *configuration, bool for_others, struct span *out,
+	size_t *out_number)
 {
 	for (size_t i = 0; i < configuration->listen.count; i++) {
 		const char *const address = configuration->listen.items[i];
 		const char *const colon = strrchr(address, ':');
 		if (strncmp(address, "unix:", 5) == 0)
 			continue;
-		*out = span_of(address, colon != NULL ? (size_t)(colon - address) : strlen(address));
+		*out = span_of(
+			address, colon != NULL ? (size_t)(colon - address) : strlen(address));
 		*out_number = i;
 		if (!for_others || !is_loopback(*out))
 			return true;
@@ -35,11 +38,13 @@ static bool find_host(const struct configuration *configuration, bool for_others
 	return false;
 }
 
-static char *make_endpoint(const struct configuration *configuration, struct span host, unsigned port)
+static char *make_endpoint(
+	const struct configuration *configuration, struct span host, unsigned port)
 {
 	struct buffer text;
 	buffer_init(&text, TEXT_MAX_BYTES);
-	buffer_format(&text, "%s://%.*s:%u", configuration->http ? "http" : "https", (int)host.len, (const char *)host.data, port);
+	buffer_format(&text, "%s://%.*s:%u", configuration->http ? "http" : "https", (int)host.len,
+		(const char *)host.data, port);
 	char *const endpoint = memory_copy_text(buffer_text(&text));
 	buffer_release(&text);
 	return endpoint;
@@ -53,7 +58,8 @@ char *start_notice_endpoint(const struct configuration *configuration, const uns
 		return memory_copy_text(configuration->public_url);
 	if (!find_host(configuration, false, &host, &number))
 		return NULL;
-	return make_endpoint(configuration, is_any(host) ? span_text("127.0.0.1") : host, ports[number]);
+	return make_endpoint(
+		configuration, is_any(host) ? span_text("127.0.0.1") : host, ports[number]);
 }
 
 char *start_notice_others(const struct configuration *configuration, const unsigned *ports)
@@ -72,10 +78,14 @@ char *start_notice_others(const struct configuration *configuration, const unsig
 /* " NAME=value", as a shell reads it. */
 static void add_variable(struct buffer *out, const char *name, const char *value)
 {
-	const bool is_plain = value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=@%,$")] == '\0';
+	const bool is_plain =
+		value[strspn(value,
+			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=@%,$")] ==
+		'\0';
 	buffer_format(out, " %s=%s", name, is_plain ? "" : "'");
 	for (const char *at = value; *at != '\0'; at++)
-		buffer_add_text(out, *at == '\'' && !is_plain ? "'\\''" : (const char[]){*at, '\0'});
+		buffer_add_text(
+			out, *at == '\'' && !is_plain ? "'\\''" : (const char[]){*at, '\0'});
 	buffer_add_text(out, is_plain ? "" : "'");
 }
 
@@ -86,7 +96,8 @@ static void add_line(struct buffer *out, const char *name, const char *value)
 	buffer_add_byte(out, '\n');
 }
 
-/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it came from. */
+/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it
+ * came from. */
 struct part {
 	const char *label;
 	const char *wanted;
@@ -117,7 +128,8 @@ static void print_key(const struct part *parts, struct buffer *out)
 	buffer_add_text(out, ".\n");
 }
 
-static void print_block(const struct start_place *place, const struct part *parts, struct buffer *out)
+static void print_block(
+	const struct start_place *place, const struct part *parts, struct buffer *out)
 {
 	buffer_add_text(out, "\nFor clients on this machine, to paste into a shell:\n\n");
 	add_line(out, "DELTABUCKET_ENDPOINT", place->endpoint);
@@ -137,23 +149,29 @@ static void print_others(const struct start_place *place, struct buffer *out)
 	struct fingerprint fingerprint;
 	char text[FINGERPRINT_TEXT_BYTES];
 	if (place->others == NULL) {
-		buffer_add_text(out, "\nOther machines cannot reach it: it listens on this one alone (README.md, \"Workers on other machines\").\n\n");
+		buffer_add_text(out,
+			"\nOther machines cannot reach it: it listens on this one alone (README.md, \"Workers on other machines\").\n\n");
 		return;
 	}
 	if (place->ca_pem == NULL || !fingerprint_of_pem(span_text(place->ca_pem), &fingerprint))
 		return;
 	fingerprint_format(&fingerprint, text);
-	buffer_format(out, "\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
-		"  deltabucket login %s --fingerprint %s\n\n", place->others, text);
+	buffer_format(out,
+		"\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
+		"  deltabucket login %s --fingerprint %s\n\n",
+		place->others, text);
 }
 
-void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted, const struct keyring_made_key *made,
-	struct buffer *out)
+void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted,
+	const struct keyring_made_key *made, struct buffer *out)
 {
 	const struct part parts[3] = {
-		{"key id  ", wanted->id, made->id, "DELTABUCKET_ROOT_KEY_ID", "$DELTABUCKET_ROOT_KEY_ID"},
-		{"secret  ", wanted->secret, made->secret, "DELTABUCKET_ROOT_SECRET", "$DELTABUCKET_ROOT_SECRET"},
-		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN", "$DELTABUCKET_ROOT_TOKEN"},
+		{"key id  ", wanted->id, made->id, "DELTABUCKET_ROOT_KEY_ID",
+			"$DELTABUCKET_ROOT_KEY_ID"},
+		{"secret  ", wanted->secret, made->secret, "DELTABUCKET_ROOT_SECRET",
+			"$DELTABUCKET_ROOT_SECRET"},
+		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN",
+			"$DELTABUCKET_ROOT_TOKEN"},
 	};
 	print_key(parts, out);
 	if (place == NULL || place->endpoint == NULL)

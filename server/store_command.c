@@ -8,7 +8,8 @@
 
 enum { ANSWER_ARENA_BYTES = 32 * 1024 * 1024, REACH_TRIES = 50 };
 
-static int work_alone(const struct store_command *command, const struct data_folder *folder, struct buffer *out, struct error *err)
+static int work_alone(const struct store_command *command, const struct data_folder *folder,
+	struct buffer *out, struct error *err)
 {
 	const struct store_options options = {.folder = folder->path};
 	struct store *const store = store_open(&options, err);
@@ -28,9 +29,11 @@ static int take_answer(const struct http_response *response, struct buffer *out,
 	if (response->status >= 200 && response->status < 300)
 		buffer_add_span(out, buffer_span(&response->body));
 	else if (error_message_parse(buffer_span(&response->body), arena, &message, &unread) == 0)
-		outcome = error_set(err, ERROR_INVALID, "%.*s", (int)message.message.len, (const char *)message.message.data);
+		outcome = error_set(err, ERROR_INVALID, "%.*s", (int)message.message.len,
+			(const char *)message.message.data);
 	else
-		outcome = error_set(err, ERROR_UPSTREAM, "the server answered with status %d", response->status);
+		outcome = error_set(err, ERROR_UPSTREAM, "the server answered with status %d",
+			response->status);
 	arena_free(arena);
 	return outcome;
 }
@@ -52,7 +55,7 @@ int store_command_run(const struct store_command *command, struct buffer *out, s
 		struct data_folder folder;
 		last.kind = ERROR_NONE;
 		if (data_folder_open(&folder, file_system(), command->data, command->master_key,
-			false, &last) == 0) {
+			    false, &last) == 0) {
 			const int outcome = work_alone(command, &folder, out, err);
 			data_folder_close(&folder);
 			return outcome;

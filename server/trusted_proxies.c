@@ -9,9 +9,10 @@ struct trusted_proxies {
 	struct client_network networks[];
 };
 
-struct trusted_proxies *trusted_proxies_new(char *const *const texts, const size_t count, struct error *const err)
+struct trusted_proxies *trusted_proxies_new(char *const *texts, size_t count, struct error *err)
 {
-	struct trusted_proxies *const proxies = memory_new(sizeof *proxies + count * sizeof proxies->networks[0]);
+	struct trusted_proxies *const proxies =
+		memory_new(sizeof *proxies + count * sizeof proxies->networks[0]);
 	proxies->count = count;
 	for (size_t i = 0; i < count; i++)
 		if (client_network_parse(texts[i], &proxies->networks[i], err) != 0) {
@@ -21,12 +22,13 @@ struct trusted_proxies *trusted_proxies_new(char *const *const texts, const size
 	return proxies;
 }
 
-void trusted_proxies_free(struct trusted_proxies *const proxies)
+void trusted_proxies_free(struct trusted_proxies *proxies)
 {
 	free(proxies);
 }
 
-bool trusted_proxies_have(const struct trusted_proxies *const proxies, const struct client_address *const address)
+bool trusted_proxies_have(
+	const struct trusted_proxies *proxies, const struct client_address *address)
 {
 	for (size_t i = 0; proxies != NULL && i < proxies->count; i++)
 		if (client_network_has(&proxies->networks[i], address))
@@ -35,7 +37,7 @@ bool trusted_proxies_have(const struct trusted_proxies *const proxies, const str
 }
 
 /* Takes the last entry of a list off its end; false when there is none. */
-static bool take_last(struct span *const list, struct span *const out_entry)
+static bool take_last(struct span *list, struct span *out_entry)
 {
 	if (list->len == 0)
 		return false;
@@ -47,14 +49,15 @@ static bool take_last(struct span *const list, struct span *const out_entry)
 	return true;
 }
 
-struct client_address trusted_proxies_client(const struct trusted_proxies *const proxies, const struct client_address *const peer,
-	const struct span forwarded)
+struct client_address trusted_proxies_client(const struct trusted_proxies *proxies,
+	const struct client_address *peer, struct span forwarded)
 {
 	struct client_address client = *peer;
 	struct client_address before;
 	struct span list = forwarded;
 	struct span entry;
-	while (trusted_proxies_have(proxies, &client) && take_last(&list, &entry) && client_address_parse(entry, &before))
+	while (trusted_proxies_have(proxies, &client) && take_last(&list, &entry) &&
+		client_address_parse(entry, &before))
 		client = before;
 	return client;
 }

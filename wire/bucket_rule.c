@@ -3,17 +3,17 @@
 
 #include <string.h>
 
-static bool is_alphanumeric(const uint8_t byte)
+static bool is_alphanumeric(uint8_t byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
 }
 
-static bool bad_length(const struct span name)
+static bool bad_length(struct span name)
 {
 	return name.len < 3 || name.len > 63;
 }
 
-static bool bad_bytes(const struct span name)
+static bool bad_bytes(struct span name)
 {
 	for (size_t i = 0; i < name.len; i++)
 		if (!is_alphanumeric(name.data[i]) && name.data[i] != '.' && name.data[i] != '-')
@@ -21,20 +21,21 @@ static bool bad_bytes(const struct span name)
 	return false;
 }
 
-static bool bad_ends(const struct span name)
+static bool bad_ends(struct span name)
 {
 	return !is_alphanumeric(name.data[0]) || !is_alphanumeric(name.data[name.len - 1]);
 }
 
-static bool bad_neighbours(const struct span name)
+static bool bad_neighbours(struct span name)
 {
 	for (size_t i = 1; i < name.len; i++)
-		if ((name.data[i - 1] == '.' && (name.data[i] == '.' || name.data[i] == '-')) || (name.data[i - 1] == '-' && name.data[i] == '.'))
+		if ((name.data[i - 1] == '.' && (name.data[i] == '.' || name.data[i] == '-')) ||
+			(name.data[i - 1] == '-' && name.data[i] == '.'))
 			return true;
 	return false;
 }
 
-static bool looks_like_ipv4(const struct span name)
+static bool looks_like_ipv4(struct span name)
 {
 	struct span rest = name;
 	struct span piece;
@@ -48,7 +49,7 @@ static bool looks_like_ipv4(const struct span name)
 	return pieces == 4;
 }
 
-static bool reserved_affix(const struct span name)
+static bool reserved_affix(struct span name)
 {
 	static const char *const prefixes[] = {"xn--", "sthree-"};
 	static const char *const suffixes[] = {"-s3alias", "--ol-s3", "--x-s3"};
@@ -61,9 +62,10 @@ static bool reserved_affix(const struct span name)
 	return false;
 }
 
-bool bucket_rule_is_reserved(const struct span name)
+bool bucket_rule_is_reserved(struct span name)
 {
-	static const char *const words[] = {"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
+	static const char *const words[] = {
+		"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (span_equal_text(name, words[i]))
 			return true;
@@ -83,7 +85,7 @@ static const struct {
 	{reserved_affix, "has a reserved prefix or suffix"},
 };
 
-const char *bucket_rule_broken(const struct span name)
+const char *bucket_rule_broken(struct span name)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].broken(name))

@@ -9,49 +9,53 @@ enum { URL_MAX_BYTES = 8192, VERSION_TEXT_BYTES = 32 };
 
 static const char *const kind_names[] = {[STEP_ANCHOR] = "anchor", [STEP_DELTA] = "delta"};
 
-const char *step_form_kind_name(const enum step_form_kind kind)
+const char *step_form_kind_name(enum step_form_kind kind)
 {
 	ASSERT(kind == STEP_ANCHOR || kind == STEP_DELTA);
 	return kind_names[kind];
 }
 
-uint64_t step_form_bytes(const struct step_form *const form)
+uint64_t step_form_bytes(const struct step_form *form)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < form->object_count; i++)
-		if (__builtin_add_overflow(bytes, form->objects[i].size, &bytes) || bytes > INT64_MAX)
+		if (__builtin_add_overflow(bytes, form->objects[i].size, &bytes) ||
+			bytes > INT64_MAX)
 			return INT64_MAX;
 	return bytes;
 }
 
-static int compare_files(const void *const a, const void *const b)
+static int compare_files(const void *a, const void *b)
 {
 	const struct step_file *const left = a;
 	const struct step_file *const right = b;
 	return span_compare(left->path, right->path);
 }
 
-static int compare_objects(const void *const a, const void *const b)
+static int compare_objects(const void *a, const void *b)
 {
 	const struct step_object *const left = a;
 	const struct step_object *const right = b;
 	return span_compare(left->name, right->name);
 }
 
-static int repeated_name(const struct span name, struct error *const err)
+static int repeated_name(struct span name, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "the name \"%.80s\" stands twice in one list", (const char *)name.data);
+	return error_set(err, ERROR_INVALID, "the name \"%.80s\" stands twice in one list",
+		(const char *)name.data);
 }
 
-static int parse_file(const struct json_node *const node, struct arena *const arena, struct step_file *const out, struct error *const err)
+static int parse_file(
+	const struct json_node *node, struct arena *arena, struct step_file *out, struct error *err)
 {
-	if (message_name(node, "path", arena, &out->path, err) != 0 || message_u64(node, "size", &out->size, err) != 0)
+	if (message_name(node, "path", arena, &out->path, err) != 0 ||
+		message_u64(node, "size", &out->size, err) != 0)
 		return -1;
 	return message_digest(node, "digest", &out->digest, err);
 }
 
-int message_files(const struct json_node *const object, const char *const name, struct arena *const arena, struct step_file **const out,
-	size_t *const out_count, struct error *const err)
+int message_files(const struct json_node *object, const char *name, struct arena *arena,
+	struct step_file **out, size_t *out_count, struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(object, name, STEP_OBJECTS_MAX, &list, err) != 0)
@@ -73,7 +77,8 @@ int message_files(const struct json_node *const object, const char *const name, 
 }
 
 /* Empty, or 32 lower-case hex digits. */
-static int parse_version(const struct json_node *const node, struct arena *const arena, struct span *const out, struct error *const err)
+static int parse_version(
+	const struct json_node *node, struct arena *arena, struct span *out, struct error *err)
 {
 	uint8_t bytes[VERSION_TEXT_BYTES / 2];
 	char again[VERSION_TEXT_BYTES + 1];
@@ -89,7 +94,8 @@ static int parse_version(const struct json_node *const node, struct arena *const
 	return error_set(err, ERROR_INVALID, "\"version\" is not 32 lower-case hex digits");
 }
 
-static int parse_object(const struct json_node *const node, struct arena *const arena, struct step_object *const out, struct error *const err)
+static int parse_object(const struct json_node *node, struct arena *arena, struct step_object *out,
+	struct error *err)
 {
 	if (message_name(node, "name", arena, &out->name, err) != 0)
 		return -1;
@@ -97,14 +103,16 @@ static int parse_object(const struct json_node *const node, struct arena *const 
 		return -1;
 	if (out->key.len == 0)
 		return error_set(err, ERROR_INVALID, "\"key\" is empty");
-	if (parse_version(node, arena, &out->version, err) != 0 || message_u64(node, "size", &out->size, err) != 0)
+	if (parse_version(node, arena, &out->version, err) != 0 ||
+		message_u64(node, "size", &out->size, err) != 0)
 		return -1;
 	if (message_digest(node, "digest", &out->digest, err) != 0)
 		return -1;
 	return message_optional_text(node, "url", URL_MAX_BYTES, arena, &out->url, err);
 }
 
-static int parse_objects(const struct json_node *const node, struct arena *const arena, struct step_form *const out, struct error *const err)
+static int parse_objects(
+	const struct json_node *node, struct arena *arena, struct step_form *out, struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(node, "objects", STEP_OBJECTS_MAX, &list, err) != 0)
@@ -125,7 +133,7 @@ static int parse_objects(const struct json_node *const node, struct arena *const
 	return 0;
 }
 
-static int parse_kind(const struct json_node *const node, enum step_form_kind *const out, struct error *const err)
+static int parse_kind(const struct json_node *node, enum step_form_kind *out, struct error *err)
 {
 	struct span text = {NULL, 0};
 	json_node_text(json_node_member(node, "kind"), &text);
@@ -138,22 +146,26 @@ static int parse_kind(const struct json_node *const node, enum step_form_kind *c
 	return error_set(err, ERROR_INVALID, "\"kind\" is neither \"anchor\" nor \"delta\"");
 }
 
-static bool is_format(const struct span text)
+static bool is_format(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t c = text.data[i];
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.')
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_' &&
+			c != '.')
 			return false;
 	}
 	return text.len > 0;
 }
 
-int message_form(const struct json_node *const node, struct arena *const arena, struct step_form *const out, struct error *const err)
+int message_form(
+	const struct json_node *node, struct arena *arena, struct step_form *out, struct error *err)
 {
-	if (parse_kind(node, &out->kind, err) != 0 || message_text(node, "format", STEP_FORMAT_MAX_BYTES, arena, &out->format, err) != 0)
+	if (parse_kind(node, &out->kind, err) != 0 ||
+		message_text(node, "format", STEP_FORMAT_MAX_BYTES, arena, &out->format, err) != 0)
 		return -1;
 	if (!is_format(out->format))
-		return error_set(err, ERROR_INVALID, "\"format\" is empty or holds other than a-z, 0-9, '-', '_' and '.'");
+		return error_set(err, ERROR_INVALID,
+			"\"format\" is empty or holds other than a-z, 0-9, '-', '_' and '.'");
 	if (parse_objects(node, arena, out, err) != 0)
 		return -1;
 	if (out->kind == STEP_ANCHOR && out->object_count == 0)
@@ -161,7 +173,8 @@ int message_form(const struct json_node *const node, struct arena *const arena, 
 	return 0;
 }
 
-void message_print_files(struct json_writer *const writer, const char *const name, const struct step_file *const files, const size_t count)
+void message_print_files(
+	struct json_writer *writer, const char *name, const struct step_file *files, size_t count)
 {
 	json_writer_array(writer, name);
 	for (size_t i = 0; i < count; i++) {
@@ -174,7 +187,7 @@ void message_print_files(struct json_writer *const writer, const char *const nam
 	json_writer_end(writer, ']');
 }
 
-static void print_object(struct json_writer *const writer, const struct step_object *const object)
+static void print_object(struct json_writer *writer, const struct step_object *object)
 {
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "name", object->name);
@@ -188,7 +201,7 @@ static void print_object(struct json_writer *const writer, const struct step_obj
 	json_writer_end(writer, '}');
 }
 
-void message_print_form(struct json_writer *const writer, const char *const name, const struct step_form *const form)
+void message_print_form(struct json_writer *writer, const char *name, const struct step_form *form)
 {
 	json_writer_object(writer, name);
 	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));

@@ -1,5 +1,6 @@
-/* A part of a step that many ranks publish together, as JSON: what one rank has put and which tensors it has. docs/PROTOCOL.md, "PutPart", is the
- * normative text. Everything parsed lies in the given arena. */
+/* A part of a step that many ranks publish together, as JSON: what one rank has put and which
+ * tensors it has. docs/PROTOCOL.md, "PutPart", is the normative text. Everything parsed lies in the
+ * given arena. */
 #ifndef WIRE_PART_MESSAGE_H
 #define WIRE_PART_MESSAGE_H
 
@@ -12,14 +13,17 @@ struct part_tensor {
 	struct digest128 digest;
 };
 struct part_message {
-	struct step_message step; /* without digest and tensor_digests: those of the whole are not known here */
+	/* without digest and tensor_digests: those of the whole are not known here */
+	struct step_message step;
 	struct part_tensor *tensors;
 	size_t tensor_count;
 };
 /* `step` is the number that the path names. */
-int part_message_parse(struct span json, uint64_t step, struct arena *arena, struct part_message *out, struct error *err);
+int part_message_parse(struct span json, uint64_t step, struct arena *arena,
+	struct part_message *out, struct error *err);
 void part_message_print(const struct part_message *part, struct buffer *out);
-/* XXH3-128 of what a repeat must repeat: as step_message_content_digest, `parts`, and the tensors in the order given. The server keeps it. */
+/* XXH3-128 of what a repeat must repeat: as step_message_content_digest, `parts`, and the tensors
+ * in the order given. The server keeps it. */
 struct digest128 part_message_content_digest(const struct part_message *part, uint64_t parts);
 
 /* Answer of PUT .../parts/{part}. */

@@ -1,7 +1,7 @@
 #include "wire/step_message_internal.h"
 
 /* What a delta starts from; one that does not say so starts from the step before its own. */
-static int parse_from(const struct json_node *const node, struct path_link *const link, struct error *const err)
+static int parse_from(const struct json_node *node, struct path_link *link, struct error *err)
 {
 	link->from = 0;
 	if (link->form.kind != STEP_DELTA)
@@ -15,13 +15,15 @@ static int parse_from(const struct json_node *const node, struct path_link *cons
 		return -1;
 	if (link->from < link->step)
 		return 0;
-	return error_set(err, ERROR_INVALID, "\"from\" is %llu, not below step %llu", (unsigned long long)link->from,
-		(unsigned long long)link->step);
+	return error_set(err, ERROR_INVALID, "\"from\" is %llu, not below step %llu",
+		(unsigned long long)link->from, (unsigned long long)link->step);
 }
 
-static int parse_link(const struct json_node *const node, struct arena *const arena, struct path_link *const out, struct error *const err)
+static int parse_link(
+	const struct json_node *node, struct arena *arena, struct path_link *out, struct error *err)
 {
-	if (message_u64(node, "step", &out->step, err) != 0 || message_digest(node, "digest", &out->digest, err) != 0)
+	if (message_u64(node, "step", &out->step, err) != 0 ||
+		message_digest(node, "digest", &out->digest, err) != 0)
 		return -1;
 	if (message_form(json_node_member(node, "form"), arena, &out->form, err) != 0)
 		return error_wrap(err, "form");
@@ -30,7 +32,8 @@ static int parse_link(const struct json_node *const node, struct arena *const ar
 	return message_files(node, "files", arena, &out->files, &out->file_count, err);
 }
 
-static int parse_links(const struct json_node *const root, struct arena *const arena, struct path_message *const out, struct error *const err)
+static int parse_links(const struct json_node *root, struct arena *arena, struct path_message *out,
+	struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(root, "links", STEP_LINKS_MAX, &list, err) != 0)
@@ -45,8 +48,9 @@ static int parse_links(const struct json_node *const root, struct arena *const a
 	return 0;
 }
 
-/* A walk that a reader can take as it stands: it starts from what the reader has or from an anchor, misses no step and ends where it says. */
-static int check_walk(const struct path_message *const path, struct error *const err)
+/* A walk that a reader can take as it stands: it starts from what the reader has or from an anchor,
+ * misses no step and ends where it says. */
+static int check_walk(const struct path_message *path, struct error *err)
 {
 	uint64_t at = path->from_step;
 	bool anywhere = path->from_nothing;
@@ -54,29 +58,35 @@ static int check_walk(const struct path_message *const path, struct error *const
 		const struct path_link *const link = &path->links[i];
 		const bool is_anchor = link->form.kind == STEP_ANCHOR;
 		if (is_anchor && i > 0)
-			return error_set(err, ERROR_INVALID, "links[%zu] is an anchor behind other links", i);
+			return error_set(err, ERROR_INVALID,
+				"links[%zu] is an anchor behind other links", i);
 		if (!is_anchor && (anywhere || link->from != at))
-			return error_set(err, ERROR_INVALID, "links[%zu] is the delta from step %llu to %llu, which does not follow what is before it",
+			return error_set(err, ERROR_INVALID,
+				"links[%zu] is the delta from step %llu to %llu, which does not follow what is before it",
 				i, (unsigned long long)link->from, (unsigned long long)link->step);
 		at = link->step;
 		anywhere = false;
 	}
 	if (anywhere || at != path->to_step)
-		return error_set(err, ERROR_INVALID, "the links do not lead to step %llu", (unsigned long long)path->to_step);
+		return error_set(err, ERROR_INVALID, "the links do not lead to step %llu",
+			(unsigned long long)path->to_step);
 	return 0;
 }
 
-static int parse_path(const struct json_node *const root, struct arena *const arena, struct path_message *const out, struct error *const err)
+static int parse_path(const struct json_node *root, struct arena *arena, struct path_message *out,
+	struct error *err)
 {
 	out->from_nothing = message_absent(root, "from");
 	if (!out->from_nothing && message_u64(root, "from", &out->from_step, err) != 0)
 		return -1;
-	if (message_u64(root, "to", &out->to_step, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
+	if (message_u64(root, "to", &out->to_step, err) != 0 ||
+		message_u64(root, "bytes", &out->bytes, err) != 0)
 		return -1;
 	return parse_links(root, arena, out, err) == 0 ? check_walk(out, err) : -1;
 }
 
-int path_message_parse(const struct span json, struct arena *const arena, struct path_message *const out, struct error *const err)
+int path_message_parse(
+	struct span json, struct arena *arena, struct path_message *out, struct error *err)
 {
 	struct path_message path = {0};
 	struct json_node *const root = json_node_parse(json, "the path", err);
@@ -90,7 +100,7 @@ int path_message_parse(const struct span json, struct arena *const arena, struct
 	return 0;
 }
 
-static void print_link(struct json_writer *const writer, const struct path_link *const link)
+static void print_link(struct json_writer *writer, const struct path_link *link)
 {
 	json_writer_object(writer, NULL);
 	json_writer_u64(writer, "step", link->step);
@@ -102,7 +112,7 @@ static void print_link(struct json_writer *const writer, const struct path_link 
 	json_writer_end(writer, '}');
 }
 
-void path_message_print(const struct path_message *const path, struct buffer *const out)
+void path_message_print(const struct path_message *path, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);

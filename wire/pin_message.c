@@ -5,7 +5,8 @@
 
 enum { TTL_MAX_S = 100 * 365 * 24 * 60 * 60ll };
 
-static int read_pin(const struct json_node *const object, struct arena *const arena, struct pin_message *const out, struct error *const err)
+static int read_pin(const struct json_node *object, struct arena *arena, struct pin_message *out,
+	struct error *err)
 {
 	*out = (struct pin_message){.step = 0};
 	if (!json_node_is_object(object))
@@ -16,14 +17,16 @@ static int read_pin(const struct json_node *const object, struct arena *const ar
 		return -1;
 	if (out->ttl_s > (uint64_t)TTL_MAX_S)
 		return error_set(err, ERROR_INVALID, "\"ttl_s\" is over a hundred years");
-	if (message_optional_text(object, "name", REPLICA_ID_MAX_BYTES, arena, &out->name, err) != 0)
+	if (message_optional_text(object, "name", REPLICA_ID_MAX_BYTES, arena, &out->name, err) !=
+		0)
 		return -1;
 	if (message_time(object, "created", &out->created_ms, err) != 0)
 		return -1;
 	return message_time(object, "expires", &out->expires_ms, err);
 }
 
-int pin_message_parse(const struct span json, struct arena *const arena, struct pin_message *const out, struct error *const err)
+int pin_message_parse(
+	struct span json, struct arena *arena, struct pin_message *out, struct error *err)
 {
 	struct json_node *const root = json_node_parse(json, "the pin", err);
 	if (root == NULL)
@@ -33,7 +36,7 @@ int pin_message_parse(const struct span json, struct arena *const arena, struct 
 	return result == 0 ? 0 : error_wrap(err, "the pin is refused");
 }
 
-static void print_pin(const struct pin_message *const pin, struct json_writer *const writer)
+static void print_pin(const struct pin_message *pin, struct json_writer *writer)
 {
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "name", pin->name);
@@ -46,15 +49,15 @@ static void print_pin(const struct pin_message *const pin, struct json_writer *c
 	json_writer_end(writer, '}');
 }
 
-void pin_message_print(const struct pin_message *const pin, struct buffer *const out)
+void pin_message_print(const struct pin_message *pin, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	print_pin(pin, &writer);
 }
 
-static int read_list(const struct json_node *const root, struct arena *const arena, struct pin_message **const out, size_t *const out_count,
-	struct error *const err)
+static int read_list(const struct json_node *root, struct arena *arena, struct pin_message **out,
+	size_t *out_count, struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(root, "pins", PINS_OF_RUN_MAX, &list, err) != 0)
@@ -69,8 +72,8 @@ static int read_list(const struct json_node *const root, struct arena *const are
 	return 0;
 }
 
-int pin_list_parse(const struct span json, struct arena *const arena, struct pin_message **const out, size_t *const out_count,
-	struct error *const err)
+int pin_list_parse(struct span json, struct arena *arena, struct pin_message **out,
+	size_t *out_count, struct error *err)
 {
 	struct json_node *const root = json_node_parse(json, "the list of pins", err);
 	if (root == NULL)
@@ -80,7 +83,7 @@ int pin_list_parse(const struct span json, struct arena *const arena, struct pin
 	return result == 0 ? 0 : error_wrap(err, "the list of pins is refused");
 }
 
-void pin_list_print(const struct pin_message *const pins, const size_t count, struct buffer *const out)
+void pin_list_print(const struct pin_message *pins, size_t count, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);

@@ -10,31 +10,36 @@ static const char *const state_names[REPLICA_STATE_COUNT] = {
 	[REPLICA_ERROR] = "error",
 };
 
-const char *replica_state_name(const enum replica_state state)
+const char *replica_state_name(enum replica_state state)
 {
 	ASSERT((unsigned)state < REPLICA_STATE_COUNT);
 	return state_names[state];
 }
 
-static bool is_id_byte(const uint8_t byte)
+static bool is_id_byte(uint8_t byte)
 {
-	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' ||
-		byte == ':' || byte == '-';
+	return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == ':' ||
+		byte == '-';
 }
 
-int replica_check_id(const char *const what, const struct span id, struct error *const err)
+int replica_check_id(const char *what, struct span id, struct error *err)
 {
 	if (id.len == 0 || id.len > REPLICA_ID_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "%s has 1 to %d bytes; this one has %zu.", what, REPLICA_ID_MAX_BYTES, id.len);
+		return error_set(err, ERROR_INVALID, "%s has 1 to %d bytes; this one has %zu.",
+			what, REPLICA_ID_MAX_BYTES, id.len);
 	if (id.data[0] == '.' || id.data[0] == '-')
-		return error_set(err, ERROR_INVALID, "%s does not begin with '%c'.", what, id.data[0]);
+		return error_set(
+			err, ERROR_INVALID, "%s does not begin with '%c'.", what, id.data[0]);
 	for (size_t i = 0; i < id.len; i++)
 		if (!is_id_byte(id.data[i]))
-			return error_set(err, ERROR_INVALID, "%s holds only A-Z, a-z, 0-9, '.', '_', ':' and '-'; byte %zu is another.", what, i + 1);
+			return error_set(err, ERROR_INVALID,
+				"%s holds only A-Z, a-z, 0-9, '.', '_', ':' and '-'; byte %zu is another.",
+				what, i + 1);
 	return 0;
 }
 
-static int read_state(const struct json_node *const object, enum replica_state *const out, struct error *const err)
+static int read_state(const struct json_node *object, enum replica_state *out, struct error *err)
 {
 	struct span text;
 	if (json_node_text(json_node_member(object, "state"), &text))
@@ -43,19 +48,20 @@ static int read_state(const struct json_node *const object, enum replica_state *
 				*out = (enum replica_state)state;
 				return 0;
 			}
-	return error_set(err, ERROR_INVALID, "\"state\" is missing or not idle, fetching, staging, ready or error");
+	return error_set(err, ERROR_INVALID,
+		"\"state\" is missing or not idle, fetching, staging, ready or error");
 }
 
-static int optional_u64(const struct json_node *const object, const char *const name, bool *const out_has, uint64_t *const out,
-	struct error *const err)
+static int optional_u64(const struct json_node *object, const char *name, bool *out_has,
+	uint64_t *out, struct error *err)
 {
 	*out_has = !message_absent(object, name);
 	*out = 0;
 	return *out_has ? message_u64(object, name, out, err) : 0;
 }
 
-static int read_request(const struct json_node *const object, struct arena *const arena, struct replica_message *const out,
-	struct error *const err)
+static int read_request(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
 	if (read_state(object, &out->state, err) != 0)
 		return -1;
@@ -65,18 +71,22 @@ static int read_request(const struct json_node *const object, struct arena *cons
 		return -1;
 	if (optional_u64(object, "wanted", &out->has_wanted, &out->wanted, err) != 0)
 		return -1;
-	if (message_optional_text(object, "error", REPLICA_ERROR_MAX_BYTES, arena, &out->error, err) != 0)
+	if (message_optional_text(
+		    object, "error", REPLICA_ERROR_MAX_BYTES, arena, &out->error, err) != 0)
 		return -1;
-	if (message_optional_text(object, "tensors", REPLICA_TENSORS_MAX_BYTES, arena, &out->tensors, err) != 0)
+	if (message_optional_text(
+		    object, "tensors", REPLICA_TENSORS_MAX_BYTES, arena, &out->tensors, err) != 0)
 		return -1;
-	if (message_optional_text(object, "host", REPLICA_HOST_MAX_BYTES, arena, &out->host, err) != 0)
+	if (message_optional_text(object, "host", REPLICA_HOST_MAX_BYTES, arena, &out->host, err) !=
+		0)
 		return -1;
 	if (out->has_digest && !out->has_step)
 		return error_set(err, ERROR_INVALID, "\"digest\" goes with \"step\"");
 	return 0;
 }
 
-static int read_staleness(const struct json_node *const object, struct replica_message *const out, struct error *const err)
+static int read_staleness(
+	const struct json_node *object, struct replica_message *out, struct error *err)
 {
 	const struct json_node *const staleness = json_node_member(object, "staleness");
 	out->has_staleness = !message_absent(object, "staleness");
@@ -87,15 +97,17 @@ static int read_staleness(const struct json_node *const object, struct replica_m
 	return message_u64(staleness, "seconds", &out->behind_s, err);
 }
 
-static int read_answer(const struct json_node *const object, struct arena *const arena, struct replica_message *const out,
-	struct error *const err)
+static int read_answer(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
 	bool has_lease;
 	if (message_optional_text(object, "id", REPLICA_ID_MAX_BYTES, arena, &out->id, err) != 0)
 		return -1;
-	if (message_time(object, "since", &out->since_ms, err) != 0 || message_time(object, "updated", &out->updated_ms, err) != 0)
+	if (message_time(object, "since", &out->since_ms, err) != 0 ||
+		message_time(object, "updated", &out->updated_ms, err) != 0)
 		return -1;
-	if (!message_absent(object, "expired") && !json_node_bool(json_node_member(object, "expired"), &out->expired))
+	if (!message_absent(object, "expired") &&
+		!json_node_bool(json_node_member(object, "expired"), &out->expired))
 		return error_set(err, ERROR_INVALID, "\"expired\" is neither true nor false");
 	if (optional_u64(object, "lease_s", &has_lease, &out->lease_s, err) != 0)
 		return -1;
@@ -104,16 +116,18 @@ static int read_answer(const struct json_node *const object, struct arena *const
 	return read_staleness(object, out, err);
 }
 
-int replica_message_read(const struct json_node *const object, struct arena *const arena, struct replica_message *const out,
-	struct error *const err)
+int replica_message_read(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
 	*out = (struct replica_message){.state = REPLICA_IDLE};
 	if (!json_node_is_object(object))
 		return error_set(err, ERROR_INVALID, "it is not a JSON object");
-	return read_request(object, arena, out, err) != 0 ? -1 : read_answer(object, arena, out, err);
+	return read_request(object, arena, out, err) != 0 ? -1
+							  : read_answer(object, arena, out, err);
 }
 
-int replica_message_parse(const struct span json, struct arena *const arena, struct replica_message *const out, struct error *const err)
+int replica_message_parse(
+	struct span json, struct arena *arena, struct replica_message *out, struct error *err)
 {
 	struct json_node *const root = json_node_parse(json, "the replica", err);
 	if (root == NULL)
@@ -123,7 +137,8 @@ int replica_message_parse(const struct span json, struct arena *const arena, str
 	return result == 0 ? 0 : error_wrap(err, "the replica is refused");
 }
 
-static void print_optional_u64(struct json_writer *const writer, const char *const name, const bool has, const uint64_t value)
+static void print_optional_u64(
+	struct json_writer *writer, const char *name, bool has, uint64_t value)
 {
 	if (has)
 		json_writer_u64(writer, name, value);
@@ -131,7 +146,7 @@ static void print_optional_u64(struct json_writer *const writer, const char *con
 		json_writer_null(writer, name);
 }
 
-static void print_request(const struct replica_message *const replica, struct json_writer *const writer)
+static void print_request(const struct replica_message *replica, struct json_writer *writer)
 {
 	json_writer_text(writer, "state", span_text(state_names[replica->state]));
 	print_optional_u64(writer, "step", replica->has_step, replica->step);
@@ -146,7 +161,7 @@ static void print_request(const struct replica_message *const replica, struct js
 		json_writer_text(writer, "host", replica->host);
 }
 
-void replica_message_print_request(const struct replica_message *const replica, struct buffer *const out)
+void replica_message_print_request(const struct replica_message *replica, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -155,7 +170,7 @@ void replica_message_print_request(const struct replica_message *const replica, 
 	json_writer_end(&writer, '}');
 }
 
-static void print_answer(const struct replica_message *const replica, struct json_writer *const writer)
+static void print_answer(const struct replica_message *replica, struct json_writer *writer)
 {
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "id", replica->id);
@@ -176,14 +191,15 @@ static void print_answer(const struct replica_message *const replica, struct jso
 	json_writer_end(writer, '}');
 }
 
-void replica_message_print(const struct replica_message *const replica, struct buffer *const out)
+void replica_message_print(const struct replica_message *replica, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	print_answer(replica, &writer);
 }
 
-static int read_counts(const struct json_node *const root, struct replica_list_message *const out, struct error *const err)
+static int read_counts(
+	const struct json_node *root, struct replica_list_message *out, struct error *err)
 {
 	const struct json_node *const states = json_node_member(root, "states");
 	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
@@ -192,17 +208,19 @@ static int read_counts(const struct json_node *const root, struct replica_list_m
 	return message_u64(root, "expired", &out->expired, err);
 }
 
-static int read_list(const struct json_node *const root, struct arena *const arena, struct replica_list_message *const out,
-	struct error *const err)
+static int read_list(const struct json_node *root, struct arena *arena,
+	struct replica_list_message *out, struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(root, "replicas", REPLICA_LIST_MAX, &list, err) != 0)
 		return -1;
 	if (message_optional_text(root, "next", REPLICA_ID_MAX_BYTES, arena, &out->next, err) != 0)
 		return -1;
-	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 || optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
+	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
+		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
-	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 || read_counts(root, out, err) != 0)
+	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
+		read_counts(root, out, err) != 0)
 		return -1;
 	out->count = json_node_count(list);
 	out->replicas = arena_take_array(arena, out->count + 1, sizeof(*out->replicas));
@@ -214,8 +232,8 @@ static int read_list(const struct json_node *const root, struct arena *const are
 	return 0;
 }
 
-int replica_list_message_parse(const struct span json, struct arena *const arena, struct replica_list_message *const out,
-	struct error *const err)
+int replica_list_message_parse(
+	struct span json, struct arena *arena, struct replica_list_message *out, struct error *err)
 {
 	struct json_node *const root = json_node_parse(json, "the list of replicas", err);
 	if (root == NULL)
@@ -226,7 +244,7 @@ int replica_list_message_parse(const struct span json, struct arena *const arena
 	return result == 0 ? 0 : error_wrap(err, "the list of replicas is refused");
 }
 
-void replica_list_message_print(const struct replica_list_message *const list, struct buffer *const out)
+void replica_list_message_print(const struct replica_list_message *list, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);

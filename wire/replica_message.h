@@ -1,5 +1,5 @@
-/* A worker's lease and what it says of itself, as JSON. docs/PROTOCOL.md, "Replica", is the normative text. Everything parsed lies in the given
- * arena. Unknown fields are ignored. */
+/* A worker's lease and what it says of itself, as JSON. docs/PROTOCOL.md, "Replica", is the
+ * normative text. Everything parsed lies in the given arena. Unknown fields are ignored. */
 #ifndef WIRE_REPLICA_MESSAGE_H
 #define WIRE_REPLICA_MESSAGE_H
 
@@ -20,39 +20,50 @@ enum {
 	REPLICA_LIST_MAX = 1000 /* of one page */
 };
 
-enum replica_state { REPLICA_IDLE, REPLICA_FETCHING, REPLICA_STAGING, REPLICA_READY, REPLICA_ERROR, REPLICA_STATE_COUNT };
+enum replica_state {
+	REPLICA_IDLE,
+	REPLICA_FETCHING,
+	REPLICA_STAGING,
+	REPLICA_READY,
+	REPLICA_ERROR,
+	REPLICA_STATE_COUNT
+};
 
 struct replica_message {
 	enum replica_state state;
-	bool has_step;        /* holds a step: */
+	bool has_step; /* holds a step: */
 	uint64_t step;
-	bool has_digest;      /* of the checkpoint it holds */
+	bool has_digest; /* of the checkpoint it holds */
 	struct digest128 digest;
-	bool has_wanted;      /* is on its way to this one */
+	bool has_wanted; /* is on its way to this one */
 	uint64_t wanted;
-	struct span error;    /* why it failed; may be empty, like the others */
-	struct span tensors;  /* which part of the checkpoint it holds, in its own words; empty: all */
+	struct span error; /* why it failed; may be empty, like the others */
+	/* which part of the checkpoint it holds, in its own words; empty: all */
+	struct span tensors;
 	struct span host;
 	/* Answers only. */
 	struct span id;
-	int64_t since_ms;     /* first heard of */
-	int64_t updated_ms;   /* last heard of */
+	int64_t since_ms;   /* first heard of */
+	int64_t updated_ms; /* last heard of */
 	bool expired;
 	uint64_t lease_s;
 	bool has_head;
 	uint64_t head;
-	bool has_staleness;   /* it holds a step and the run has a head */
+	bool has_staleness; /* it holds a step and the run has a head */
 	uint64_t behind_steps;
-	uint64_t behind_s;    /* since the step after its own was published; 0 at the head */
+	uint64_t behind_s; /* since the step after its own was published; 0 at the head */
 };
 
-/* A replica's or pin's id: 1 to 128 of A-Z a-z 0-9 . _ : - , not beginning with '.' or '-'. `what` names it in the message. */
+/* A replica's or pin's id: 1 to 128 of A-Z a-z 0-9 . _ : - , not beginning with '.' or '-'. `what`
+ * names it in the message. */
 int replica_check_id(const char *what, struct span id, struct error *err);
 const char *replica_state_name(enum replica_state state);
 
 /* Body of PUT replicas/{id}, and the answers. */
-int replica_message_parse(struct span json, struct arena *arena, struct replica_message *out, struct error *err);
-int replica_message_read(const struct json_node *object, struct arena *arena, struct replica_message *out, struct error *err);
+int replica_message_parse(
+	struct span json, struct arena *arena, struct replica_message *out, struct error *err);
+int replica_message_read(const struct json_node *object, struct arena *arena,
+	struct replica_message *out, struct error *err);
 /* Only what a worker says: equal texts say the same. */
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out);
 void replica_message_print(const struct replica_message *replica, struct buffer *out);
@@ -61,7 +72,7 @@ void replica_message_print(const struct replica_message *replica, struct buffer 
 struct replica_list_message {
 	struct replica_message *replicas; /* in byte order of their ids */
 	size_t count;
-	struct span next;                 /* empty: the last page */
+	struct span next; /* empty: the last page */
 	/* Of the whole run, whatever the page: */
 	uint64_t lease_s;
 	bool has_head;
@@ -69,9 +80,10 @@ struct replica_list_message {
 	uint64_t states[REPLICA_STATE_COUNT]; /* how many with a lease */
 	uint64_t expired;
 	bool has_oldest;
-	uint64_t oldest;                  /* the lowest step that a replica with a lease holds */
+	uint64_t oldest; /* the lowest step that a replica with a lease holds */
 };
-int replica_list_message_parse(struct span json, struct arena *arena, struct replica_list_message *out, struct error *err);
+int replica_list_message_parse(
+	struct span json, struct arena *arena, struct replica_list_message *out, struct error *err);
 void replica_list_message_print(const struct replica_list_message *list, struct buffer *out);
 
 #endif

@@ -3,16 +3,18 @@
 
 enum { NAME_MAX_BYTES = 512, CODE_MAX_BYTES = 64, TEXT_MAX_BYTES = 4096 };
 
-/* Retention stands beside the other settings: it was there before them, and a server of that time sends it alone. */
-static int parse_settings(const struct json_node *const root, struct run_settings *const out, struct error *const err)
+/* Retention stands beside the other settings: it was there before them, and a server of that time
+ * sends it alone. */
+static int parse_settings(const struct json_node *root, struct run_settings *out, struct error *err)
 {
 	*out = run_settings_default();
-	if (!message_absent(root, "settings") && run_settings_merge(out, json_node_member(root, "settings"), false, err) != 0)
+	if (!message_absent(root, "settings") &&
+		run_settings_merge(out, json_node_member(root, "settings"), false, err) != 0)
 		return -1;
 	return message_u64(root, "keep_steps", &out->keep_steps, err);
 }
 
-struct run_parent run_parent_of(const struct span run, const uint64_t step, const struct digest128 *const digest)
+struct run_parent run_parent_of(struct span run, uint64_t step, const struct digest128 *digest)
 {
 	struct run_parent parent = {.step = step, .digest = *digest};
 	const size_t len = run.len < sizeof(parent.run) ? run.len : sizeof(parent.run) - 1;
@@ -21,7 +23,8 @@ struct run_parent run_parent_of(const struct span run, const uint64_t step, cons
 	return parent;
 }
 
-static int parse_parent(const struct json_node *const root, struct arena *const arena, struct run_parent *const out, struct error *const err)
+static int parse_parent(const struct json_node *root, struct arena *arena, struct run_parent *out,
+	struct error *err)
 {
 	const struct json_node *const parent = json_node_member(root, "parent");
 	struct span run;
@@ -31,13 +34,15 @@ static int parse_parent(const struct json_node *const root, struct arena *const 
 		return 0;
 	if (message_text(parent, "run", RUN_PARENT_NAME_BYTES - 1, arena, &run, err) != 0)
 		return -1;
-	if (message_u64(parent, "step", &step, err) != 0 || message_digest(parent, "digest", &digest, err) != 0)
+	if (message_u64(parent, "step", &step, err) != 0 ||
+		message_digest(parent, "digest", &digest, err) != 0)
 		return -1;
 	*out = run_parent_of(run, step, &digest);
 	return 0;
 }
 
-static int parse_run(const struct json_node *const root, struct arena *const arena, struct run_message *const out, struct error *const err)
+static int parse_run(const struct json_node *root, struct arena *arena, struct run_message *out,
+	struct error *err)
 {
 	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
 		return -1;
@@ -50,18 +55,23 @@ static int parse_run(const struct json_node *const root, struct arena *const are
 		return -1;
 	if (out->has_head && message_digest(root, "head_digest", &out->head_digest, err) != 0)
 		return -1;
-	if (message_optional_digest(root, "schema_digest", &out->has_schema, &out->schema_digest, err) != 0)
+	if (message_optional_digest(
+		    root, "schema_digest", &out->has_schema, &out->schema_digest, err) != 0)
 		return -1;
-	if (message_u64(root, "steps", &out->steps, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
+	if (message_u64(root, "steps", &out->steps, err) != 0 ||
+		message_u64(root, "bytes", &out->bytes, err) != 0)
 		return -1;
-	if (parse_settings(root, &out->settings, err) != 0 || parse_parent(root, arena, &out->parent, err) != 0)
+	if (parse_settings(root, &out->settings, err) != 0 ||
+		parse_parent(root, arena, &out->parent, err) != 0)
 		return -1;
-	if (!message_absent(root, "anchor_due") && !json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+	if (!message_absent(root, "anchor_due") &&
+		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
 		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
 	return message_time(root, "created", &out->created_ms, err);
 }
 
-int run_message_parse(const struct span json, struct arena *const arena, struct run_message *const out, struct error *const err)
+int run_message_parse(
+	struct span json, struct arena *arena, struct run_message *out, struct error *err)
 {
 	struct run_message run = {0};
 	struct json_node *const root = json_node_parse(json, "the run's facts", err);
@@ -75,7 +85,7 @@ int run_message_parse(const struct span json, struct arena *const arena, struct 
 	return 0;
 }
 
-void run_message_print(const struct run_message *const run, struct buffer *const out)
+void run_message_print(const struct run_message *run, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -111,7 +121,8 @@ void run_message_print(const struct run_message *const run, struct buffer *const
 	json_writer_end(&writer, '}');
 }
 
-static int parse_error(const struct json_node *const root, struct arena *const arena, struct error_message *const out, struct error *const err)
+static int parse_error(const struct json_node *root, struct arena *arena, struct error_message *out,
+	struct error *err)
 {
 	const struct json_node *const node = json_node_member(root, "error");
 	if (message_text(node, "code", CODE_MAX_BYTES, arena, &out->code, err) != 0)
@@ -122,7 +133,8 @@ static int parse_error(const struct json_node *const root, struct arena *const a
 	return out->has_anchor ? message_u64(node, "anchor", &out->anchor, err) : 0;
 }
 
-int error_message_parse(const struct span json, struct arena *const arena, struct error_message *const out, struct error *const err)
+int error_message_parse(
+	struct span json, struct arena *arena, struct error_message *out, struct error *err)
 {
 	struct error_message message = {0};
 	struct json_node *const root = json_node_parse(json, "the error answer", err);
@@ -136,7 +148,8 @@ int error_message_parse(const struct span json, struct arena *const arena, struc
 	return 0;
 }
 
-void error_message_print(const struct error_message *const message, const char *const request_id, struct buffer *const out)
+void error_message_print(
+	const struct error_message *message, const char *request_id, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);

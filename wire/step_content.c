@@ -1,8 +1,9 @@
-/* The content digest: every number as 8 bytes little-endian, every text as its length and its bytes, every list as its length and its
- * elements, in the order of the functions below. Catalogs hold the result, so a change here would make every republish differ. */
+/* The content digest: every number as 8 bytes little-endian, every text as its length and its
+ * bytes, every list as its length and its elements, in the order of the functions below. Catalogs
+ * hold the result, so a change here would make every republish differ. */
 #include "wire/step_message_internal.h"
 
-void message_hash_u64(struct xxh3_stream *const stream, const uint64_t value)
+void message_hash_u64(struct xxh3_stream *stream, uint64_t value)
 {
 	uint8_t bytes[8];
 	for (size_t i = 0; i < sizeof bytes; i++)
@@ -10,18 +11,18 @@ void message_hash_u64(struct xxh3_stream *const stream, const uint64_t value)
 	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
 }
 
-void message_hash_text(struct xxh3_stream *const stream, const struct span text)
+void message_hash_text(struct xxh3_stream *stream, struct span text)
 {
 	message_hash_u64(stream, text.len);
 	xxh3_stream_add(stream, text);
 }
 
-static void add_digest(struct xxh3_stream *const stream, const struct digest128 *const digest)
+static void add_digest(struct xxh3_stream *stream, const struct digest128 *digest)
 {
 	xxh3_stream_add(stream, span_of(digest->bytes, sizeof digest->bytes));
 }
 
-static void add_facts(struct xxh3_stream *const stream, const struct step_message *const step)
+static void add_facts(struct xxh3_stream *stream, const struct step_message *step)
 {
 	message_hash_u64(stream, step->step);
 	message_hash_u64(stream, step->has_base ? 1 : 0);
@@ -34,7 +35,7 @@ static void add_facts(struct xxh3_stream *const stream, const struct step_messag
 	message_hash_text(stream, step->tensor_digests);
 }
 
-static void add_files(struct xxh3_stream *const stream, const struct step_message *const step)
+static void add_files(struct xxh3_stream *stream, const struct step_message *step)
 {
 	message_hash_u64(stream, step->file_count);
 	for (size_t i = 0; i < step->file_count; i++) {
@@ -44,7 +45,7 @@ static void add_files(struct xxh3_stream *const stream, const struct step_messag
 	}
 }
 
-static void add_form(struct xxh3_stream *const stream, const struct step_form *const form)
+static void add_form(struct xxh3_stream *stream, const struct step_form *form)
 {
 	message_hash_u64(stream, form->kind);
 	message_hash_text(stream, form->format);
@@ -56,7 +57,7 @@ static void add_form(struct xxh3_stream *const stream, const struct step_form *c
 	}
 }
 
-struct digest128 step_message_content_digest(const struct step_message *const step)
+struct digest128 step_message_content_digest(const struct step_message *step)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	add_facts(stream, step);

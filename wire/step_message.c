@@ -5,25 +5,29 @@
 enum { TENSOR_DIGEST_BYTES = sizeof(struct digest128) };
 
 /* A collected step may come without its base: little is known of it. */
-int message_step_base(const struct json_node *const root, struct step_message *const out, struct error *const err)
+int message_step_base(const struct json_node *root, struct step_message *out, struct error *err)
 {
 	const struct json_node *const base = json_node_member(root, "base");
 	out->has_base = !message_absent(root, "base");
 	if (out->has_base && out->step == 0)
 		return error_set(err, ERROR_INVALID, "step 0 has a \"base\"");
 	if (!out->has_base && out->step > 0 && !out->collected)
-		return error_set(err, ERROR_INVALID, "\"base\" is missing: every step but 0 has one");
+		return error_set(
+			err, ERROR_INVALID, "\"base\" is missing: every step but 0 has one");
 	if (!out->has_base)
 		return 0;
-	if (message_u64(base, "step", &out->base_step, err) != 0 || message_digest(base, "digest", &out->base_digest, err) != 0)
+	if (message_u64(base, "step", &out->base_step, err) != 0 ||
+		message_digest(base, "digest", &out->base_digest, err) != 0)
 		return error_wrap(err, "base");
 	if (out->base_step != out->step - 1)
-		return error_set(err, ERROR_BASE_MISSING, "the base of step %llu is step %llu, not the step before", (unsigned long long)out->step,
-			(unsigned long long)out->base_step);
+		return error_set(err, ERROR_BASE_MISSING,
+			"the base of step %llu is step %llu, not the step before",
+			(unsigned long long)out->step, (unsigned long long)out->base_step);
 	return 0;
 }
 
-int message_step_metadata(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
+int message_step_metadata(
+	const struct json_node *root, struct arena *arena, struct span *out, struct error *err)
 {
 	const struct json_node *const metadata = json_node_member(root, "metadata");
 	const struct json_node *value;
@@ -36,7 +40,8 @@ int message_step_metadata(const struct json_node *const root, struct arena *cons
 		return error_set(err, ERROR_INVALID, "\"metadata\" is not an object");
 	for (void *cursor = NULL; json_node_each(metadata, &cursor, &name, &value);)
 		if (!json_node_is_text(value))
-			return error_set(err, ERROR_INVALID, "the metadata \"%.80s\" is not a text", (const char *)name.data);
+			return error_set(err, ERROR_INVALID, "the metadata \"%.80s\" is not a text",
+				(const char *)name.data);
 	if (json_node_count(metadata) == 0)
 		return 0;
 	buffer_init(&text, STEP_METADATA_MAX_BYTES);
@@ -50,14 +55,17 @@ int message_step_metadata(const struct json_node *const root, struct arena *cons
 	return result;
 }
 
-static int parse_tensors(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
+static int parse_tensors(
+	const struct json_node *root, struct arena *arena, struct span *out, struct error *err)
 {
 	struct span hex;
 	*out = span_of(NULL, 0);
 	if (message_absent(root, "tensors"))
 		return 0;
-	if (!json_node_text(json_node_member(root, "tensors"), &hex) || hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
-		return error_set(err, ERROR_INVALID, "\"tensors\" is not a text of 32 hex digits for each tensor");
+	if (!json_node_text(json_node_member(root, "tensors"), &hex) ||
+		hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
+		return error_set(err, ERROR_INVALID,
+			"\"tensors\" is not a text of 32 hex digits for each tensor");
 	uint8_t *const bytes = arena_take(arena, hex.len / 2);
 	if (bytes == NULL)
 		return message_too_large_for_arena(err);
@@ -68,7 +76,7 @@ static int parse_tensors(const struct json_node *const root, struct arena *const
 }
 
 /* Stored anchor first, so that equal steps are equal however they were written. */
-static void order_forms(struct step_message *const step)
+static void order_forms(struct step_message *step)
 {
 	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == STEP_DELTA) {
 		const struct step_form delta = step->forms[0];
@@ -77,20 +85,25 @@ static void order_forms(struct step_message *const step)
 	}
 }
 
-static int check_forms(const struct step_message *const step, struct error *const err)
+static int check_forms(const struct step_message *step, struct error *err)
 {
 	if (step->collected)
-		return step->form_count == 0 ? 0 : error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
+		return step->form_count == 0
+			? 0
+			: error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
 	if (step->form_count == 0)
-		return error_set(err, ERROR_INVALID, "\"forms\" is empty: a step has an anchor, a delta or both");
+		return error_set(err, ERROR_INVALID,
+			"\"forms\" is empty: a step has an anchor, a delta or both");
 	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == step->forms[1].kind)
-		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"", step_form_kind_name(step->forms[0].kind));
+		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"",
+			step_form_kind_name(step->forms[0].kind));
 	if (!step->has_base && step_message_form(step, STEP_DELTA) != NULL)
 		return error_set(err, ERROR_INVALID, "step 0 has a delta, which needs a base");
 	return 0;
 }
 
-int message_step_forms(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+int message_step_forms(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err)
 {
 	const struct json_node *list;
 	if (message_array(root, "forms", STEP_FORMS_MAX, &list, err) != 0)
@@ -103,73 +116,89 @@ int message_step_forms(const struct json_node *const root, struct arena *const a
 	return check_forms(out, err);
 }
 
-static const char *const proof_names[] = {[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
+static const char *const proof_names[] = {
+	[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
 enum { PROOF_NAMES = sizeof proof_names / sizeof proof_names[0] };
 
-const char *step_proof_name(const enum step_proof proof)
+const char *step_proof_name(enum step_proof proof)
 {
 	ASSERT(proof > STEP_PROOF_NONE && proof <= STEP_PROOF_FAILED);
 	return proof_names[proof];
 }
 
-static int parse_proof(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+static int parse_proof(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err)
 {
 	struct span text = {NULL, 0};
-	if (message_optional_text(root, "verify_error", STEP_REASON_MAX_BYTES, arena, &out->verify_error, err) != 0)
+	if (message_optional_text(root, "verify_error", STEP_REASON_MAX_BYTES, arena,
+		    &out->verify_error, err) != 0)
 		return -1;
 	if (message_absent(root, "verified"))
 		return 0;
 	json_node_text(json_node_member(root, "verified"), &text);
-	for (size_t i = STEP_PROOF_PENDING; i < PROOF_NAMES && out->verified == STEP_PROOF_NONE; i++)
+	for (size_t i = STEP_PROOF_PENDING; i < PROOF_NAMES && out->verified == STEP_PROOF_NONE;
+		i++)
 		if (span_equal_text(text, proof_names[i]))
 			out->verified = (enum step_proof)i;
 	if (out->verified == STEP_PROOF_NONE)
-		return error_set(err, ERROR_INVALID, "\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
+		return error_set(err, ERROR_INVALID,
+			"\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
 	return 0;
 }
 
-static int parse_answer_fields(const struct json_node *const root, struct arena *const arena, struct step_message *const out,
-	struct error *const err)
+static int parse_answer_fields(const struct json_node *root, struct arena *arena,
+	struct step_message *out, struct error *err)
 {
 	if (parse_proof(root, arena, out, err) != 0)
 		return -1;
-	if (!message_absent(root, "anchor_due") && !json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+	if (!message_absent(root, "anchor_due") &&
+		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
 		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
 	if (message_time(root, "created", &out->created_ms, err) != 0)
 		return -1;
-	if (!message_absent(root, "collected") && !json_node_bool(json_node_member(root, "collected"), &out->collected))
+	if (!message_absent(root, "collected") &&
+		!json_node_bool(json_node_member(root, "collected"), &out->collected))
 		return error_set(err, ERROR_INVALID, "\"collected\" is neither true nor false");
 	return 0;
 }
 
-static int parse_step(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+static int parse_step(const struct json_node *root, struct arena *arena, struct step_message *out,
+	struct error *err)
 {
 	bool has_schema;
 	if (!json_node_is_object(root))
 		return error_set(err, ERROR_INVALID, "it is not a JSON object");
-	if (message_u64(root, "step", &out->step, err) != 0 || message_u64(root, "epoch", &out->epoch, err) != 0)
+	if (message_u64(root, "step", &out->step, err) != 0 ||
+		message_u64(root, "epoch", &out->epoch, err) != 0)
 		return -1;
 	if (message_digest(root, "digest", &out->digest, err) != 0)
 		return -1;
-	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) != 0)
+	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) !=
+		0)
 		return -1;
-	if (parse_answer_fields(root, arena, out, err) != 0 || message_step_base(root, out, err) != 0)
+	if (parse_answer_fields(root, arena, out, err) != 0 ||
+		message_step_base(root, out, err) != 0)
 		return -1;
-	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) != 0)
+	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) !=
+		0)
 		return -1;
-	if (message_step_metadata(root, arena, &out->metadata, err) != 0 || parse_tensors(root, arena, &out->tensor_digests, err) != 0)
+	if (message_step_metadata(root, arena, &out->metadata, err) != 0 ||
+		parse_tensors(root, arena, &out->tensor_digests, err) != 0)
 		return -1;
 	if (message_files(root, "files", arena, &out->files, &out->file_count, err) != 0)
 		return -1;
 	return message_step_forms(root, arena, out, err);
 }
 
-int step_message_parse(const struct span json, struct arena *const arena, struct step_message *const out, struct error *const err)
+int step_message_parse(
+	struct span json, struct arena *arena, struct step_message *out, struct error *err)
 {
 	struct step_message step = {0};
 	if (json.len > STEP_MESSAGE_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "the step manifest is over %d bytes", STEP_MESSAGE_MAX_BYTES);
-	struct json_node *const root = json_node_parse_within(json, STEP_MESSAGE_MAX_VALUES, "the step manifest", err);
+		return error_set(err, ERROR_TOO_LARGE, "the step manifest is over %d bytes",
+			STEP_MESSAGE_MAX_BYTES);
+	struct json_node *const root =
+		json_node_parse_within(json, STEP_MESSAGE_MAX_VALUES, "the step manifest", err);
 	if (root == NULL)
 		return -1;
 	const int result = parse_step(root, arena, &step, err);
@@ -180,7 +209,7 @@ int step_message_parse(const struct span json, struct arena *const arena, struct
 	return 0;
 }
 
-const struct step_form *step_message_form(const struct step_message *const step, const enum step_form_kind kind)
+const struct step_form *step_message_form(const struct step_message *step, enum step_form_kind kind)
 {
 	for (size_t i = 0; i < step->form_count; i++)
 		if (step->forms[i].kind == kind)
@@ -188,7 +217,7 @@ const struct step_form *step_message_form(const struct step_message *const step,
 	return NULL;
 }
 
-void message_print_base(struct json_writer *const writer, const struct step_message *const step)
+void message_print_base(struct json_writer *writer, const struct step_message *step)
 {
 	if (!step->has_base) {
 		json_writer_null(writer, "base");
@@ -200,7 +229,7 @@ void message_print_base(struct json_writer *const writer, const struct step_mess
 	json_writer_end(writer, '}');
 }
 
-static void print_tensors(struct json_writer *const writer, const struct span digests)
+static void print_tensors(struct json_writer *writer, struct span digests)
 {
 	json_writer_raw(writer, "tensors", span_text("\""));
 	uint8_t *const hex = buffer_reserve(writer->out, 2 * digests.len);
@@ -211,7 +240,7 @@ static void print_tensors(struct json_writer *const writer, const struct span di
 	buffer_add_byte(writer->out, '"');
 }
 
-static void print_facts(struct json_writer *const writer, const struct step_message *const step)
+static void print_facts(struct json_writer *writer, const struct step_message *step)
 {
 	const struct digest128 none = {{0}};
 	json_writer_u64(writer, "step", step->step);
@@ -225,7 +254,7 @@ static void print_facts(struct json_writer *const writer, const struct step_mess
 		message_print_time(writer, "created", step->created_ms);
 }
 
-static void print_proof(struct json_writer *const writer, const struct step_message *const step)
+static void print_proof(struct json_writer *writer, const struct step_message *step)
 {
 	if (step->verified != STEP_PROOF_NONE)
 		json_writer_text(writer, "verified", span_text(step_proof_name(step->verified)));
@@ -235,7 +264,8 @@ static void print_proof(struct json_writer *const writer, const struct step_mess
 		json_writer_bool(writer, "anchor_due", true);
 }
 
-void step_message_print(const struct step_message *const step, const char *const run, const bool with_tensors, struct buffer *const out)
+void step_message_print(
+	const struct step_message *step, const char *run, bool with_tensors, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -245,7 +275,8 @@ void step_message_print(const struct step_message *const step, const char *const
 	print_facts(&writer, step);
 	if (with_tensors && step->tensor_digests.len > 0)
 		print_tensors(&writer, step->tensor_digests);
-	json_writer_raw(&writer, "metadata", step->metadata.len > 0 ? step->metadata : span_text("{}"));
+	json_writer_raw(
+		&writer, "metadata", step->metadata.len > 0 ? step->metadata : span_text("{}"));
 	message_print_files(&writer, "files", step->files, step->file_count);
 	json_writer_array(&writer, "forms");
 	for (size_t i = 0; i < step->form_count; i++)

@@ -1,8 +1,9 @@
-/* The step manifest and the requests around it, as JSON: what server and client both read and write. docs/PROTOCOL.md, "Steps", is the
- * normative text. Everything parsed lies in the given arena. Parsing refuses missing fields, wrong types, unknown form kinds, bad digests,
- * unsafe names (absolute, "." and "..", empty segments, control characters), names that repeat and lists over their caps; unknown fields are
- * ignored. Files and objects come out sorted by name, forms anchor first, whatever order they were written in. The texts given for printing
- * are UTF-8. */
+/* The step manifest and the requests around it, as JSON: what server and client both read and
+ * write. docs/PROTOCOL.md, "Steps", is the normative text. Everything parsed lies in the given
+ * arena. Parsing refuses missing fields, wrong types, unknown form kinds, bad digests, unsafe names
+ * (absolute, "." and "..", empty segments, control characters), names that repeat and lists over
+ * their caps; unknown fields are ignored. Files and objects come out sorted by name, forms anchor
+ * first, whatever order they were written in. The texts given for printing are UTF-8. */
 #ifndef WIRE_STEP_MESSAGE_H
 #define WIRE_STEP_MESSAGE_H
 
@@ -14,9 +15,10 @@
 
 enum {
 	STEP_FORMS_MAX = 2,
-	STEP_OBJECTS_MAX = 4096,  /* of one form; also files of a checkpoint */
+	STEP_OBJECTS_MAX = 4096, /* of one form; also files of a checkpoint */
 	STEP_MESSAGE_MAX_BYTES = 16 * 1024 * 1024,
-	STEP_MESSAGE_MAX_VALUES = 128 * 1024, /* of its JSON; the largest that is allowed has some 80,000 */
+	/* of its JSON; the largest that is allowed has some 80,000 */
+	STEP_MESSAGE_MAX_VALUES = 128 * 1024,
 	RUN_NAME_MAX_BYTES = 128, /* [A-Za-z0-9._-], not beginning with '.' or '-' */
 	STEP_NAME_MAX_BYTES = 512,
 	STEP_LABEL_MAX_BYTES = 256,
@@ -30,17 +32,18 @@ enum {
 enum step_form_kind { STEP_ANCHOR = 0, STEP_DELTA = 1 };
 
 struct step_object {
-	struct span name;    /* path inside the form: "model.safetensors", "delta.safetensors", "files/config.json" */
+	struct span
+		name; /* path inside the form: "model.safetensors", "delta.safetensors", "files/config.json" */
 	struct span key;     /* object key in the bucket */
 	struct span version; /* 32 hex digits; empty in a request: the current one */
 	uint64_t size;
 	struct digest128 digest;
-	struct span url;     /* relative to the run, only in answers */
+	struct span url; /* relative to the run, only in answers */
 };
 
 struct step_form {
 	enum step_form_kind kind;
-	struct span format;  /* "full", "trl-gap", ... */
+	struct span format; /* "full", "trl-gap", ... */
 	struct step_object *objects;
 	size_t object_count;
 };
@@ -58,36 +61,44 @@ const char *step_proof_name(enum step_proof proof); /* "pending", "ok", "failed"
 struct step_message {
 	uint64_t step;
 	uint64_t epoch;
-	bool has_base;               /* every step but 0 */
-	uint64_t base_step;          /* step - 1 */
+	bool has_base;      /* every step but 0 */
+	uint64_t base_step; /* step - 1 */
 	struct digest128 base_digest;
-	struct digest128 digest;     /* of the checkpoint */
+	struct digest128 digest; /* of the checkpoint */
 	struct digest128 schema_digest;
-	struct span label;           /* the trainer's own number or name; may be empty */
-	struct span metadata;        /* a JSON object of strings, as text; empty: none */
-	struct span tensor_digests;  /* 16 bytes a tensor in schema order; hex in JSON; empty: not given */
+	struct span label;    /* the trainer's own number or name; may be empty */
+	struct span metadata; /* a JSON object of strings, as text; empty: none */
+	/* 16 bytes a tensor in schema order; hex in JSON; empty: not given */
+	struct span tensor_digests;
 	struct step_file *files;
 	size_t file_count;
 	struct step_form forms[STEP_FORMS_MAX];
 	size_t form_count;
-	int64_t created_ms;          /* answers only */
-	bool collected;              /* answers only */
-	enum step_proof verified;    /* answers only */
-	struct span verify_error;    /* why it failed; empty otherwise */
-	bool anchor_due;             /* answers to a publish only: the next step should bring an anchor */
+	int64_t created_ms;       /* answers only */
+	bool collected;           /* answers only */
+	enum step_proof verified; /* answers only */
+	struct span verify_error; /* why it failed; empty otherwise */
+	/* answers to a publish only: the next step should bring an anchor */
+	bool anchor_due;
 };
 
-/* Body of PUT steps/{n}, and the manifest answers. A message with `collected` has no forms and need have no base; in all others both are
- * checked, so a request that claims to be collected is one without forms. base_missing when the base is not the step before.
- * Printing: `run` is "bucket/run", NULL in a request; `with_tensors` includes tensor_digests; what is empty or zero where it may be absent
- * (label excepted) is left out. */
-int step_message_parse(struct span json, struct arena *arena, struct step_message *out, struct error *err);
-void step_message_print(const struct step_message *step, const char *run, bool with_tensors, struct buffer *out);
+/* Body of PUT steps/{n}, and the manifest answers. A message with `collected` has no forms and need
+ * have no base; in all others both are checked, so a request that claims to be collected is one
+ * without forms. base_missing when the base is not the step before. Printing: `run` is
+ * "bucket/run", NULL in a request; `with_tensors` includes tensor_digests; what is empty or zero
+ * where it may be absent (label excepted) is left out. */
+int step_message_parse(
+	struct span json, struct arena *arena, struct step_message *out, struct error *err);
+void step_message_print(
+	const struct step_message *step, const char *run, bool with_tensors, struct buffer *out);
 const char *step_form_kind_name(enum step_form_kind kind);
-const struct step_form *step_message_form(const struct step_message *step, enum step_form_kind kind); /* NULL when absent */
+/* NULL when absent */
+const struct step_form *step_message_form(
+	const struct step_message *step, enum step_form_kind kind);
 uint64_t step_form_bytes(const struct step_form *form); /* at most INT64_MAX */
-/* XXH3-128 of what a republish must repeat: all facts, files and forms but epoch, versions, keys and times. Of a parsed message it does not
- * depend on the order in which things were written. The server keeps it: what goes into it is pinned. */
+/* XXH3-128 of what a republish must repeat: all facts, files and forms but epoch, versions, keys
+ * and times. Of a parsed message it does not depend on the order in which things were written. The
+ * server keeps it: what goes into it is pinned. */
 struct digest128 step_message_content_digest(const struct step_message *step);
 
 /* Where a run was forked from. */
@@ -104,50 +115,56 @@ struct run_parent run_parent_of(struct span run, uint64_t step, const struct dig
 struct run_message {
 	struct span bucket;
 	struct span run;
-	uint64_t epoch;           /* the writer's fencing token; 0: never opened */
+	uint64_t epoch; /* the writer's fencing token; 0: never opened */
 	bool has_head;
 	uint64_t head;
 	struct digest128 head_digest;
 	bool has_schema;
 	struct digest128 schema_digest;
-	uint64_t steps;           /* kept */
-	uint64_t bytes;           /* of all forms kept */
+	uint64_t steps; /* kept */
+	uint64_t bytes; /* of all forms kept */
 	struct run_settings settings;
 	struct run_parent parent;
-	bool anchor_due;          /* the next step should bring an anchor */
+	bool anchor_due; /* the next step should bring an anchor */
 	int64_t created_ms;
 };
-int run_message_parse(struct span json, struct arena *arena, struct run_message *out, struct error *err);
+int run_message_parse(
+	struct span json, struct arena *arena, struct run_message *out, struct error *err);
 void run_message_print(const struct run_message *run, struct buffer *out);
 
-/* Answer of GET path: the steps to take in order. The first may be an anchor; all others are deltas, each beginning where the one before ended:
- * at the step before its own, or (a fold) at one further below. No links: `from` is `to`. Parsing checks all of this. */
+/* Answer of GET path: the steps to take in order. The first may be an anchor; all others are
+ * deltas, each beginning where the one before ended: at the step before its own, or (a fold) at one
+ * further below. No links: `from` is `to`. Parsing checks all of this. */
 struct path_message {
-	uint64_t from_step;       /* meaningful when !from_nothing */
+	uint64_t from_step; /* meaningful when !from_nothing */
 	bool from_nothing;
 	uint64_t to_step;
 	uint64_t bytes;
 	struct path_link {
 		uint64_t step;
-		uint64_t from;           /* of a delta: the step that it turns into `step`; always below it */
+		/* of a delta: the step that it turns into `step`; always below it */
+		uint64_t from;
 		struct digest128 digest; /* of the checkpoint after this link */
 		struct step_form form;   /* the one to fetch */
 		struct step_file *files; /* of the checkpoint after this link */
 		size_t file_count;
-	} *links;
+	} * links;
 	size_t link_count;
 };
-int path_message_parse(struct span json, struct arena *arena, struct path_message *out, struct error *err);
+int path_message_parse(
+	struct span json, struct arena *arena, struct path_message *out, struct error *err);
 void path_message_print(const struct path_message *path, struct buffer *out);
 
 /* {"error":{"code":...,"message":...}}: the steps and admin faces' error body. */
 struct error_message {
 	struct span code;
 	struct span message;
-	bool has_anchor;      /* with `collected`: nearest anchor that is kept */
+	bool has_anchor; /* with `collected`: nearest anchor that is kept */
 	uint64_t anchor;
 };
-int error_message_parse(struct span json, struct arena *arena, struct error_message *out, struct error *err);
-void error_message_print(const struct error_message *message, const char *request_id, struct buffer *out);
+int error_message_parse(
+	struct span json, struct arena *arena, struct error_message *out, struct error *err);
+void error_message_print(
+	const struct error_message *message, const char *request_id, struct buffer *out);
 
 #endif

@@ -16,8 +16,11 @@ static void release(struct exchange *exchange)
 
 static const char *versioning_name(enum bucket_versioning versioning)
 {
-	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never", [BUCKET_VERSIONED] = "enabled", [BUCKET_SUSPENDED] = "suspended"};
-	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning] : names[BUCKET_UNVERSIONED];
+	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
+		[BUCKET_VERSIONED] = "enabled",
+		[BUCKET_SUSPENDED] = "suspended"};
+	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning]
+								   : names[BUCKET_UNVERSIONED];
 }
 
 enum next admin_bucket_get_begin(struct exchange *exchange)
@@ -30,7 +33,8 @@ enum next admin_bucket_get_begin(struct exchange *exchange)
 	char created[CLOCK_TEXT_BYTES];
 	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const bool fast = bucket.etag_policy == ETAG_FAST || (bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
+	const bool fast = bucket.etag_policy == ETAG_FAST ||
+		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
 	clock_format_iso(bucket.created_ms, created);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	json_writer_init(&json, &body);
@@ -58,8 +62,10 @@ int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *
 	if (root == NULL)
 		return -1;
 	int outcome = 0;
-	if (json_node_count(root) != 1 || !json_node_text(json_node_member(root, "etag"), &etag) || !etag_policy_parse(etag, &edit.etag_policy))
-		outcome = error_set(err, ERROR_INVALID, "the request body must be {\"etag\": \"md5\"}, \"fast\" or \"default\"");
+	if (json_node_count(root) != 1 || !json_node_text(json_node_member(root, "etag"), &etag) ||
+		!etag_policy_parse(etag, &edit.etag_policy))
+		outcome = error_set(err, ERROR_INVALID,
+			"the request body must be {\"etag\": \"md5\"}, \"fast\" or \"default\"");
 	json_node_free(root);
 	if (outcome == 0)
 		*out = edit;
@@ -76,7 +82,8 @@ enum next admin_bucket_put_finish(struct exchange *exchange)
 	ASSERT(state != NULL); /* the body is capped far below the arena */
 	exchange->state = state;
 	exchange->release = release;
-	state->change = bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit, exchange_wake_owner, exchange);
+	state->change = bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit,
+		exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 

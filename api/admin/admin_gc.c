@@ -4,14 +4,15 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096, PERCENT_MAX = 100 };
 
-struct admin_gc { /* the exchange's state while gc works for it */
+struct admin_gc {                  /* the exchange's state while gc works for it */
 	struct gc_request request; /* first */
 	struct exchange *exchange;
 };
 
 static void gc_is_done(struct gc_request *request)
 {
-	exchange_wake(((struct admin_gc *)request)->exchange); /* nothing of it may be touched from here on */
+	/* nothing of it may be touched from here on */
+	exchange_wake(((struct admin_gc *)request)->exchange);
 }
 
 enum next admin_gc_begin(struct exchange *exchange)
@@ -56,15 +57,18 @@ static int parse_members(const struct json_node *root, struct gc_request *out, s
 		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false");
 	if (ends != NULL && !json_node_bool(ends, &out->ends_promises))
 		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false");
-	if (percent != NULL && (!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
-		return error_set(err, ERROR_INVALID, "\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
+	if (percent != NULL &&
+		(!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
+		return error_set(err, ERROR_INVALID,
+			"\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
 	out->live_percent = (unsigned)number;
 	return 0;
 }
 
 int admin_gc_parse(struct span json, struct gc_request *out, struct error *err)
 {
-	struct json_node *const root = json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+	struct json_node *const root =
+		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
 	if (root == NULL)
 		return -1;
 	const int outcome = parse_members(root, out, err);
@@ -75,11 +79,16 @@ int admin_gc_parse(struct span json, struct gc_request *out, struct error *err)
 void admin_gc_print(const struct gc_request *request, struct buffer *out)
 {
 	const struct gc_report *const report = &request->report;
-	const struct { const char *name; uint64_t value; } members[] = {
-		{"packs", report->packs}, {"bytes", report->bytes}, {"packs_deleted", report->packs_deleted},
-		{"packs_compacted", report->packs_compacted}, {"bytes_freed", report->bytes_freed}, {"packs_waiting", report->packs_waiting},
-		{"rows_damaged", report->rows_damaged}, {"sweeps_failed", report->sweeps_failed},
-		{"bytes_registered", report->bytes_registered}, {"bytes_promised", report->bytes_promised}};
+	const struct {
+		const char *name;
+		uint64_t value;
+	} members[] = {{"packs", report->packs}, {"bytes", report->bytes},
+		{"packs_deleted", report->packs_deleted},
+		{"packs_compacted", report->packs_compacted}, {"bytes_freed", report->bytes_freed},
+		{"packs_waiting", report->packs_waiting}, {"rows_damaged", report->rows_damaged},
+		{"sweeps_failed", report->sweeps_failed},
+		{"bytes_registered", report->bytes_registered},
+		{"bytes_promised", report->bytes_promised}};
 	struct json_writer json;
 	json_writer_init(&json, out);
 	json_writer_object(&json, NULL);

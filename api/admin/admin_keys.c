@@ -25,7 +25,8 @@ static void run_job(struct helper_job *job)
 	exchange_wake(keys->exchange); /* nothing of it may be touched from here on */
 }
 
-static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key, void (*work)(struct admin_keys *keys))
+static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key,
+	void (*work)(struct admin_keys *keys))
 {
 	struct admin_keys *const keys = arena_take(exchange->arena, sizeof *keys);
 	ASSERT(keys != NULL); /* bodies here are capped far below the arena */
@@ -35,27 +36,31 @@ static enum next start_work(struct exchange *exchange, const struct keyring_new_
 	if (new_key != NULL)
 		keys->made.key = *new_key;
 	exchange->state = keys;
-	helpers_submit(store_helpers(exchange->context->store), keyring_lane(exchange->context->keyring), &keys->job);
+	helpers_submit(store_helpers(exchange->context->store),
+		keyring_lane(exchange->context->keyring), &keys->job);
 	return NEXT_WAIT;
 }
 
 static void work_list(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
-	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records, &keys->record_count, &keys->err) != 0;
+	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records,
+			       &keys->record_count, &keys->err) != 0;
 }
 
 static void work_add(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
 	const struct api_context *const context = exchange->context;
-	keys->failed = admin_keys_make(context->store, context->keyring, context->default_namespace, &keys->made, exchange->arena, &keys->err) != 0;
+	keys->failed = admin_keys_make(context->store, context->keyring, context->default_namespace,
+			       &keys->made, exchange->arena, &keys->err) != 0;
 }
 
 static void work_revoke(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
-	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0], &keys->err) != 0;
+	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0],
+			       &keys->err) != 0;
 }
 
 enum next admin_keys_list_begin(struct exchange *exchange)
@@ -83,7 +88,8 @@ enum next admin_keys_add_finish(struct exchange *exchange)
 {
 	struct keyring_new_key new_key;
 	struct error err = {0};
-	if (admin_keys_parse(exchange_body(exchange), exchange->context->default_namespace, exchange->arena, &new_key, &err) != 0)
+	if (admin_keys_parse(exchange_body(exchange), exchange->context->default_namespace,
+		    exchange->arena, &new_key, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return start_work(exchange, &new_key, work_add);
 }
@@ -135,10 +141,11 @@ static void print_grants(const struct grant *grants, size_t count, struct json_w
 	json_writer_end(json, ']');
 }
 
-int admin_keys_make(struct store *store, struct keyring *keyring, const char *default_namespace, struct admin_made_key *made,
-	struct arena *arena, struct error *err)
+int admin_keys_make(struct store *store, struct keyring *keyring, const char *default_namespace,
+	struct admin_made_key *made, struct arena *arena, struct error *err)
 {
-	grant_advice_settle(store, default_namespace, &made->key, arena, &made->warnings, &made->warning_count);
+	grant_advice_settle(
+		store, default_namespace, &made->key, arena, &made->warnings, &made->warning_count);
 	return keyring_add(keyring, &made->key, arena, &made->made, err);
 }
 
@@ -184,31 +191,37 @@ void admin_keys_print_list(const struct key_record *keys, size_t count, struct b
 }
 
 /* A text member in the arena; `out` stays as it was when it is absent. */
-static int take_text(const struct json_node *root, const char *name, struct arena *arena, const char **out, struct error *err)
+static int take_text(const struct json_node *root, const char *name, struct arena *arena,
+	const char **out, struct error *err)
 {
 	const struct json_node *const node = json_node_member(root, name);
 	struct span text;
 	if (node == NULL || json_node_is_null(node))
 		return 0;
 	if (!json_node_text(node, &text) || text.len > 255 || span_find(text, 0) >= 0)
-		return error_set(err, ERROR_INVALID, "\"%s\" must be a text of at most 255 bytes", name);
+		return error_set(
+			err, ERROR_INVALID, "\"%s\" must be a text of at most 255 bytes", name);
 	*out = arena_text(arena, text);
-	return *out != NULL ? 0 : error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	return *out != NULL ? 0
+			    : error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
 }
 
-static int take_grants(const struct json_node *root, struct arena *arena, struct keyring_new_key *out, struct error *err)
+static int take_grants(const struct json_node *root, struct arena *arena,
+	struct keyring_new_key *out, struct error *err)
 {
 	const struct json_node *const list = json_node_member(root, "grants");
 	const size_t count = json_node_count(list);
 	if (list != NULL && !json_node_is_array(list))
-		return error_set(err, ERROR_INVALID, "\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+		return error_set(err, ERROR_INVALID,
+			"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
 	if (count > GRANTS_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "a key has at most %d grants", GRANTS_MAX);
 	struct grant *const grants = arena_take_array(arena, count + 1, sizeof *grants);
 	for (size_t i = 0; i < count; i++) {
 		struct span text;
 		if (!json_node_text(json_node_at(list, i), &text))
-			return error_set(err, ERROR_INVALID, "\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+			return error_set(err, ERROR_INVALID,
+				"\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
 		if (grant_text_parse(arena_copy(arena, text), &grants[i], err) != 0)
 			return -1;
 	}
@@ -217,10 +230,12 @@ static int take_grants(const struct json_node *root, struct arena *arena, struct
 	return 0;
 }
 
-int admin_keys_parse(struct span json, const char *default_namespace, struct arena *arena, struct keyring_new_key *out, struct error *err)
+int admin_keys_parse(struct span json, const char *default_namespace, struct arena *arena,
+	struct keyring_new_key *out, struct error *err)
 {
 	struct keyring_new_key key = {.namespace = default_namespace};
-	struct json_node *const root = json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+	struct json_node *const root =
+		json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
 	if (root == NULL)
 		return -1;
 	int outcome = 0;

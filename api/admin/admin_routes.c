@@ -1,5 +1,5 @@
-/* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog answers and no stop has begun), metrics,
- * keys, gc; and what clients ask first: the CA. */
+/* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog
+ * answers and no stop has begun), metrics, keys, gc; and what clients ask first: the CA. */
 #include "api/route/router.h"
 
 #include "api/admin/admin_buckets.h"
@@ -30,14 +30,16 @@ static enum next ready_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 
-/* The certificate alone, which is not secret: clients fetch it before they can know the server, and compare its fingerprint. */
+/* The certificate alone, which is not secret: clients fetch it before they can know the server, and
+ * compare its fingerprint. */
 static enum next ca_begin(struct exchange *exchange)
 {
 	const char *const pem = exchange->context->ca_pem;
 	struct error err = {0};
 	if (pem != NULL)
 		return exchange_reply_body(exchange, 200, "application/x-pem-file", span_text(pem));
-	error_set(&err, ERROR_NOT_FOUND, "This server has no CA of its own: its certificate is trusted as the system does, or it speaks plain HTTP.");
+	error_set(&err, ERROR_NOT_FOUND,
+		"This server has no CA of its own: its certificate is trusted as the system does, or it speaks plain HTTP.");
 	return exchange_fail(exchange, &err);
 }
 
@@ -47,24 +49,33 @@ static enum next metrics_begin(struct exchange *exchange)
 	store_measure_disk(exchange->context->store);
 	buffer_init(&body, METRICS_MAX_BYTES);
 	metrics_print(exchange->context->metrics, &body);
-	return exchange_reply_buffer(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
+	return exchange_reply_buffer(
+		exchange, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
 }
 
 enum { GET_HEAD = METHOD_GET | METHOD_HEAD };
 
 const struct route admin_routes[] = {
-	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin, NULL, NULL},
-	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin, NULL, NULL},
-	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", ca_begin, NULL, NULL},
-	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
-	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys", admin_keys_list_begin, NULL, admin_keys_list_resume},
-	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey", admin_keys_add_begin, admin_keys_add_finish,
-		admin_keys_add_resume},
-	{METHOD_DELETE, "/-/keys/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "RevokeKey", admin_keys_revoke_begin, NULL,
-		admin_keys_revoke_resume},
-	{METHOD_GET, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_steps, "GetBucket", admin_bucket_get_begin, NULL, NULL},
-	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps, "PutBucket", admin_bucket_put_begin,
-		admin_bucket_put_finish, admin_bucket_put_resume},
-	{METHOD_POST, "/-/gc", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Gc", admin_gc_begin, admin_gc_finish, admin_gc_resume},
+	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin,
+		NULL, NULL},
+	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin,
+		NULL, NULL},
+	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", ca_begin, NULL,
+		NULL},
+	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
+		metrics_begin, NULL, NULL},
+	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys",
+		admin_keys_list_begin, NULL, admin_keys_list_resume},
+	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey",
+		admin_keys_add_begin, admin_keys_add_finish, admin_keys_add_resume},
+	{METHOD_DELETE, "/-/keys/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "RevokeKey",
+		admin_keys_revoke_begin, NULL, admin_keys_revoke_resume},
+	{METHOD_GET, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_steps,
+		"GetBucket", admin_bucket_get_begin, NULL, NULL},
+	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps,
+		"PutBucket", admin_bucket_put_begin, admin_bucket_put_finish,
+		admin_bucket_put_resume},
+	{METHOD_POST, "/-/gc", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Gc", admin_gc_begin,
+		admin_gc_finish, admin_gc_resume},
 	{.pattern = NULL},
 };

@@ -28,12 +28,14 @@ static bool exists(const struct advice *advice, struct span bucket)
 {
 	struct bucket found;
 	struct error err = {0};
-	return bucket_find(advice->store, bucket, advice->arena, &found, &err) == 0 || err.kind != ERROR_NO_BUCKET;
+	return bucket_find(advice->store, bucket, advice->arena, &found, &err) == 0 ||
+		err.kind != ERROR_NO_BUCKET;
 }
 
 static bool is_namespace(const struct advice *advice, struct span name)
 {
-	return span_equal_text(name, advice->default_namespace) || span_equal_text(name, advice->key->namespace);
+	return span_equal_text(name, advice->default_namespace) ||
+		span_equal_text(name, advice->key->namespace);
 }
 
 /* main/weights/run is the prefix run of the bucket weights. */
@@ -41,15 +43,19 @@ static void settle_spelling(struct advice *advice, struct grant *grant)
 {
 	struct span rest = grant->prefix;
 	struct span name;
-	if (grant->prefix.len == 0 || !is_namespace(advice, grant->bucket) || exists(advice, grant->bucket) || !span_split(&rest, '/', &name)
-		|| name.len == 0)
+	if (grant->prefix.len == 0 || !is_namespace(advice, grant->bucket) ||
+		exists(advice, grant->bucket) || !span_split(&rest, '/', &name) || name.len == 0)
 		return;
-	const struct span bucket = hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
+	const struct span bucket =
+		hub_name_bucket(advice->arena, advice->default_namespace, grant->bucket, name);
 	if (bucket.data == NULL)
 		return;
-	tell(advice, arena_format(advice->arena, "%.*s/%.*s is taken for the bucket %.*s, as the Hub names it: there is no bucket %.*s",
-		(int)grant->bucket.len, (const char *)grant->bucket.data, (int)name.len, (const char *)name.data, (int)bucket.len,
-		(const char *)bucket.data, (int)grant->bucket.len, (const char *)grant->bucket.data));
+	tell(advice,
+		arena_format(advice->arena,
+			"%.*s/%.*s is taken for the bucket %.*s, as the Hub names it: there is no bucket %.*s",
+			(int)grant->bucket.len, (const char *)grant->bucket.data, (int)name.len,
+			(const char *)name.data, (int)bucket.len, (const char *)bucket.data,
+			(int)grant->bucket.len, (const char *)grant->bucket.data));
 	grant->bucket = bucket;
 	grant->prefix = rest;
 }
@@ -58,20 +64,32 @@ static void judge(struct advice *advice, const struct grant *grant)
 {
 	const struct span prefix = grant->prefix;
 	if (!exists(advice, grant->bucket))
-		tell(advice, arena_format(advice->arena, "there is no bucket %.*s: the grant counts once somebody has made it", (int)grant->bucket.len,
-			(const char *)grant->bucket.data));
+		tell(advice,
+			arena_format(advice->arena,
+				"there is no bucket %.*s: the grant counts once somebody has made it",
+				(int)grant->bucket.len, (const char *)grant->bucket.data));
 	if (prefix.len > 0 && prefix.data[prefix.len - 1] != '/')
-		tell(advice, arena_format(advice->arena, "%.*s/%.*s covers all keys that begin so, %.*s2 too; with a slash at its end it covers what lies "
-			"below %.*s alone", (int)grant->bucket.len, (const char *)grant->bucket.data, (int)prefix.len, (const char *)prefix.data,
-			(int)prefix.len, (const char *)prefix.data, (int)prefix.len, (const char *)prefix.data));
+		tell(advice,
+			arena_format(advice->arena,
+				"%.*s/%.*s covers all keys that begin so, %.*s2 too; with a slash at its end it covers what lies "
+				"below %.*s alone",
+				(int)grant->bucket.len, (const char *)grant->bucket.data,
+				(int)prefix.len, (const char *)prefix.data, (int)prefix.len,
+				(const char *)prefix.data, (int)prefix.len,
+				(const char *)prefix.data));
 }
 
-void grant_advice_settle(struct store *store, const char *default_namespace, struct keyring_new_key *key, struct arena *arena,
-	struct span **out_lines, size_t *out_count)
+void grant_advice_settle(struct store *store, const char *default_namespace,
+	struct keyring_new_key *key, struct arena *arena, struct span **out_lines,
+	size_t *out_count)
 {
 	struct grant *const grants = arena_take_array(arena, key->grant_count + 1, sizeof *grants);
-	struct advice advice = {.store = store, .default_namespace = default_namespace, .key = key, .arena = arena,
-		.lines = arena_take_array(arena, LINES_PER_GRANT * key->grant_count + 1, sizeof *advice.lines)};
+	struct advice advice = {.store = store,
+		.default_namespace = default_namespace,
+		.key = key,
+		.arena = arena,
+		.lines = arena_take_array(
+			arena, LINES_PER_GRANT * key->grant_count + 1, sizeof *advice.lines)};
 	*out_lines = advice.lines;
 	*out_count = 0;
 	if (grants == NULL || advice.lines == NULL)

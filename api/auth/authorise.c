@@ -6,8 +6,9 @@
 #include "storage/objects/object_read.h"
 #include "storage/versions/object.h"
 
-/* What each access rule asks of the caller: a permission on bucket and key. `shared`: the grants of the bucket count (storage/buckets/bucket_grant.h);
- * else it is a matter of its owner and of keys that were given for it. */
+/* What each access rule asks of the caller: a permission on bucket and key. `shared`: the grants of
+ * the bucket count (storage/buckets/bucket_grant.h); else it is a matter of its owner and of keys
+ * that were given for it. */
 enum key_rule { KEY_NONE, KEY_PARAMETER, KEY_PREFIX_QUERY, KEY_RUN, KEY_ANY };
 static const struct access_rule {
 	unsigned permission;
@@ -35,9 +36,9 @@ struct question {
 	struct span bucket;
 	struct span key;
 	unsigned permission;
-	bool anywhere;    /* any of the permissions on any key will do; 0: whatever permission */
+	bool anywhere; /* any of the permissions on any key will do; 0: whatever permission */
 	bool shared;
-	bool object_acl;  /* the object's own ACL may give it too */
+	bool object_acl; /* the object's own ACL may give it too */
 };
 
 static struct span rule_key(struct exchange *exchange, enum key_rule rule)
@@ -49,22 +50,27 @@ static struct span rule_key(struct exchange *exchange, enum key_rule rule)
 		exchange_query(exchange, "prefix", &key);
 	const struct span run = exchange->parameters[1];
 	if (rule == KEY_RUN)
-		key = span_text(arena_format(exchange->arena, "%.*s/", (int)run.len, (const char *)run.data));
+		key = span_text(arena_format(
+			exchange->arena, "%.*s/", (int)run.len, (const char *)run.data));
 	return key;
 }
 
-static bool has_any_grant(const struct principal *principal, struct span bucket, unsigned permissions)
+static bool has_any_grant(
+	const struct principal *principal, struct span bucket, unsigned permissions)
 {
 	for (size_t i = 0; i < principal->grant_count; i++) {
 		const struct grant *const grant = &principal->grants[i];
-		if (span_equal(grant->bucket, bucket) && (permissions == 0 || (grant->permissions & permissions) != 0))
+		if (span_equal(grant->bucket, bucket) &&
+			(permissions == 0 || (grant->permissions & permissions) != 0))
 			return true;
 	}
 	return false;
 }
 
-/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the version. */
-static bool key_allows(const struct principal *principal, const struct question *question, struct span owner)
+/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the
+ * version. */
+static bool key_allows(
+	const struct principal *principal, const struct question *question, struct span owner)
 {
 	unsigned needed = question->permission & ~(unsigned)PERMISSION_VERSIONS;
 	if ((needed & PERMISSION_DELETE) != 0)
@@ -74,19 +80,23 @@ static bool key_allows(const struct principal *principal, const struct question 
 	return principal_allows(principal, question->bucket, owner, question->key, needed);
 }
 
-static int object_allows(struct exchange *exchange, const struct question *question, int64_t bucket, bool *out_allows, struct error *err)
+static int object_allows(struct exchange *exchange, const struct question *question, int64_t bucket,
+	bool *out_allows, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
-	const struct span account = principal != NULL ? principal->namespace : (struct span){NULL, 0};
+	const struct span account =
+		principal != NULL ? principal->namespace : (struct span){NULL, 0};
 	struct error missing = {0};
 	struct object object;
 	struct version_ref ref = {.kind = VERSION_REF_CURRENT};
 	struct span text;
 	bool honoured = false;
-	if ((question->permission & PERMISSION_VERSIONS) != 0 && exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
+	if ((question->permission & PERMISSION_VERSIONS) != 0 &&
+		exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
 		return 0;
-	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref, exchange->arena, &object, &missing) != 0
-		|| !bucket_grant_acl_reads(object.acl, account))
+	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref,
+		    exchange->arena, &object, &missing) != 0 ||
+		!bucket_grant_acl_reads(object.acl, account))
 		return 0; /* what is not there is not public either */
 	if (bucket_grant_honours_object_acl(exchange->context->store, bucket, &honoured, err) != 0)
 		return -1;
@@ -95,8 +105,8 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 }
 
 /* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
-static int bucket_allows(struct exchange *exchange, const struct question *question, const struct bucket *bucket, bool *out_allows,
-	struct error *err)
+static int bucket_allows(struct exchange *exchange, const struct question *question,
+	const struct bucket *bucket, bool *out_allows, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	const struct bucket_question asked = {
@@ -108,21 +118,29 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 	};
 	if (bucket_grant_allows(exchange->context->store, &asked, out_allows, err) != 0)
 		return -1;
-	return *out_allows || !question->object_acl ? 0 : object_allows(exchange, question, bucket->id, out_allows, err);
+	return *out_allows || !question->object_acl
+		? 0
+		: object_allows(exchange, question, bucket->id, out_allows, err);
 }
 
 /* What was lacking, in the words of grants. */
-static const char *verb_of(const unsigned permission)
+static const char *verb_of(unsigned permission)
 {
-	static const struct { unsigned permission; const char *verb; } verbs[] = {{PERMISSION_ADMIN, "administer"},
-		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"}, {PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
+	static const struct {
+		unsigned permission;
+		const char *verb;
+	} verbs[] = {{PERMISSION_ADMIN, "administer"},
+		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"},
+		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
 	size_t at = 0;
-	while (at < sizeof verbs / sizeof verbs[0] && (permission & verbs[at].permission) != verbs[at].permission)
+	while (at < sizeof verbs / sizeof verbs[0] &&
+		(permission & verbs[at].permission) != verbs[at].permission)
 		at++;
 	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
 }
 
-static int refuse_known(const struct principal *principal, const struct question *question, struct error *err)
+static int refuse_known(
+	const struct principal *principal, const struct question *question, struct error *err)
 {
 	const struct span bucket = question->bucket;
 	const struct span key = question->key;
@@ -130,37 +148,43 @@ static int refuse_known(const struct principal *principal, const struct question
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
 	const char *const verb = verb_of(question->permission);
 	if (key.len == 0)
-		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s", (int)principal->key_id.len,
-			(const char *)principal->key_id.data, verb, question->anywhere ? "anything in" : "all of",
+		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s",
+			(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
+			question->anywhere ? "anything in" : "all of",
 			(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
-	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s", (int)principal->key_id.len,
-		(const char *)principal->key_id.data, verb, (int)(key.len < 200 ? key.len : 200), (const char *)key.data,
+	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s",
+		(int)principal->key_id.len, (const char *)principal->key_id.data, verb,
+		(int)(key.len < 200 ? key.len : 200), (const char *)key.data,
 		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 }
 
-static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket, struct error *err);
+static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket,
+	struct error *err);
 
 static bool may_know(struct exchange *exchange, const struct question *question)
 {
-	const struct question known = {.bucket = question->bucket, .anywhere = true, .shared = true};
+	const struct question known = {
+		.bucket = question->bucket, .anywhere = true, .shared = true};
 	struct error ignored = {0};
 	int64_t id;
-	return (!question->anywhere || question->permission != 0) && judge(exchange, &known, &id, &ignored) == 0;
+	return (!question->anywhere || question->permission != 0) &&
+		judge(exchange, &known, &id, &ignored) == 0;
 }
 
-/* A face that hides tells people with a key of no bucket that they may not see, in the words of one that is not there, and people without of none
- * at all. */
+/* A face that hides tells people with a key of no bucket that they may not see, in the words of one
+ * that is not there, and people without of none at all. */
 static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
 {
 	const struct span bucket = question->bucket;
 	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
-		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(bucket.len < 128 ? bucket.len : 128),
-			(const char *)bucket.data);
+		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
+			(int)(bucket.len < 128 ? bucket.len : 128), (const char *)bucket.data);
 	return refuse_known(exchange->principal, question, err);
 }
 
 /* *out_bucket: its id; 0 when nobody looked for it. */
-static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket, struct error *err)
+static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket,
+	struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct bucket bucket = {0};
@@ -171,8 +195,10 @@ static int judge(struct exchange *exchange, const struct question *question, int
 		return 0;
 	if (principal == NULL && !question->shared)
 		return refuse(exchange, question, err);
-	const bool exists = bucket_find(exchange->context->store, question->bucket, exchange->arena, &bucket, &missing) == 0;
-	if (!exists && principal == NULL && exchange->face->hides && missing.kind == ERROR_NO_BUCKET)
+	const bool exists = bucket_find(exchange->context->store, question->bucket, exchange->arena,
+				    &bucket, &missing) == 0;
+	if (!exists && principal == NULL && exchange->face->hides &&
+		missing.kind == ERROR_NO_BUCKET)
 		return refuse(exchange, question, err);
 	if (!exists && (principal == NULL || missing.kind != ERROR_NO_BUCKET)) {
 		*err = missing;
@@ -187,20 +213,24 @@ static int judge(struct exchange *exchange, const struct question *question, int
 	if (own_allows)
 		return exists ? 0 : -1;
 	/* A key with grants may do what they name and nothing else. */
-	const bool may_share = exists && question->shared && (principal == NULL || principal->grant_count == 0);
+	const bool may_share =
+		exists && question->shared && (principal == NULL || principal->grant_count == 0);
 	if (may_share && bucket_allows(exchange, question, &bucket, &allows, err) != 0)
 		return -1;
 	return allows ? 0 : refuse(exchange, question, err);
 }
 
-int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
+int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission,
+	struct error *err)
 {
-	const struct question question = {.bucket = name, .key = key, .permission = permission, .shared = true};
+	const struct question question = {
+		.bucket = name, .key = key, .permission = permission, .shared = true};
 	int64_t id;
 	return judge(exchange, &question, &id, err);
 }
 
-int authorise_owned_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
+int authorise_owned_key(struct exchange *exchange, struct span name, struct span key,
+	unsigned permission, struct error *err)
 {
 	const struct question question = {.bucket = name, .key = key, .permission = permission};
 	int64_t id;
@@ -221,11 +251,14 @@ static bool may_create(const struct principal *principal, struct span bucket)
 	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
 }
 
-/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is judged. */
+/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is
+ * judged. */
 static bool names_versions(struct exchange *exchange)
 {
 	struct span value;
-	return exchange->face == &face_s3 && (exchange_query(exchange, "versionId", &value) || exchange_query(exchange, "versions", &value));
+	return exchange->face == &face_s3 &&
+		(exchange_query(exchange, "versionId", &value) ||
+			exchange_query(exchange, "versions", &value));
 }
 
 static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
@@ -233,7 +266,10 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 	const struct question question = {
 		.bucket = exchange->parameters[0],
 		.key = rule_key(exchange, rule->key),
-		.permission = rule->permission | (rule->key != KEY_ANY && names_versions(exchange) ? (unsigned)PERMISSION_VERSIONS : 0U),
+		.permission = rule->permission |
+			(rule->key != KEY_ANY && names_versions(exchange)
+					? (unsigned)PERMISSION_VERSIONS
+					: 0U),
 		.anywhere = rule->key == KEY_ANY,
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
@@ -246,10 +282,12 @@ static int judge_transfer(struct exchange *exchange, bool writes, struct error *
 {
 	const struct xet_token *const token = exchange->transfer;
 	if (token == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
+		return error_set(err, ERROR_NO_CREDENTIALS,
+			"this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
 	if (writes && !token->is_write)
 		return error_set(err, ERROR_DENIED, "this token was given for reading");
-	const struct question question = {.bucket = token->bucket, .anywhere = true, .shared = true};
+	const struct question question = {
+		.bucket = token->bucket, .anywhere = true, .shared = true};
 	const int outcome = judge(exchange, &question, &exchange->bucket_id, err);
 	exchange->bucket_id = token->bucket_id;
 	return outcome;
@@ -272,20 +310,23 @@ int authorise(struct exchange *exchange, struct error *err)
 	if (access == ACCESS_METRICS && principal_may_read_metrics(principal))
 		return 0;
 	if (access == ACCESS_METRICS)
-		return error_set(err, ERROR_DENIED, "only the root key and keys with the grant metrics may do this");
+		return error_set(err, ERROR_DENIED,
+			"only the root key and keys with the grant metrics may do this");
 	if (access == ACCESS_ROOT)
 		return error_set(err, ERROR_DENIED, "only the root key may do this");
 	if (!may_create(principal, exchange->parameters[0]))
-		return error_set(err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
+		return error_set(
+			err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
 	return 0;
 }
 
-bool authorise_is_refusal(const enum error_kind kind)
+bool authorise_is_refusal(enum error_kind kind)
 {
 	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
 }
 
-int authorise_asks(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err)
+int authorise_asks(struct exchange *exchange, struct span bucket, struct span key,
+	unsigned permission, struct error *err)
 {
 	struct error problem = {0};
 	if (authorise_key(exchange, bucket, key, permission, &problem) == 0)

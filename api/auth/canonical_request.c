@@ -1,4 +1,5 @@
-/* Everything is decoded and encoded anew, so that it does not matter which characters a client left raw. */
+/* Everything is decoded and encoded anew, so that it does not matter which characters a client left
+ * raw. */
 #include "api/auth/canonical_request.h"
 
 #include <stdlib.h>
@@ -9,9 +10,12 @@
 enum { QUERY_PAIRS_MAX = 256, SIGNED_HEADERS_MAX = 128 };
 
 /* Decoded and encoded again, so that clients who leave different characters raw agree. */
-static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out, struct error *err)
+static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out,
+	struct error *err)
 {
-	return recode_percent(text, plus_is_space, keep_slash, out) ? 0 : error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
+	return recode_percent(text, plus_is_space, keep_slash, out)
+		? 0
+		: error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
 }
 
 int canonical_request_path(struct span path, struct buffer *out, struct error *err)
@@ -28,7 +32,8 @@ struct query_sort {
 	size_t count;
 };
 
-/* By name, then by value. Comparing "name=value" at once would be wrong: '-', '.' and digits sort below '='. */
+/* By name, then by value. Comparing "name=value" at once would be wrong: '-', '.' and digits sort
+ * below '='. */
 static int compare_pairs(const void *left, const void *right, void *text)
 {
 	const struct query_pair *const a = left;
@@ -37,7 +42,8 @@ static int compare_pairs(const void *left, const void *right, void *text)
 	const struct span whole_b = span_of((const uint8_t *)text + b->from, b->len);
 	const size_t name_a = (size_t)span_find(whole_a, '=');
 	const size_t name_b = (size_t)span_find(whole_b, '=');
-	const int names = span_compare(span_slice(whole_a, 0, name_a), span_slice(whole_b, 0, name_b));
+	const int names =
+		span_compare(span_slice(whole_a, 0, name_a), span_slice(whole_b, 0, name_b));
 	return names != 0 ? names : span_compare(whole_a, whole_b);
 }
 
@@ -46,13 +52,15 @@ static bool is_left_out(struct span recoded_name, const char *left_out)
 	return left_out != NULL && span_equal_nocase(recoded_name, left_out);
 }
 
-static int add_pair(struct span pair, const char *left_out, struct query_sort *sort, struct buffer *recoded, struct error *err)
+static int add_pair(struct span pair, const char *left_out, struct query_sort *sort,
+	struct buffer *recoded, struct error *err)
 {
 	const ptrdiff_t equals = span_find(pair, '=');
 	const size_t name_len = equals < 0 ? pair.len : (size_t)equals;
 	const size_t from = recoded->len;
 	if (sort->count == QUERY_PAIRS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
+		return error_set(
+			err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
 	if (recode(span_slice(pair, 0, name_len), true, false, recoded, err) != 0)
 		return -1;
 	if (is_left_out(span_slice(buffer_span(recoded), from, recoded->len), left_out))
@@ -64,7 +72,8 @@ static int add_pair(struct span pair, const char *left_out, struct query_sort *s
 	return 0;
 }
 
-int canonical_request_query(struct span query, const char *left_out, struct buffer *out, struct error *err)
+int canonical_request_query(
+	struct span query, const char *left_out, struct buffer *out, struct error *err)
 {
 	struct query_sort sort;
 	struct buffer recoded;
@@ -114,7 +123,8 @@ static void take_header(void *taker, struct span name, struct span value)
 	canonical_request_value(value, search->out);
 }
 
-static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out, struct error *err)
+static int add_headers(struct exchange *exchange, struct span signed_headers, struct buffer *out,
+	struct error *err)
 {
 	struct span rest = signed_headers;
 	struct span name;
@@ -122,7 +132,8 @@ static int add_headers(struct exchange *exchange, struct span signed_headers, st
 	while (span_split(&rest, ';', &name)) {
 		struct header_search search = {.wanted = name, .out = out};
 		if (++count > SIGNED_HEADERS_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "over %d headers are signed", SIGNED_HEADERS_MAX);
+			return error_set(err, ERROR_TOO_LARGE, "over %d headers are signed",
+				SIGNED_HEADERS_MAX);
 		buffer_add_span(out, name);
 		buffer_add_byte(out, ':');
 		exchange->ops->each_header(exchange, take_header, &search);
@@ -134,18 +145,26 @@ static int add_headers(struct exchange *exchange, struct span signed_headers, st
 const char *canonical_request_method(enum method method)
 {
 	switch (method) {
-	case METHOD_GET: return "GET";
-	case METHOD_HEAD: return "HEAD";
-	case METHOD_PUT: return "PUT";
-	case METHOD_POST: return "POST";
-	case METHOD_DELETE: return "DELETE";
-	case METHOD_OPTIONS: return "OPTIONS";
-	case METHOD_OTHER: break;
+	case METHOD_GET:
+		return "GET";
+	case METHOD_HEAD:
+		return "HEAD";
+	case METHOD_PUT:
+		return "PUT";
+	case METHOD_POST:
+		return "POST";
+	case METHOD_DELETE:
+		return "DELETE";
+	case METHOD_OPTIONS:
+		return "OPTIONS";
+	case METHOD_OTHER:
+		break;
 	}
 	return "";
 }
 
-int canonical_request_build(struct exchange *exchange, const struct canonical_request *request, struct buffer *out, struct error *err)
+int canonical_request_build(struct exchange *exchange, const struct canonical_request *request,
+	struct buffer *out, struct error *err)
 {
 	buffer_format(out, "%s\n", canonical_request_method(exchange->method));
 	if (canonical_request_path(exchange->path, out, err) != 0)

@@ -4,8 +4,11 @@
 
 enum { GRANT_SHOWN_BYTES = 120 };
 
-static const struct { const char *name; unsigned permission; } permission_names[] = {
-	{"read", PERMISSION_READ}, {"write", PERMISSION_WRITE}, {"list", PERMISSION_LIST}, {"admin", PERMISSION_ADMIN}};
+static const struct {
+	const char *name;
+	unsigned permission;
+} permission_names[] = {{"read", PERMISSION_READ}, {"write", PERMISSION_WRITE},
+	{"list", PERMISSION_LIST}, {"admin", PERMISSION_ADMIN}};
 
 static unsigned find_permission(struct span name)
 {
@@ -16,12 +19,14 @@ static unsigned find_permission(struct span name)
 }
 
 /* Stored as a grant for what lies below "-", which no bucket is called. */
-static const struct grant metrics_grant = {
-	.bucket = {(const uint8_t *)"-", 1}, .prefix = {(const uint8_t *)"metrics", 7}, .permissions = PERMISSION_READ};
+static const struct grant metrics_grant = {.bucket = {(const uint8_t *)"-", 1},
+	.prefix = {(const uint8_t *)"metrics", 7},
+	.permissions = PERMISSION_READ};
 
 static int refuse_form(struct span text, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
+	return error_set(err, ERROR_INVALID,
+		"the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
 		(int)text.len, (const char *)text.data);
 }
 
@@ -33,10 +38,14 @@ static int refuse_wildcard(struct span where, struct span rights, struct error *
 		return 0;
 	const struct span stem = span_slice(where, 0, (size_t)star);
 	if (span_find(stem, '/') < 0)
-		return error_set(err, ERROR_INVALID, "grants have no wildcards: '%.*s' in a grant is to be the name of one bucket, as in files=%.*s",
-			(int)where.len, (const char *)where.data, (int)rights.len, (const char *)rights.data);
-	return error_set(err, ERROR_INVALID, "grants have no wildcards: '%.*s' is written %.*s=%.*s, which covers all keys that begin so",
-		(int)where.len, (const char *)where.data, (int)stem.len, (const char *)stem.data, (int)rights.len, (const char *)rights.data);
+		return error_set(err, ERROR_INVALID,
+			"grants have no wildcards: '%.*s' in a grant is to be the name of one bucket, as in files=%.*s",
+			(int)where.len, (const char *)where.data, (int)rights.len,
+			(const char *)rights.data);
+	return error_set(err, ERROR_INVALID,
+		"grants have no wildcards: '%.*s' is written %.*s=%.*s, which covers all keys that begin so",
+		(int)where.len, (const char *)where.data, (int)stem.len, (const char *)stem.data,
+		(int)rights.len, (const char *)rights.data);
 }
 
 static int parse_permissions(struct span text, struct span rights, unsigned *out, struct error *err)
@@ -46,8 +55,10 @@ static int parse_permissions(struct span text, struct span rights, unsigned *out
 	while (span_split(&rights, ',', &name)) {
 		const unsigned permission = find_permission(name);
 		if (permission == 0 && name.len > 0)
-			return error_set(err, ERROR_INVALID, "the grant '%.*s' names '%.*s', which is none of read, write, list and admin",
-				(int)text.len, (const char *)text.data, (int)name.len, (const char *)name.data);
+			return error_set(err, ERROR_INVALID,
+				"the grant '%.*s' names '%.*s', which is none of read, write, list and admin",
+				(int)text.len, (const char *)text.data, (int)name.len,
+				(const char *)name.data);
 		if (permission == 0)
 			return refuse_form(text, err);
 		*out |= permission;
@@ -60,7 +71,8 @@ static struct grant split_place(struct span where)
 	const ptrdiff_t slash = span_find(where, '/');
 	if (slash < 0)
 		return (struct grant){.bucket = where};
-	return (struct grant){.bucket = span_slice(where, 0, (size_t)slash), .prefix = span_slice(where, (size_t)slash + 1, where.len)};
+	return (struct grant){.bucket = span_slice(where, 0, (size_t)slash),
+		.prefix = span_slice(where, (size_t)slash + 1, where.len)};
 }
 
 int grant_text_parse(struct span text, struct grant *out, struct error *err)
@@ -78,7 +90,8 @@ int grant_text_parse(struct span text, struct grant *out, struct error *err)
 	struct grant grant = split_place(where);
 	if (grant.bucket.len == 0 || principal_is_metrics_grant(&grant))
 		return refuse_form(shown, err);
-	if (refuse_wildcard(where, rights, err) != 0 || parse_permissions(shown, rights, &grant.permissions, err) != 0)
+	if (refuse_wildcard(where, rights, err) != 0 ||
+		parse_permissions(shown, rights, &grant.permissions, err) != 0)
 		return -1;
 	*out = grant;
 	return 0;

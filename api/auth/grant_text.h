@@ -5,7 +5,8 @@
 #include "base/buffer.h"
 #include "storage/buckets/account.h"
 
-/* One grant as people write it, "BUCKET[/PREFIX]=read,write,list,admin", or "metrics": invalid otherwise. Spans point into `text`. */
+/* One grant as people write it, "BUCKET[/PREFIX]=read,write,list,admin", or "metrics": invalid
+ * otherwise. Spans point into `text`. */
 int grant_text_parse(struct span text, struct grant *out, struct error *err);
 void grant_text_print(const struct grant *grant, struct buffer *out);
 

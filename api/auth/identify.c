@@ -23,20 +23,26 @@ static int identify_control(struct exchange *exchange, struct error *err)
 	root->namespace = span_text(exchange->context->default_namespace);
 	root->is_root = true;
 	exchange->principal = root;
-	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+	return payload_read(
+		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
 {
 	struct keyring *const keyring = exchange->context->keyring;
 	if (exchange->face == &face_xet && xet_token_is_meant(token))
-		return xet_token_identify(exchange, token, err) != 0 ? -1 : payload_read(exchange, (struct span){NULL, 0}, false, err);
+		return xet_token_identify(exchange, token, err) != 0
+			? -1
+			: payload_read(exchange, (struct span){NULL, 0}, false, err);
 	exchange->principal = keyring_find_token(keyring, token, exchange->arena);
 	if (exchange->principal == NULL && span_starts(token, span_text(HUB_PREFIX)))
-		exchange->principal = keyring_find_token(keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
+		exchange->principal = keyring_find_token(
+			keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
 	if (exchange->principal == NULL)
-		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
-	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+		return error_set(
+			err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
+	return payload_read(
+		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
 /* Both headers may have either form. */
@@ -45,23 +51,28 @@ static bool parse_date(struct span text, int64_t *out_ms)
 	return clock_parse_amz(text, out_ms) || clock_parse_http(text, out_ms);
 }
 
-static int find_date(struct exchange *exchange, const struct signature_v4 *signature, struct span *out_text, struct error *err)
+static int find_date(struct exchange *exchange, const struct signature_v4 *signature,
+	struct span *out_text, struct error *err)
 {
 	const struct span amz = exchange_header(exchange, "x-amz-date");
 	const struct span date = amz.data != NULL ? amz : exchange_header(exchange, "date");
 	int64_t sent_ms = 0;
 	if (date.data == NULL)
-		return error_set(err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
+		return error_set(
+			err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
 	if (!parse_date(span_trim(date), &sent_ms))
-		return error_set(err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
+		return error_set(
+			err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_amz(sent_ms, text);
 	*out_text = arena_copy(exchange->arena, span_text(text));
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
 	if (sent_ms > now_ms + SKEW_MAX_MS || sent_ms < now_ms - SKEW_MAX_MS)
-		return error_set(err, ERROR_SKEW, "the request's clock is over 15 minutes away from the server's");
+		return error_set(err, ERROR_SKEW,
+			"the request's clock is over 15 minutes away from the server's");
 	if (!span_equal(signature->date, span_slice(*out_text, 0, 8)))
-		return error_set(err, ERROR_AUTH_MALFORMED, "the date in the Credential is not the day of x-amz-date");
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the date in the Credential is not the day of x-amz-date");
 	return 0;
 }
 
@@ -69,15 +80,17 @@ static int read_signed_payload(struct exchange *exchange, struct span *out_text,
 {
 	*out_text = exchange_header(exchange, "x-amz-content-sha256");
 	if (out_text->data == NULL)
-		return error_set(err, ERROR_INVALID_REQUEST, "Missing required header for this request: x-amz-content-sha256.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Missing required header for this request: x-amz-content-sha256.");
 	return payload_read(exchange, *out_text, true, err);
 }
 
 /* Where the chain of chunk signatures begins: with the request's own. */
-static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
-	struct span amz_date, struct error *err)
+static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct span amz_date, struct error *err)
 {
-	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED && exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
+	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED &&
+		exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
 		return 0;
 	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
 	if (seed == NULL)
@@ -91,14 +104,15 @@ static int seed_chunks(struct exchange *exchange, const struct signature_v4 *sig
 	return 0;
 }
 
-static int check_signature(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
-	struct error *err)
+static int check_signature(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct error *err)
 {
 	struct canonical_request request = {.left_out = NULL};
 	struct span amz_date;
-	if (find_date(exchange, signature, &amz_date, err) != 0 || signature_v4_check_headers(exchange, signature, NULL, err) != 0
-		|| read_signed_payload(exchange, &request.payload, err) != 0
-		|| signature_v4_check(exchange, signature, key, amz_date, request, err) != 0)
+	if (find_date(exchange, signature, &amz_date, err) != 0 ||
+		signature_v4_check_headers(exchange, signature, NULL, err) != 0 ||
+		read_signed_payload(exchange, &request.payload, err) != 0 ||
+		signature_v4_check(exchange, signature, key, amz_date, request, err) != 0)
 		return -1;
 	return seed_chunks(exchange, signature, key, amz_date, err);
 }
@@ -106,25 +120,30 @@ static int check_signature(struct exchange *exchange, const struct signature_v4 
 static int unknown_key(struct exchange *exchange, struct span id, struct error *err)
 {
 	exchange_error_field(exchange, "AWSAccessKeyId", span_slice(id, 0, 128));
-	return error_set(err, ERROR_UNKNOWN_KEY_ID, "The AWS Access Key Id you provided does not exist in our records.");
+	return error_set(err, ERROR_UNKNOWN_KEY_ID,
+		"The AWS Access Key Id you provided does not exist in our records.");
 }
 
 static int refuse_token(struct exchange *exchange, struct error *err)
 {
 	if (exchange_header(exchange, "x-amz-security-token").data == NULL)
 		return 0;
-	return error_set(err, ERROR_INVALID_TOKEN, "x-amz-security-token is not valid: this server gives out no temporary credentials");
+	return error_set(err, ERROR_INVALID_TOKEN,
+		"x-amz-security-token is not valid: this server gives out no temporary credentials");
 }
 
-static int identify_signature(struct exchange *exchange, struct span authorization, struct error *err)
+static int identify_signature(
+	struct exchange *exchange, struct span authorization, struct error *err)
 {
 	struct signature_v4 signature;
 	uint8_t key[SHA256_BYTES];
-	if (signature_v4_parse(authorization, &signature, err) != 0 || refuse_token(exchange, err) != 0)
+	if (signature_v4_parse(authorization, &signature, err) != 0 ||
+		refuse_token(exchange, err) != 0)
 		return -1;
 	const struct span id = signature.key_id;
-	const struct principal *const principal = keyring_find_signing_key(exchange->context->keyring, id, signature.date, signature.region,
-		exchange->arena, key);
+	const struct principal *const principal =
+		keyring_find_signing_key(exchange->context->keyring, id, signature.date,
+			signature.region, exchange->arena, key);
 	if (principal == NULL)
 		return unknown_key(exchange, id, err);
 	const int outcome = check_signature(exchange, &signature, key, err);
@@ -141,8 +160,9 @@ static int identify_presigned_v4(struct exchange *exchange, struct error *err)
 	if (presigned_v4_parse(exchange, &presigned, err) != 0)
 		return -1;
 	const struct signature_v4 *const signature = &presigned.signature;
-	const struct principal *const principal = keyring_find_signing_key(exchange->context->keyring, signature->key_id, signature->date,
-		signature->region, exchange->arena, key);
+	const struct principal *const principal =
+		keyring_find_signing_key(exchange->context->keyring, signature->key_id,
+			signature->date, signature->region, exchange->arena, key);
 	if (principal == NULL)
 		return unknown_key(exchange, signature->key_id, err);
 	int outcome = presigned_v4_check_time(exchange, &presigned, err);
@@ -154,16 +174,21 @@ static int identify_presigned_v4(struct exchange *exchange, struct error *err)
 	exchange->principal = principal;
 	exchange->hoists_headers = true;
 	const struct span declared = presigned.payload;
-	return payload_read(exchange, declared.data != NULL ? declared : exchange_header(exchange, "x-amz-content-sha256"), false, err);
+	return payload_read(exchange,
+		declared.data != NULL ? declared
+				      : exchange_header(exchange, "x-amz-content-sha256"),
+		false, err);
 }
 
 static int identify_presigned_v2(struct exchange *exchange, struct error *err)
 {
 	struct signature_v2 signature;
 	struct span secret = {NULL, 0};
-	if (signature_v2_parse(exchange, &signature, err) != 0 || signature_v2_check_route(exchange, err) != 0)
+	if (signature_v2_parse(exchange, &signature, err) != 0 ||
+		signature_v2_check_route(exchange, err) != 0)
 		return -1;
-	const struct principal *const principal = keyring_find_id(exchange->context->keyring, signature.key_id, exchange->arena, &secret);
+	const struct principal *const principal = keyring_find_id(
+		exchange->context->keyring, signature.key_id, exchange->arena, &secret);
 	if (principal == NULL)
 		return unknown_key(exchange, signature.key_id, err);
 	const int outcome = signature_v2_check(exchange, &signature, secret, err);
@@ -171,32 +196,39 @@ static int identify_presigned_v2(struct exchange *exchange, struct error *err)
 	if (outcome != 0)
 		return outcome;
 	exchange->principal = principal;
-	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+	return payload_read(
+		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
-/* Who gives no name may not say either what the reply's headers shall be: such a link would speak in the bucket owner's name. */
+/* Who gives no name may not say either what the reply's headers shall be: such a link would speak
+ * in the bucket owner's name. */
 static int identify_nobody(struct exchange *exchange, struct error *err)
 {
-	static const char *const overrides[] = {"response-cache-control", "response-content-disposition", "response-content-encoding",
+	static const char *const overrides[] = {"response-cache-control",
+		"response-content-disposition", "response-content-encoding",
 		"response-content-language", "response-content-type", "response-expires"};
 	struct span value;
-	for (size_t i = 0; exchange->query.len > 0 && i < sizeof overrides / sizeof overrides[0]; i++)
+	for (size_t i = 0; exchange->query.len > 0 && i < sizeof overrides / sizeof overrides[0];
+		i++)
 		if (exchange_query(exchange, overrides[i], &value))
-			return error_set(err, ERROR_INVALID_REQUEST, "Request specific response headers cannot be used for anonymous GET requests.");
-	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+			return error_set(err, ERROR_INVALID_REQUEST,
+				"Request specific response headers cannot be used for anonymous GET requests.");
+	return payload_read(
+		exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
 static int identify_query(struct exchange *exchange, struct error *err)
 {
 	if (presigned_v4_is_meant(exchange))
 		return identify_presigned_v4(exchange, err);
-	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err) : identify_nobody(exchange, err);
+	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err)
+					       : identify_nobody(exchange, err);
 }
 
 bool identify_is_signed(struct exchange *exchange)
 {
-	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS"))
-		|| presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
+	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS")) ||
+		presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
 }
 
 /* Says which scheme it was, never what stood behind it. */
@@ -218,10 +250,12 @@ int identify(struct exchange *exchange, struct error *err)
 	if (authorization.data == NULL)
 		return identify_query(exchange, err);
 	if (presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange))
-		return error_set(err, ERROR_INVALID, "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
+		return error_set(err, ERROR_INVALID,
+			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
 			"parameter or the Authorization header should be specified.");
 	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
-		return identify_bearer(exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
+		return identify_bearer(
+			exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
 	if (span_starts(authorization, span_text("AWS ")))
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
@@ -236,8 +270,11 @@ int identify_again(struct exchange *exchange, struct error *err)
 	struct span secret = {NULL, 0};
 	if (exchange->principal == NULL || exchange->control)
 		return 0;
-	exchange->principal = keyring_find_id(exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
+	exchange->principal = keyring_find_id(
+		exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
 	if (secret.len > 0)
 		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
-	return exchange->principal != NULL ? 0 : error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
+	return exchange->principal != NULL
+		? 0
+		: error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
 }

@@ -1,6 +1,7 @@
-/* The keys lie in an immutable set; a change loads a new set and swaps the pointer under the lock. Lookups copy what they give into the
- * request's arena, so a set can be freed as soon as it was replaced. Tokens are found by their SHA-256: an attacker who could time the
- * comparison learns about a hash that he cannot steer. */
+/* The keys lie in an immutable set; a change loads a new set and swaps the pointer under the lock.
+ * Lookups copy what they give into the request's arena, so a set can be freed as soon as it was
+ * replaced. Tokens are found by their SHA-256: an attacker who could time the comparison learns
+ * about a hash that he cannot steer. */
 #include "api/auth/keyring.h"
 
 #include <stdlib.h>
@@ -58,14 +59,15 @@ static void key_set_free(struct key_set *set)
 	if (set == NULL)
 		return;
 	for (size_t i = 0; i < set->count; i++)
-		explicit_bzero((void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
+		explicit_bzero(
+			(void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
 	signing_key_wipe(&set->signing_keys);
 	arena_free(set->arena);
 	free(set);
 }
 
-static int unseal(const struct keyring *keyring, const struct key_record *record, struct arena *arena, struct span *out,
-	struct error *err)
+static int unseal(const struct keyring *keyring, const struct key_record *record,
+	struct arena *arena, struct span *out, struct error *err)
 {
 	struct buffer plain;
 	buffer_init(&plain, TEXT_MAX_BYTES);
@@ -73,23 +75,27 @@ static int unseal(const struct keyring *keyring, const struct key_record *record
 	if (opened == 0)
 		*out = arena_copy(arena, buffer_span(&plain));
 	else
-		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len, (const char *)record->id.data);
+		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len,
+			(const char *)record->id.data);
 	if (plain.data != NULL)
 		explicit_bzero(plain.data, plain.len);
 	buffer_release(&plain);
 	return opened;
 }
 
-static void tell_damaged(const struct keyring *keyring, const struct key_record *record, const char *what)
+static void tell_damaged(
+	const struct keyring *keyring, const struct key_record *record, const char *what)
 {
 	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
-	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields, sizeof fields / sizeof *fields);
+	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields,
+		sizeof fields / sizeof *fields);
 }
 
 static void add_entry(struct key_set *set, const struct key_record *record, struct span secret)
 {
 	set->by_id[set->count++] = (struct key_entry){
-		.principal = {record->id, record->namespace, record->is_root, record->grants, record->grant_count},
+		.principal = {record->id, record->namespace, record->is_root, record->grants,
+			record->grant_count},
 		.secret = secret,
 		.token_hash = record->token_hash,
 	};
@@ -100,7 +106,9 @@ static void add_held_root(const struct keyring *keyring, struct key_set *set)
 	const struct keyring_made_key *root = &keyring->held_root;
 	uint8_t hash[SHA256_BYTES];
 	sha256(span_text(root->token), hash);
-	const struct key_record record = {.id = span_text(root->id), .namespace = span_text(root->namespace), .is_root = true,
+	const struct key_record record = {.id = span_text(root->id),
+		.namespace = span_text(root->namespace),
+		.is_root = true,
 		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
 	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
 }
@@ -111,10 +119,10 @@ static bool is_replaced(const struct keyring *keyring, const struct key_record *
 	return id != NULL && (record->is_root || span_equal_text(record->id, id));
 }
 
-/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the master key is
- * the wrong one. */
-static int add_entries(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count,
-	struct error *err)
+/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the
+ * master key is the wrong one. */
+static int add_entries(const struct keyring *keyring, struct key_set *set,
+	const struct key_record *records, size_t count, struct error *err)
 {
 	struct error failed = {0};
 	for (size_t i = 0; i < count; i++) {
@@ -122,26 +130,31 @@ static int add_entries(const struct keyring *keyring, struct key_set *set, const
 		if (is_replaced(keyring, &records[i]))
 			continue;
 		if (records[i].is_damaged)
-			tell_damaged(keyring, &records[i], "its row is not what was stored; revoke it");
+			tell_damaged(
+				keyring, &records[i], "its row is not what was stored; revoke it");
 		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
 			add_entry(set, &records[i], secret);
 		else
 			tell_damaged(keyring, &records[i], failed.text);
 	}
 	if (set->count == 0 && failed.kind != 0)
-		return error_set(err, ERROR_CORRUPT, "it opens none of the store's keys: it is not the master key that they were sealed"
+		return error_set(err, ERROR_CORRUPT,
+			"it opens none of the store's keys: it is not the master key that they were sealed"
 			" with, or has changed");
 	if (keyring->held_root.id != NULL)
 		add_held_root(keyring, set);
 	return 0;
 }
 
-static int fill_set(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count, struct error *err)
+static int fill_set(const struct keyring *keyring, struct key_set *set,
+	const struct key_record *records, size_t count, struct error *err)
 {
-	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id); /* one more for a held root key */
+	/* one more for a held root key */
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
 	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
 	if (set->by_id == NULL || set->by_token == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "%zu keys do not fit the memory of the keyring", count);
+		return error_set(err, ERROR_NO_MEMORY,
+			"%zu keys do not fit the memory of the keyring", count);
 	if (add_entries(keyring, set, records, count, err) != 0)
 		return -1;
 	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
@@ -157,7 +170,8 @@ static struct key_set *key_set_load(const struct keyring *keyring, struct error 
 	struct key_record *records = NULL;
 	size_t count = 0;
 	set->arena = arena_new(KEYRING_MAX_BYTES);
-	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 && fill_set(keyring, set, records, count, err) == 0)
+	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 &&
+		fill_set(keyring, set, records, count, err) == 0)
 		return set;
 	key_set_free(set);
 	return NULL;
@@ -224,14 +238,16 @@ static const struct principal *copy_principal(const struct principal *from, stru
 		return NULL;
 	for (size_t i = 0; i < from->grant_count; i++) {
 		const struct grant *const grant = &from->grants[i];
-		grants[i] = (struct grant){arena_copy(arena, grant->bucket), arena_copy(arena, grant->prefix), grant->permissions};
+		grants[i] = (struct grant){arena_copy(arena, grant->bucket),
+			arena_copy(arena, grant->prefix), grant->permissions};
 	}
-	*to = (struct principal){arena_copy(arena, from->key_id), arena_copy(arena, from->namespace), from->is_root, grants,
-		from->grant_count};
+	*to = (struct principal){arena_copy(arena, from->key_id),
+		arena_copy(arena, from->namespace), from->is_root, grants, from->grant_count};
 	return arena_overflowed(arena) ? NULL : to;
 }
 
-const struct principal *keyring_find_token(struct keyring *keyring, struct span token, struct arena *arena)
+const struct principal *keyring_find_token(
+	struct keyring *keyring, struct span token, struct arena *arena)
 {
 	uint8_t hash[SHA256_BYTES];
 	const struct principal *found = NULL;
@@ -240,8 +256,8 @@ const struct principal *keyring_find_token(struct keyring *keyring, struct span 
 	const struct key_entry *const wanted_place = &wanted;
 	lock_enter(&keyring->lock);
 	const struct key_set *const set = keyring->set;
-	const struct key_entry *const *const entry = bsearch(&wanted_place, set->by_token, set->count, sizeof *set->by_token,
-		compare_tokens);
+	const struct key_entry *const *const entry = bsearch(
+		&wanted_place, set->by_token, set->count, sizeof *set->by_token, compare_tokens);
 	if (entry != NULL && span_equal_secret((*entry)->token_hash, wanted.token_hash))
 		found = copy_principal(&(*entry)->principal, arena);
 	lock_leave(&keyring->lock);
@@ -254,7 +270,8 @@ static const struct key_entry *find_entry(const struct key_set *set, struct span
 	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
 }
 
-const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
+const struct principal *keyring_find_id(
+	struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
 {
 	const struct principal *found = NULL;
 	lock_enter(&keyring->lock);
@@ -267,23 +284,26 @@ const struct principal *keyring_find_id(struct keyring *keyring, struct span key
 	return found;
 }
 
-const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id, struct span date, struct span region,
-	struct arena *arena, uint8_t out_key[SHA256_BYTES])
+const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id,
+	struct span date, struct span region, struct arena *arena, uint8_t out_key[SHA256_BYTES])
 {
 	const struct principal *found = NULL;
 	lock_enter(&keyring->lock);
 	struct key_set *const set = keyring->set;
 	const struct key_entry *const entry = find_entry(set, key_id);
 	if (entry != NULL) {
-		signing_key_find(&set->signing_keys, (size_t)(entry - set->by_id) + 1, entry->secret, date, region, out_key);
+		signing_key_find(&set->signing_keys, (size_t)(entry - set->by_id) + 1,
+			entry->secret, date, region, out_key);
 		found = copy_principal(&entry->principal, arena);
 	}
 	lock_leave(&keyring->lock);
 	return found;
 }
 
-/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or token. */
-static char *random_text(struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
+/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or
+ * token. */
+static char *random_text(
+	struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
 {
 	uint8_t bytes[TEXT_MAX_BYTES];
 	const size_t prefix_len = strlen(prefix);
@@ -320,10 +340,12 @@ static bool is_printable(const char *text)
 
 bool keyring_is_namespace(struct span text)
 {
-	if (text.len == 0 || text.len > 63 || text.data[0] == '-' || text.data[text.len - 1] == '-' || memmem(text.data, text.len, "--", 2) != NULL)
+	if (text.len == 0 || text.len > 63 || text.data[0] == '-' ||
+		text.data[text.len - 1] == '-' || memmem(text.data, text.len, "--", 2) != NULL)
 		return false;
 	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] == '\0' || strchr("abcdefghijklmnopqrstuvwxyz0123456789-._", text.data[i]) == NULL)
+		if (text.data[i] == '\0' ||
+			strchr("abcdefghijklmnopqrstuvwxyz0123456789-._", text.data[i]) == NULL)
 			return false;
 	return true;
 }
@@ -341,14 +363,20 @@ int keyring_check_texts(const char *id, const char *secret, const char *token, s
 	return 0;
 }
 
-static int make_texts(const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out, struct error *err)
+static int make_texts(const struct keyring_new_key *params, struct arena *arena,
+	struct keyring_made_key *out, struct error *err)
 {
 	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
 	*out = (struct keyring_made_key){
-		.id = params->id != NULL ? params->id : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
-		.secret = params->secret != NULL ? params->secret : random_text(arena, "", SECRET_CHARACTERS, letters),
-		.token = params->token != NULL ? params->token : random_text(arena, "db_", TOKEN_CHARACTERS, letters),
+		.id = params->id != NULL ? params->id
+					 : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
+		.secret = params->secret != NULL
+			? params->secret
+			: random_text(arena, "", SECRET_CHARACTERS, letters),
+		.token = params->token != NULL
+			? params->token
+			: random_text(arena, "db_", TOKEN_CHARACTERS, letters),
 		.namespace = params->namespace,
 	};
 	if (out->id == NULL || out->secret == NULL || out->token == NULL)
@@ -357,12 +385,13 @@ static int make_texts(const struct keyring_new_key *params, struct arena *arena,
 		return -1;
 	if (!keyring_is_namespace(span_text(out->namespace)))
 		return error_set(err, ERROR_INVALID,
-			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -", out->namespace);
+			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -",
+			out->namespace);
 	return 0;
 }
 
-int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out,
-	struct error *err)
+int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena,
+	struct keyring_made_key *out, struct error *err)
 {
 	struct keyring_made_key made;
 	if (make_texts(params, arena, &made, err) != 0)
@@ -374,22 +403,29 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	buffer_init(&sealed, TEXT_MAX_BYTES + SEAL_OVERHEAD_BYTES);
 	seal(keyring->master_key, span_text(made.secret), &sealed);
 	const struct key_record record = {
-		.id = span_text(made.id), .name = span_text(params->name), .namespace = span_text(made.namespace),
-		.sealed_secret = buffer_span(&sealed), .token_hash = span_of(token_hash, sizeof token_hash), .is_root = params->is_root,
+		.id = span_text(made.id),
+		.name = span_text(params->name),
+		.namespace = span_text(made.namespace),
+		.sealed_secret = buffer_span(&sealed),
+		.token_hash = span_of(token_hash, sizeof token_hash),
+		.is_root = params->is_root,
 		.created_ms = store_clock(keyring->store)->wall_ms(store_clock(keyring->store)),
-		.grants = params->grants, .grant_count = params->grant_count,
+		.grants = params->grants,
+		.grant_count = params->grant_count,
 	};
 	int outcome = account_add_key(keyring->store, &record, err);
 	buffer_release(&sealed);
 	return outcome == 0 ? keyring_reload(keyring, err) : -1;
 }
 
-int keyring_hold_root(struct keyring *keyring, const struct keyring_made_key *root, struct error *err)
+int keyring_hold_root(
+	struct keyring *keyring, const struct keyring_made_key *root, struct error *err)
 {
 	ASSERT(keyring->held_root.id == NULL);
-	keyring->held_root = (struct keyring_made_key){
-		.id = memory_copy_text(root->id), .secret = memory_copy_text(root->secret),
-		.token = memory_copy_text(root->token), .namespace = memory_copy_text(root->namespace)};
+	keyring->held_root = (struct keyring_made_key){.id = memory_copy_text(root->id),
+		.secret = memory_copy_text(root->secret),
+		.token = memory_copy_text(root->token),
+		.namespace = memory_copy_text(root->namespace)};
 	return keyring_reload(keyring, err);
 }
 
@@ -409,11 +445,13 @@ static bool is_known(struct keyring *keyring, struct span key_id)
 }
 
 /* What was stored and could not be loaded is damaged too. */
-int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err)
+int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys,
+	size_t *out_count, struct error *err)
 {
 	if (account_list_keys(keyring->store, arena, out_keys, out_count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < *out_count; i++)
-		(*out_keys)[i].is_damaged = (*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
+		(*out_keys)[i].is_damaged =
+			(*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
 	return 0;
 }

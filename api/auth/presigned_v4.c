@@ -6,7 +6,8 @@ enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
 bool presigned_v4_is_meant(struct exchange *exchange)
 {
-	static const char *const names[] = {"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature"};
+	static const char *const names[] = {
+		"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature"};
 	struct span value;
 	if (exchange->query.len == 0)
 		return false;
@@ -18,7 +19,8 @@ bool presigned_v4_is_meant(struct exchange *exchange)
 
 static int malformed(struct error *err, const char *what)
 {
-	return error_set(err, ERROR_AUTH_QUERY, "Error parsing the X-Amz-* parameters of the query: %s.", what);
+	return error_set(err, ERROR_AUTH_QUERY,
+		"Error parsing the X-Amz-* parameters of the query: %s.", what);
 }
 
 /* Digits, or a sign and digits: the range is another question. */
@@ -29,7 +31,8 @@ static int parse_expires(struct span text, int64_t *out_s, struct error *err)
 	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number))
 		return malformed(err, "X-Amz-Expires is not a number of seconds");
 	if (is_negative || number == 0 || number > PRESIGNED_V4_EXPIRES_MAX_S)
-		return error_set(err, ERROR_DENIED, "X-Amz-Expires must be from 1 second to a week (604800 seconds).");
+		return error_set(err, ERROR_DENIED,
+			"X-Amz-Expires must be from 1 second to a week (604800 seconds).");
 	*out_s = (int64_t)number;
 	return 0;
 }
@@ -54,15 +57,22 @@ int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, stru
 	struct span token;
 	uint8_t bytes[SHA256_BYTES];
 	*out = (struct presigned_v4){.expires_s = 0};
-	const struct { const char *name; struct span *value; } parameters[] = {{"X-Amz-Algorithm", &algorithm}, {"X-Amz-Credential", &credential},
-		{"X-Amz-Date", &out->amz_date}, {"X-Amz-Expires", &expires}, {"X-Amz-SignedHeaders", &out->signature.signed_headers},
+	const struct {
+		const char *name;
+		struct span *value;
+	} parameters[] = {{"X-Amz-Algorithm", &algorithm}, {"X-Amz-Credential", &credential},
+		{"X-Amz-Date", &out->amz_date}, {"X-Amz-Expires", &expires},
+		{"X-Amz-SignedHeaders", &out->signature.signed_headers},
 		{"X-Amz-Signature", &out->signature.signature}};
 	for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
-		if (!exchange_query_nocase(exchange, parameters[i].name, parameters[i].value) || parameters[i].value->len == 0)
-			return error_set(err, ERROR_AUTH_QUERY, "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, "
+		if (!exchange_query_nocase(exchange, parameters[i].name, parameters[i].value) ||
+			parameters[i].value->len == 0)
+			return error_set(err, ERROR_AUTH_QUERY,
+				"Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, "
 				"X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.");
 	if (exchange_query_nocase(exchange, "X-Amz-Security-Token", &token))
-		return error_set(err, ERROR_INVALID_TOKEN, "X-Amz-Security-Token is not valid: this server gives out no temporary credentials");
+		return error_set(err, ERROR_INVALID_TOKEN,
+			"X-Amz-Security-Token is not valid: this server gives out no temporary credentials");
 	exchange_query_nocase(exchange, "X-Amz-Content-Sha256", &out->payload);
 	if (!span_equal_text(algorithm, "AWS4-HMAC-SHA256"))
 		return malformed(err, "X-Amz-Algorithm only supports AWS4-HMAC-SHA256");
@@ -73,7 +83,8 @@ int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, stru
 	return parse_expires(expires, &out->expires_s, err);
 }
 
-int presigned_v4_check_time(struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err)
+int presigned_v4_check_time(
+	struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err)
 {
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
 	const int64_t end_ms = presigned->signed_ms + presigned->expires_s * 1000;
@@ -97,14 +108,19 @@ static struct span signed_payload(struct exchange *exchange, const struct presig
 	if (presigned->payload.data != NULL)
 		return presigned->payload;
 	const struct span header = exchange_header(exchange, name);
-	return header.data != NULL && signature_v4_signs(&presigned->signature, span_text(name)) ? header : span_text("UNSIGNED-PAYLOAD");
+	return header.data != NULL && signature_v4_signs(&presigned->signature, span_text(name))
+		? header
+		: span_text("UNSIGNED-PAYLOAD");
 }
 
-int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *presigned, const uint8_t key[SHA256_BYTES],
-	struct error *err)
+int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *presigned,
+	const uint8_t key[SHA256_BYTES], struct error *err)
 {
-	const struct canonical_request request = {.payload = signed_payload(exchange, presigned), .left_out = "X-Amz-Signature"};
-	if (signature_v4_check_headers(exchange, &presigned->signature, "x-amz-content-sha256", err) != 0)
+	const struct canonical_request request = {
+		.payload = signed_payload(exchange, presigned), .left_out = "X-Amz-Signature"};
+	if (signature_v4_check_headers(
+		    exchange, &presigned->signature, "x-amz-content-sha256", err) != 0)
 		return -1;
-	return signature_v4_check(exchange, &presigned->signature, key, presigned->amz_date, request, err);
+	return signature_v4_check(
+		exchange, &presigned->signature, key, presigned->amz_date, request, err);
 }

@@ -15,12 +15,14 @@ struct presigned_v4 { /* texts in the arena */
 };
 
 bool presigned_v4_is_meant(struct exchange *exchange); /* the query has one of its parameters */
-/* auth_query; invalid_token for X-Amz-Security-Token; denied for X-Amz-Expires of 0 or over seven days. */
+/* auth_query; invalid_token for X-Amz-Security-Token; denied for X-Amz-Expires of 0 or over seven
+ * days. */
 int presigned_v4_parse(struct exchange *exchange, struct presigned_v4 *out, struct error *err);
 /* denied: expired, or not yet valid. */
-int presigned_v4_check_time(struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err);
+int presigned_v4_check_time(
+	struct exchange *exchange, const struct presigned_v4 *presigned, struct error *err);
 /* As signature_v4_check. */
-int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *presigned, const uint8_t key[SHA256_BYTES],
-	struct error *err);
+int presigned_v4_check(struct exchange *exchange, const struct presigned_v4 *presigned,
+	const uint8_t key[SHA256_BYTES], struct error *err);
 
 #endif

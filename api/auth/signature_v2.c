@@ -13,8 +13,9 @@ enum { AMZ_HEADERS_MAX = 128, QUERY_PAIRS_MAX = 64 };
 bool signature_v2_is_meant(struct exchange *exchange)
 {
 	struct span value;
-	return exchange->query.len > 0
-		&& (exchange_query(exchange, "AWSAccessKeyId", &value) || exchange_query(exchange, "Signature", &value));
+	return exchange->query.len > 0 &&
+		(exchange_query(exchange, "AWSAccessKeyId", &value) ||
+			exchange_query(exchange, "Signature", &value));
 }
 
 static int check_time(struct exchange *exchange, uint64_t expires_s, struct error *err)
@@ -35,19 +36,25 @@ int signature_v2_parse(struct exchange *exchange, struct signature_v2 *out, stru
 	uint64_t expires_s;
 	*out = (struct signature_v2){.key_id = {NULL, 0}};
 	if (!exchange->context->sigv2)
-		return error_set(err, ERROR_INVALID_REQUEST, "Signature version 2 is switched off on this server. Please use AWS4-HMAC-SHA256.");
-	if (!exchange_query(exchange, "AWSAccessKeyId", &out->key_id) || !exchange_query(exchange, "Expires", &out->expires)
-		|| !exchange_query(exchange, "Signature", &out->signature))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Signature version 2 is switched off on this server. Please use AWS4-HMAC-SHA256.");
+	if (!exchange_query(exchange, "AWSAccessKeyId", &out->key_id) ||
+		!exchange_query(exchange, "Expires", &out->expires) ||
+		!exchange_query(exchange, "Signature", &out->signature))
 		return error_set(err, ERROR_DENIED,
 			"Query-string authentication requires the Signature, Expires and AWSAccessKeyId parameters.");
 	if (!span_parse_u64(out->expires, &expires_s))
-		return error_set(err, ERROR_DENIED, "Invalid date (should be seconds since epoch).");
+		return error_set(
+			err, ERROR_DENIED, "Invalid date (should be seconds since epoch).");
 	return check_time(exchange, expires_s, err);
 }
 
 struct amz_headers {
 	struct arena *arena;
-	struct amz_header { struct span name; struct span value; } *list;
+	struct amz_header {
+		struct span name;
+		struct span value;
+	} * list;
 	size_t count;
 };
 
@@ -63,18 +70,22 @@ static struct span lower_copy(struct arena *arena, struct span text)
 static void take_amz_header(void *taker, struct span name, struct span value)
 {
 	struct amz_headers *const headers = taker;
-	if (headers->count == AMZ_HEADERS_MAX || !span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
+	if (headers->count == AMZ_HEADERS_MAX ||
+		!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
 		return;
-	headers->list[headers->count++] = (struct amz_header){lower_copy(headers->arena, name), span_trim(value)};
+	headers->list[headers->count++] =
+		(struct amz_header){lower_copy(headers->arena, name), span_trim(value)};
 }
 
-/* Repeats stay in the order they came: of one name the earlier lies at the lower address of the request. */
+/* Repeats stay in the order they came: of one name the earlier lies at the lower address of the
+ * request. */
 static int compare_headers(const void *left, const void *right)
 {
 	const struct amz_header *const a = left;
 	const struct amz_header *const b = right;
 	const int names = span_compare(a->name, b->name);
-	return names != 0 ? names : (a->value.data > b->value.data) - (a->value.data < b->value.data);
+	return names != 0 ? names
+			  : (a->value.data > b->value.data) - (a->value.data < b->value.data);
 }
 
 static int add_headers(struct exchange *exchange, struct buffer *out, struct error *err)
@@ -86,7 +97,8 @@ static int add_headers(struct exchange *exchange, struct buffer *out, struct err
 	exchange->ops->each_header(exchange, take_amz_header, &headers);
 	qsort(headers.list, headers.count, sizeof *headers.list, compare_headers);
 	for (size_t i = 0; i < headers.count; i++) {
-		const bool is_repeat = i > 0 && span_equal(headers.list[i].name, headers.list[i - 1].name);
+		const bool is_repeat =
+			i > 0 && span_equal(headers.list[i].name, headers.list[i - 1].name);
 		if (!is_repeat) {
 			buffer_add_text(out, i > 0 ? "\n" : "");
 			buffer_add_span(out, headers.list[i].name);
@@ -99,12 +111,15 @@ static int add_headers(struct exchange *exchange, struct buffer *out, struct err
 	return 0;
 }
 
-/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too. NULL: not one that is signed. */
+/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too.
+ * NULL: not one that is signed. */
 static const char *find_sub_resource(struct span sent)
 {
-	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location", "logging", "notification", "partNumber", "policy",
-		"requestPayment", "response-cache-control", "response-content-disposition", "response-content-encoding",
-		"response-content-language", "response-content-type", "response-expires", "tagging", "torrent", "uploadId", "uploads", "versionId",
+	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location",
+		"logging", "notification", "partNumber", "policy", "requestPayment",
+		"response-cache-control", "response-content-disposition",
+		"response-content-encoding", "response-content-language", "response-content-type",
+		"response-expires", "tagging", "torrent", "uploadId", "uploads", "versionId",
 		"versioning", "versions", "website"};
 	const char *found = NULL;
 	struct buffer name;
@@ -126,7 +141,8 @@ int signature_v2_check_route(const struct exchange *exchange, struct error *err)
 	span_split(&rest, '=', &name);
 	if (find_sub_resource(name) != NULL || span_equal_text(name, "list-type"))
 		return 0;
-	return error_set(err, ERROR_DENIED, "A signature of version 2 does not cover the parameter '%.*s'; sign with AWS4-HMAC-SHA256.",
+	return error_set(err, ERROR_DENIED,
+		"A signature of version 2 does not cover the parameter '%.*s'; sign with AWS4-HMAC-SHA256.",
 		(int)name.len, (const char *)name.data);
 }
 
@@ -134,7 +150,7 @@ struct query_pair {
 	const char *name;
 	const uint8_t *place; /* in the query */
 	bool has_value;
-	struct span value;    /* encoded */
+	struct span value; /* encoded */
 };
 
 /* Repeats stay in the order they came. */
@@ -154,13 +170,16 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 	size_t count = 0;
 	while (span_split(&rest, '&', &pair)) {
 		const ptrdiff_t equals = span_find(pair, '=');
-		const struct span sent = span_slice(pair, 0, equals < 0 ? pair.len : (size_t)equals);
+		const struct span sent =
+			span_slice(pair, 0, equals < 0 ? pair.len : (size_t)equals);
 		const char *const name = find_sub_resource(sent);
 		if (name == NULL)
 			continue;
 		if (count == QUERY_PAIRS_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
-		pairs[count++] = (struct query_pair){name, pair.data, equals >= 0, span_slice(pair, sent.len + 1, pair.len)};
+			return error_set(err, ERROR_TOO_LARGE, "the query has over %d parameters",
+				QUERY_PAIRS_MAX);
+		pairs[count++] = (struct query_pair){
+			name, pair.data, equals >= 0, span_slice(pair, sent.len + 1, pair.len)};
 	}
 	qsort(pairs, count, sizeof pairs[0], compare_query);
 	for (size_t i = 0; i < count; i++) {
@@ -168,15 +187,18 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 		buffer_add_text(out, pairs[i].name);
 		buffer_add_text(out, pairs[i].has_value ? "=" : "");
 		if (!decode_percent(pairs[i].value, true, out))
-			return error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+			return error_set(
+				err, ERROR_BAD_URI, "the query is not valid percent-encoding");
 	}
 	return 0;
 }
 
-static int build(struct exchange *exchange, const struct signature_v2 *signature, struct buffer *out, struct error *err)
+static int build(struct exchange *exchange, const struct signature_v2 *signature,
+	struct buffer *out, struct error *err)
 {
-	const struct span parts[] = {span_text(canonical_request_method(exchange->method)), exchange_header(exchange, "content-md5"),
-		exchange_header(exchange, "content-type"), signature->expires};
+	const struct span parts[] = {span_text(canonical_request_method(exchange->method)),
+		exchange_header(exchange, "content-md5"), exchange_header(exchange, "content-type"),
+		signature->expires};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		buffer_add_span(out, span_trim(parts[i]));
 		buffer_add_byte(out, '\n');
@@ -195,21 +217,24 @@ bool signature_v2_matches(struct span secret, struct span text, struct span sign
 	uint8_t given[SHA1_BYTES];
 	size_t len = 0;
 	hmac_sha1(secret, text, expected);
-	return decode_base64(signature, given, sizeof given, &len) && len == sizeof given
-		&& span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
+	return decode_base64(signature, given, sizeof given, &len) && len == sizeof given &&
+		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
 }
 
-static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text, struct error *err)
+static int refuse(struct exchange *exchange, const struct signature_v2 *signature, struct span text,
+	struct error *err)
 {
 	exchange_error_field(exchange, "AWSAccessKeyId", signature->key_id);
 	exchange_error_field(exchange, "StringToSign", text);
 	exchange_error_field(exchange, "SignatureProvided", signature->signature);
 	exchange_error_bytes(exchange, "StringToSignBytes", text);
-	return error_set(err, ERROR_SIGNATURE, "the signature is not the one that this key makes for the request as it arrived; "
+	return error_set(err, ERROR_SIGNATURE,
+		"the signature is not the one that this key makes for the request as it arrived; "
 		"check the secret, and that no proxy changes path or signed headers");
 }
 
-int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature, struct span secret, struct error *err)
+int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
+	struct span secret, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, CANONICAL_REQUEST_MAX_BYTES);

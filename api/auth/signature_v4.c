@@ -19,21 +19,27 @@ static bool is_date(struct span text)
 }
 
 /* Credential=ID/yyyymmdd/region/s3/aws4_request; an id holds no slash. */
-int signature_v4_parse_credential(struct span credential, struct signature_v4 *out, struct error *err)
+int signature_v4_parse_credential(
+	struct span credential, struct signature_v4 *out, struct error *err)
 {
 	struct span pieces[5] = {{NULL, 0}};
 	struct span rest = credential;
 	size_t count = 0;
 	while (count < 5 && span_split(&rest, '/', &pieces[count]))
 		count++;
-	if (count != 5 || rest.len > 0 || pieces[0].len == 0 || credential.data[credential.len - 1] == '/')
-		return error_set(err, ERROR_AUTH_MALFORMED, "the Credential is not of the form KEY/yyyymmdd/region/s3/aws4_request");
+	if (count != 5 || rest.len > 0 || pieces[0].len == 0 ||
+		credential.data[credential.len - 1] == '/')
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the Credential is not of the form KEY/yyyymmdd/region/s3/aws4_request");
 	if (!is_date(pieces[1]))
-		return error_set(err, ERROR_AUTH_MALFORMED, "the date in the Credential is not of the form yyyymmdd");
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the date in the Credential is not of the form yyyymmdd");
 	if (!span_equal_text(pieces[3], "s3"))
-		return error_set(err, ERROR_AUTH_MALFORMED, "the service in the Credential is not s3");
+		return error_set(
+			err, ERROR_AUTH_MALFORMED, "the service in the Credential is not s3");
 	if (!span_equal_text(pieces[4], "aws4_request"))
-		return error_set(err, ERROR_AUTH_MALFORMED, "the Credential does not end with aws4_request");
+		return error_set(
+			err, ERROR_AUTH_MALFORMED, "the Credential does not end with aws4_request");
 	out->key_id = pieces[0];
 	out->date = pieces[1];
 	out->region = pieces[2];
@@ -53,12 +59,14 @@ static int parse_components(struct span text, struct span out_values[3], struct 
 		while (i < 3 && !span_starts(component, span_text(names[i])))
 			i++;
 		if (i == 3 || out_values[i].len > 0)
-			return error_set(err, ERROR_AUTH_MALFORMED, "the Authorization header has an unknown or repeated component");
+			return error_set(err, ERROR_AUTH_MALFORMED,
+				"the Authorization header has an unknown or repeated component");
 		out_values[i] = span_slice(component, strlen(names[i]), component.len);
 		count++;
 	}
 	if (count != 3)
-		return error_set(err, ERROR_AUTH_MALFORMED, "the Authorization header must hold Credential, SignedHeaders and Signature");
+		return error_set(err, ERROR_AUTH_MALFORMED,
+			"the Authorization header must hold Credential, SignedHeaders and Signature");
 	return 0;
 }
 
@@ -68,14 +76,18 @@ int signature_v4_parse(struct span authorization, struct signature_v4 *out, stru
 	struct span values[3] = {{NULL, 0}};
 	struct signature_v4 parsed = {0};
 	if (!span_starts(authorization, prefix))
-		return error_set(err, ERROR_INVALID, "unsupported Authorization type; use AWS4-HMAC-SHA256 or Bearer");
+		return error_set(err, ERROR_INVALID,
+			"unsupported Authorization type; use AWS4-HMAC-SHA256 or Bearer");
 	const struct span rest = span_slice(authorization, prefix.len, authorization.len);
 	if (rest.len < 2 || rest.data[0] != ' ' || rest.data[1] == ' ')
-		return error_set(err, ERROR_INVALID, "the Authorization header must have one space after AWS4-HMAC-SHA256");
+		return error_set(err, ERROR_INVALID,
+			"the Authorization header must have one space after AWS4-HMAC-SHA256");
 	if (parse_components(span_slice(rest, 1, rest.len), values, err) != 0)
 		return -1;
 	if (values[0].len == 0 || signature_v4_parse_credential(values[0], &parsed, err) != 0)
-		return values[0].len > 0 ? -1 : error_set(err, ERROR_AUTH_MALFORMED, "the Credential is empty");
+		return values[0].len > 0
+			? -1
+			: error_set(err, ERROR_AUTH_MALFORMED, "the Credential is empty");
 	if (values[1].len == 0)
 		return error_set(err, ERROR_AUTH_MALFORMED, "SignedHeaders is empty");
 	if (!is_hex64(values[2]))
@@ -119,25 +131,31 @@ static void look_for_unsigned(void *taker, struct span name, struct span value)
 {
 	(void)value;
 	struct unsigned_search *const search = taker;
-	const bool must = span_equal_nocase(name, "host") || (name.len > 6 && span_equal_nocase(span_slice(name, 0, 6), "x-amz-"));
+	const bool must = span_equal_nocase(name, "host") ||
+		(name.len > 6 && span_equal_nocase(span_slice(name, 0, 6), "x-amz-"));
 	const bool is_spared = search->spared != NULL && span_equal_nocase(name, search->spared);
 	if (must && !is_spared && !signature_v4_signs(search->signature, name))
 		search->found = name;
 }
 
-int signature_v4_check_headers(struct exchange *exchange, const struct signature_v4 *signature, const char *spared, struct error *err)
+int signature_v4_check_headers(struct exchange *exchange, const struct signature_v4 *signature,
+	const char *spared, struct error *err)
 {
 	struct unsigned_search search = {signature, spared, {NULL, 0}};
 	if (exchange->differs_from_host)
-		return error_set(err, ERROR_INVALID_REQUEST, "The request line names another host than the signed header Host.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The request line names another host than the signed header Host.");
 	exchange->ops->each_header(exchange, look_for_unsigned, &search);
 	if (search.found.data == NULL && signature_v4_signs(signature, span_text("host")))
 		return 0;
-	exchange_error_field(exchange, "HeadersNotSigned", search.found.data != NULL ? search.found : span_text("host"));
-	return error_set(err, ERROR_DENIED, "There were headers present in the request which were not signed; host and every x-amz-* must be.");
+	exchange_error_field(exchange, "HeadersNotSigned",
+		search.found.data != NULL ? search.found : span_text("host"));
+	return error_set(err, ERROR_DENIED,
+		"There were headers present in the request which were not signed; host and every x-amz-* must be.");
 }
 
-/* Put together by hand, here and below: every signed request comes through, and formatting costs more than the hashes. */
+/* Put together by hand, here and below: every signed request comes through, and formatting costs
+ * more than the hashes. */
 static struct span join(struct arena *arena, const struct span *pieces, size_t count)
 {
 	size_t len = 0;
@@ -153,7 +171,8 @@ static struct span join(struct arena *arena, const struct span *pieces, size_t c
 
 struct span signature_v4_scope(struct arena *arena, const struct signature_v4 *signature)
 {
-	const struct span pieces[] = {signature->date, span_text("/"), signature->region, span_text("/s3/aws4_request")};
+	const struct span pieces[] = {
+		signature->date, span_text("/"), signature->region, span_text("/s3/aws4_request")};
 	return join(arena, pieces, sizeof pieces / sizeof pieces[0]);
 }
 
@@ -162,25 +181,26 @@ bool signature_v4_matches(const uint8_t key[SHA256_BYTES], struct span text, str
 	uint8_t expected[SHA256_BYTES];
 	uint8_t given[SHA256_BYTES];
 	hmac_sha256(span_of(key, SHA256_BYTES), text, expected);
-	return decode_hex(signature, given, sizeof given) && span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
+	return decode_hex(signature, given, sizeof given) &&
+		span_equal_secret(span_of(expected, sizeof expected), span_of(given, sizeof given));
 }
 
 /* Makes the text to sign from the canonical request. */
-static struct span string_to_sign(struct exchange *exchange, const struct signature_v4 *signature, struct span amz_date,
-	struct span canonical)
+static struct span string_to_sign(struct exchange *exchange, const struct signature_v4 *signature,
+	struct span amz_date, struct span canonical)
 {
 	uint8_t hash[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
 	sha256(canonical, hash);
 	encode_hex(span_of(hash, sizeof hash), hex);
 	const struct span feed = span_text("\n");
-	const struct span pieces[] = {span_text(algorithm), feed, amz_date, feed, signature_v4_scope(exchange->arena, signature), feed,
-		span_of(hex, sizeof hex - 1)};
+	const struct span pieces[] = {span_text(algorithm), feed, amz_date, feed,
+		signature_v4_scope(exchange->arena, signature), feed, span_of(hex, sizeof hex - 1)};
 	return join(exchange->arena, pieces, sizeof pieces / sizeof pieces[0]);
 }
 
-static int refuse(struct exchange *exchange, const struct signature_v4 *signature, struct span text, struct span canonical,
-	struct error *err)
+static int refuse(struct exchange *exchange, const struct signature_v4 *signature, struct span text,
+	struct span canonical, struct error *err)
 {
 	exchange_error_field(exchange, "AWSAccessKeyId", signature->key_id);
 	exchange_error_field(exchange, "StringToSign", text);
@@ -188,19 +208,22 @@ static int refuse(struct exchange *exchange, const struct signature_v4 *signatur
 	exchange_error_bytes(exchange, "StringToSignBytes", text);
 	exchange_error_field(exchange, "CanonicalRequest", canonical);
 	exchange_error_bytes(exchange, "CanonicalRequestBytes", canonical);
-	return error_set(err, ERROR_SIGNATURE, "the signature is not the one that this key makes for the request as it arrived; "
+	return error_set(err, ERROR_SIGNATURE,
+		"the signature is not the one that this key makes for the request as it arrived; "
 		"check the secret, and that no proxy changes host, path or signed headers");
 }
 
-int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
-	struct span amz_date, struct canonical_request request, struct error *err)
+int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature,
+	const uint8_t key[SHA256_BYTES], struct span amz_date, struct canonical_request request,
+	struct error *err)
 {
 	struct buffer canonical;
 	request.signed_headers = signature->signed_headers;
 	buffer_init(&canonical, CANONICAL_REQUEST_MAX_BYTES);
 	int outcome = canonical_request_build(exchange, &request, &canonical, err);
 	if (outcome == 0) {
-		const struct span text = string_to_sign(exchange, signature, amz_date, buffer_span(&canonical));
+		const struct span text =
+			string_to_sign(exchange, signature, amz_date, buffer_span(&canonical));
 		if (!signature_v4_matches(key, text, signature->signature))
 			outcome = refuse(exchange, signature, text, buffer_span(&canonical), err);
 	}

@@ -4,7 +4,8 @@
 
 #include "base/buffer.h"
 
-void signing_key_derive(struct span secret, struct span date, struct span region, uint8_t out[SHA256_BYTES])
+void signing_key_derive(
+	struct span secret, struct span date, struct span region, uint8_t out[SHA256_BYTES])
 {
 	const struct span links[] = {date, region, span_text("s3"), span_text("aws4_request")};
 	struct buffer start;
@@ -22,9 +23,11 @@ void signing_key_derive(struct span secret, struct span date, struct span region
 	buffer_release(&start);
 }
 
-static struct signing_key_slot *slot_of(struct signing_key_cache *cache, const struct signing_key_slot *wanted)
+static struct signing_key_slot *slot_of(
+	struct signing_key_cache *cache, const struct signing_key_slot *wanted)
 {
-	/* FNV-1a: the caller's number, day and region are few bytes, and nobody gains by a collision but his own next derivation. */
+	/* FNV-1a: the caller's number, day and region are few bytes, and nobody gains by a
+	 * collision but his own next derivation. */
 	const uint8_t *const bytes = wanted->date;
 	uint32_t hash = 2166136261u ^ (uint32_t)wanted->owner * 2654435761u;
 	for (size_t i = 0; i < sizeof wanted->date; i++)
@@ -36,12 +39,13 @@ static struct signing_key_slot *slot_of(struct signing_key_cache *cache, const s
 
 static bool is_same(const struct signing_key_slot *slot, const struct signing_key_slot *wanted)
 {
-	return slot->owner == wanted->owner && slot->region_len == wanted->region_len && memcmp(slot->date, wanted->date, sizeof slot->date) == 0
-		&& memcmp(slot->region, wanted->region, slot->region_len) == 0;
+	return slot->owner == wanted->owner && slot->region_len == wanted->region_len &&
+		memcmp(slot->date, wanted->date, sizeof slot->date) == 0 &&
+		memcmp(slot->region, wanted->region, slot->region_len) == 0;
 }
 
-void signing_key_find(struct signing_key_cache *cache, size_t owner, struct span secret, struct span date, struct span region,
-	uint8_t out[SHA256_BYTES])
+void signing_key_find(struct signing_key_cache *cache, size_t owner, struct span secret,
+	struct span date, struct span region, uint8_t out[SHA256_BYTES])
 {
 	struct signing_key_slot wanted = {.owner = owner, .region_len = (uint8_t)region.len};
 	if (date.len != sizeof wanted.date || region.len > sizeof wanted.region) {

@@ -8,15 +8,25 @@
 #include "base/little_endian.h"
 #include "storage/buckets/bucket.h"
 
-/* Sealed: version, rights, bucket (u64), expiry (u64), length of the key id, the key id. Buckets are numbered as they are made, by whomever. */
-enum { VERSION = 1, AT_RIGHTS = 1, AT_BUCKET = 2, AT_EXPIRY = 10, AT_KEY_LENGTH = 18, AT_KEY = 19, KEY_ID_MAX = 128, PLAIN_MAX = AT_KEY + KEY_ID_MAX,
-	TOKEN_MAX = PLAIN_MAX + SEAL_TOKEN_OVERHEAD_BYTES };
+/* Sealed: version, rights, bucket (u64), expiry (u64), length of the key id, the key id. Buckets
+ * are numbered as they are made, by whomever. */
+enum {
+	VERSION = 1,
+	AT_RIGHTS = 1,
+	AT_BUCKET = 2,
+	AT_EXPIRY = 10,
+	AT_KEY_LENGTH = 18,
+	AT_KEY = 19,
+	KEY_ID_MAX = 128,
+	PLAIN_MAX = AT_KEY + KEY_ID_MAX,
+	TOKEN_MAX = PLAIN_MAX + SEAL_TOKEN_OVERHEAD_BYTES
+};
 enum { RIGHT_READ = 0, RIGHT_WRITE = 1 };
 
 static const char prefix[] = "xet_";
 static const char purpose[] = "xet token";
 
-const char *xet_token_print(struct exchange *const exchange, const struct xet_token *const token)
+const char *xet_token_print(struct exchange *exchange, const struct xet_token *token)
 {
 	uint8_t bytes[PLAIN_MAX];
 	struct buffer sealed;
@@ -31,7 +41,8 @@ const char *xet_token_print(struct exchange *const exchange, const struct xet_to
 		memcpy(bytes + AT_KEY, token->key_id.data, token->key_id.len);
 	buffer_init(&sealed, TOKEN_MAX);
 	buffer_init(&text, 2 * TOKEN_MAX);
-	seal_token(exchange->context->token_key, purpose, span_of(bytes, AT_KEY + token->key_id.len), &sealed);
+	seal_token(exchange->context->token_key, purpose,
+		span_of(bytes, AT_KEY + token->key_id.len), &sealed);
 	buffer_add_text(&text, prefix);
 	encode_base64(buffer_span(&sealed), &text);
 	const char *const printed = arena_text(exchange->arena, buffer_span(&text));
@@ -40,42 +51,50 @@ const char *xet_token_print(struct exchange *const exchange, const struct xet_to
 	return printed;
 }
 
-bool xet_token_is_meant(const struct span text)
+bool xet_token_is_meant(struct span text)
 {
 	return span_starts(text, span_text(prefix));
 }
 
-bool xet_token_parse(struct arena *const arena, const uint8_t key[32], const struct span text, struct xet_token *const out)
+bool xet_token_parse(
+	struct arena *arena, const uint8_t key[32], struct span text, struct xet_token *out)
 {
 	uint8_t sealed[TOKEN_MAX];
 	uint8_t bytes[PLAIN_MAX];
 	size_t len = 0;
-	if (!xet_token_is_meant(text) || !decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), sealed, sizeof(sealed), &len)
-		|| !seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len))
+	if (!xet_token_is_meant(text) ||
+		!decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), sealed,
+			sizeof(sealed), &len) ||
+		!seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len))
 		return false;
-	if (len < AT_KEY || bytes[0] != VERSION || bytes[AT_RIGHTS] > RIGHT_WRITE || len != (size_t)AT_KEY + bytes[AT_KEY_LENGTH])
+	if (len < AT_KEY || bytes[0] != VERSION || bytes[AT_RIGHTS] > RIGHT_WRITE ||
+		len != (size_t)AT_KEY + bytes[AT_KEY_LENGTH])
 		return false;
 	*out = (struct xet_token){
-		.bucket_id = (int64_t)little_endian_get(bytes + AT_BUCKET, 8), .expires_s = (int64_t)little_endian_get(bytes + AT_EXPIRY, 8), .is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,
+		.bucket_id = (int64_t)little_endian_get(bytes + AT_BUCKET, 8),
+		.expires_s = (int64_t)little_endian_get(bytes + AT_EXPIRY, 8),
+		.is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,
 		.key_id = arena_copy(arena, span_of(bytes + AT_KEY, bytes[AT_KEY_LENGTH])),
 	};
 	return !arena_overflowed(arena);
 }
 
-static int find_principal(struct exchange *const exchange, struct xet_token *const token, struct error *const err)
+static int find_principal(struct exchange *exchange, struct xet_token *token, struct error *err)
 {
 	struct span secret = {NULL, 0};
 	if (token->key_id.len == 0)
 		return 0;
-	exchange->principal = keyring_find_id(exchange->context->keyring, token->key_id, exchange->arena, &secret);
+	exchange->principal = keyring_find_id(
+		exchange->context->keyring, token->key_id, exchange->arena, &secret);
 	if (exchange->principal == NULL)
-		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the key that this token was given to is no more");
+		return error_set(err, ERROR_UNKNOWN_KEY_ID,
+			"the key that this token was given to is no more");
 	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
 	token->account = exchange->principal->namespace;
 	return 0;
 }
 
-int xet_token_identify(struct exchange *const exchange, const struct span text, struct error *const err)
+int xet_token_identify(struct exchange *exchange, struct span text, struct error *err)
 {
 	struct xet_token *const token = arena_take(exchange->arena, sizeof(*token));
 	struct bucket bucket;
@@ -87,7 +106,8 @@ int xet_token_identify(struct exchange *const exchange, const struct span text, 
 		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the token's time is over");
 	if (find_principal(exchange, token, err) != 0)
 		return -1;
-	if (bucket_find_id(exchange->context->store, token->bucket_id, exchange->arena, &bucket, err) != 0)
+	if (bucket_find_id(
+		    exchange->context->store, token->bucket_id, exchange->arena, &bucket, err) != 0)
 		return -1;
 	token->bucket = bucket.name;
 	exchange->transfer = token;

@@ -1,5 +1,6 @@
-/* A state machine over the pieces as they come. The inner sink may say "wait" in the middle of a piece, after chunk lines and content before
- * it were dealt with; the same bytes come again then, so `done` remembers how far this piece got. */
+/* A state machine over the pieces as they come. The inner sink may say "wait" in the middle of a
+ * piece, after chunk lines and content before it were dealt with; the same bytes come again then,
+ * so `done` remembers how far this piece got. */
 #include "api/exchange/aws_chunked.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ struct aws_chunked {
 	bool is_signed;
 	bool signs_trailer;
 	struct chunk_signature chain;
-	struct sha256_stream *sha256;         /* of the chunk under way; NULL when chunks are not signed */
+	/* of the chunk under way; NULL when chunks are not signed */
+	struct sha256_stream *sha256;
 	enum state state;
 	size_t done;
 	char line[AWS_CHUNKED_LINE_MAX_BYTES];
@@ -29,17 +31,18 @@ struct aws_chunked {
 	uint64_t size;
 	uint64_t left;
 	uint64_t sum;
-	size_t data_end_seen;                /* of the CRLF behind the data */
-	struct buffer trailer_lines;         /* as they are signed */
+	size_t data_end_seen;        /* of the CRLF behind the data */
+	struct buffer trailer_lines; /* as they are signed */
 	bool has_trailer;
 	bool has_trailer_signature;
-	bool has_gap;                        /* the empty line before the trailer's signature */
+	bool has_gap; /* the empty line before the trailer's signature */
 	struct checksum trailer;
 };
 
 static int broken(struct error *err, const char *what)
 {
-	return error_set(err, ERROR_INCOMPLETE_BODY, "The aws-chunked framing of the body is damaged or incomplete: %s.", what);
+	return error_set(err, ERROR_INCOMPLETE_BODY,
+		"The aws-chunked framing of the body is damaged or incomplete: %s.", what);
 }
 
 /* Collects up to the line feed. 1: the line is whole, without its feed; 0: more must come; -1. */
@@ -67,7 +70,10 @@ static int parse_size(struct span digits, uint64_t *out)
 	uint64_t size = 0;
 	for (size_t i = 0; i < digits.len; i++) {
 		const char c = (char)digits.data[i];
-		const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+		const int digit = c >= '0' && c <= '9' ? c - '0'
+			: c >= 'a' && c <= 'f'         ? c - 'a' + 10
+			: c >= 'A' && c <= 'F'         ? c - 'A' + 10
+						       : -1;
 		if (digit < 0 || size >> 56 != 0)
 			return -1;
 		size = size << 4 | (uint64_t)digit;
@@ -84,7 +90,8 @@ static int parse_chunk_line(struct aws_chunked *chunked, struct span line, struc
 		return broken(err, "a chunk's line does not end with CRLF");
 	line = span_slice(line, 0, line.len - 1);
 	const ptrdiff_t semicolon = span_find(line, ';');
-	const struct span digits = span_slice(line, 0, semicolon < 0 ? line.len : (size_t)semicolon);
+	const struct span digits =
+		span_slice(line, 0, semicolon < 0 ? line.len : (size_t)semicolon);
 	if (parse_size(digits, &chunked->size) != 0)
 		return broken(err, "a chunk's size is not a hexadecimal number");
 	if (!chunked->is_signed)
@@ -102,23 +109,30 @@ static int check_size(struct aws_chunked *chunked, uint64_t size_before, struct 
 	if (size_before > 0 && size_before < AWS_CHUNKED_CHUNK_LEAST_BYTES && chunked->size > 0) {
 		exchange_error_number(exchange, "Chunk", chunked->number);
 		exchange_error_number(exchange, "BadChunkSize", size_before);
-		return error_set(err, ERROR_CHUNK_SIZE, "Only the last chunk is allowed to have a size less than %d bytes.",
+		return error_set(err, ERROR_CHUNK_SIZE,
+			"Only the last chunk is allowed to have a size less than %d bytes.",
 			AWS_CHUNKED_CHUNK_LEAST_BYTES);
 	}
-	const uint64_t most = exchange->has_body_length ? exchange->body_length : exchange->context->put_max_bytes;
+	const uint64_t most = exchange->has_body_length ? exchange->body_length
+							: exchange->context->put_max_bytes;
 	if (chunked->size > most - chunked->sum)
-		return exchange->has_body_length ? broken(err, "the chunks hold more than x-amz-decoded-content-length says")
-			: error_set(err, ERROR_TOO_LARGE, "The body is over %llu bytes.", (unsigned long long)most);
-	if (chunked->size == 0 && exchange->has_body_length && chunked->sum != exchange->body_length)
+		return exchange->has_body_length
+			? broken(err, "the chunks hold more than x-amz-decoded-content-length says")
+			: error_set(err, ERROR_TOO_LARGE, "The body is over %llu bytes.",
+				  (unsigned long long)most);
+	if (chunked->size == 0 && exchange->has_body_length &&
+		chunked->sum != exchange->body_length)
 		return broken(err, "the chunks hold less than x-amz-decoded-content-length says");
 	return 0;
 }
 
-static int refuse_signature(struct aws_chunked *chunked, struct span given, const char *what, struct error *err)
+static int refuse_signature(
+	struct aws_chunked *chunked, struct span given, const char *what, struct error *err)
 {
 	exchange_error_field(chunked->exchange, "AWSAccessKeyId", chunked->chain.key_id);
 	exchange_error_field(chunked->exchange, "SignatureProvided", given);
-	return error_set(err, ERROR_SIGNATURE, "The signature of %s is not the one that this key makes for it.", what);
+	return error_set(err, ERROR_SIGNATURE,
+		"The signature of %s is not the one that this key makes for it.", what);
 }
 
 static int check_chunk_signature(struct aws_chunked *chunked, struct error *err)
@@ -128,7 +142,9 @@ static int check_chunk_signature(struct aws_chunked *chunked, struct error *err)
 	if (!chunked->is_signed)
 		return 0;
 	sha256_stream_result(chunked->sha256, hash);
-	return chunk_signature_check(&chunked->chain, hash, given) ? 0 : refuse_signature(chunked, given, "a chunk", err);
+	return chunk_signature_check(&chunked->chain, hash, given)
+		? 0
+		: refuse_signature(chunked, given, "a chunk", err);
 }
 
 static enum sink_result step_size(struct aws_chunked *chunked, struct span rest, struct error *err)
@@ -137,7 +153,8 @@ static enum sink_result step_size(struct aws_chunked *chunked, struct span rest,
 	const int whole = take_line(chunked, rest, err);
 	if (whole <= 0)
 		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
-	if (parse_chunk_line(chunked, line_of(chunked), err) != 0 || check_size(chunked, size_before, err) != 0)
+	if (parse_chunk_line(chunked, line_of(chunked), err) != 0 ||
+		check_size(chunked, size_before, err) != 0)
 		return SINK_FAILED;
 	chunked->number++;
 	chunked->left = chunked->size;
@@ -149,7 +166,8 @@ static enum sink_result step_size(struct aws_chunked *chunked, struct span rest,
 
 static enum sink_result step_data(struct aws_chunked *chunked, struct span rest, struct error *err)
 {
-	const struct span piece = span_slice(rest, 0, chunked->left < rest.len ? (size_t)chunked->left : rest.len);
+	const struct span piece =
+		span_slice(rest, 0, chunked->left < rest.len ? (size_t)chunked->left : rest.len);
 	const enum sink_result result = chunked->inner->write(chunked->inner, piece, err);
 	if (result != SINK_TAKEN)
 		return result;
@@ -164,7 +182,8 @@ static enum sink_result step_data(struct aws_chunked *chunked, struct span rest,
 	return check_chunk_signature(chunked, err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
-static enum sink_result step_data_end(struct aws_chunked *chunked, struct span rest, struct error *err)
+static enum sink_result step_data_end(
+	struct aws_chunked *chunked, struct span rest, struct error *err)
 {
 	if (rest.data[0] != "\r\n"[chunked->data_end_seen]) {
 		broken(err, "the bytes of a chunk are not followed by CRLF");
@@ -179,8 +198,10 @@ static enum sink_result step_data_end(struct aws_chunked *chunked, struct span r
 
 static int malformed_trailer(struct error *err, const char *what)
 {
-	return error_set(err, ERROR_MALFORMED_TRAILER, "The request contained trailing data that was not well-formed or did not conform to our "
-		"published schema: %s.", what);
+	return error_set(err, ERROR_MALFORMED_TRAILER,
+		"The request contained trailing data that was not well-formed or did not conform to our "
+		"published schema: %s.",
+		what);
 }
 
 static int take_trailer_signature(struct aws_chunked *chunked, struct span value, struct error *err)
@@ -188,12 +209,14 @@ static int take_trailer_signature(struct aws_chunked *chunked, struct span value
 	if (!chunked->signs_trailer || chunked->has_trailer_signature)
 		return malformed_trailer(err, "a signature stands where none may");
 	chunked->has_trailer_signature = true;
-	if (chunk_signature_check_trailer(&chunked->chain, buffer_span(&chunked->trailer_lines), value))
+	if (chunk_signature_check_trailer(
+		    &chunked->chain, buffer_span(&chunked->trailer_lines), value))
 		return 0;
 	return refuse_signature(chunked, value, "the trailer", err);
 }
 
-static int take_trailer(struct aws_chunked *chunked, struct span name, struct span value, struct error *err)
+static int take_trailer(
+	struct aws_chunked *chunked, struct span name, struct span value, struct error *err)
 {
 	const enum checksum_algorithm announced = chunked->exchange->trailer_algorithm;
 	if (announced == CHECKSUM_NONE || checksum_by_header(name) != announced)
@@ -201,7 +224,8 @@ static int take_trailer(struct aws_chunked *chunked, struct span name, struct sp
 	if (chunked->has_trailer || chunked->has_trailer_signature)
 		return malformed_trailer(err, "a trailer is repeated or follows its signature");
 	if (!checksum_parse(announced, value, &chunked->trailer))
-		return error_set(err, ERROR_INVALID_REQUEST, "Value for %s trailing header is invalid.", checksum_header(announced));
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Value for %s trailing header is invalid.", checksum_header(announced));
 	chunked->has_trailer = true;
 	return 0;
 }
@@ -231,19 +255,22 @@ static int take_end_line(struct aws_chunked *chunked, struct span line, struct e
 		line = span_slice(line, 0, line.len - 1);
 	if (line.len > 0)
 		return take_trailer_line(chunked, line, err);
-	const bool is_gap = chunked->signs_trailer && chunked->has_trailer && !chunked->has_trailer_signature && !chunked->has_gap;
+	const bool is_gap = chunked->signs_trailer && chunked->has_trailer &&
+		!chunked->has_trailer_signature && !chunked->has_gap;
 	chunked->has_gap = chunked->has_gap || is_gap;
 	if (!is_gap)
 		chunked->state = STATE_END;
 	return 0;
 }
 
-static enum sink_result step_trailer(struct aws_chunked *chunked, struct span rest, struct error *err)
+static enum sink_result step_trailer(
+	struct aws_chunked *chunked, struct span rest, struct error *err)
 {
 	const int whole = take_line(chunked, rest, err);
 	if (whole < 0)
 		return SINK_FAILED;
-	return whole == 0 || take_end_line(chunked, line_of(chunked), err) == 0 ? SINK_TAKEN : SINK_FAILED;
+	return whole == 0 || take_end_line(chunked, line_of(chunked), err) == 0 ? SINK_TAKEN
+										: SINK_FAILED;
 }
 
 static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, struct error *err)
@@ -256,12 +283,16 @@ static enum sink_result step_end(struct aws_chunked *chunked, struct span rest, 
 
 static enum sink_result chunked_write(struct body_sink *sink, struct span bytes, struct error *err)
 {
-	static enum sink_result (*const steps[STATE_COUNT])(struct aws_chunked *chunked, struct span rest, struct error *err) = {
-		[STATE_SIZE] = step_size, [STATE_DATA] = step_data, [STATE_DATA_END] = step_data_end, [STATE_TRAILER] = step_trailer,
+	static enum sink_result (*const steps[STATE_COUNT])(struct aws_chunked * chunked,
+		struct span rest, struct error * err) = {[STATE_SIZE] = step_size,
+		[STATE_DATA] = step_data,
+		[STATE_DATA_END] = step_data_end,
+		[STATE_TRAILER] = step_trailer,
 		[STATE_END] = step_end};
 	struct aws_chunked *const chunked = (struct aws_chunked *)sink;
 	while (chunked->done < bytes.len) {
-		const enum sink_result result = steps[chunked->state](chunked, span_slice(bytes, chunked->done, bytes.len), err);
+		const enum sink_result result = steps[chunked->state](
+			chunked, span_slice(bytes, chunked->done, bytes.len), err);
 		if (result != SINK_TAKEN)
 			return result;
 	}
@@ -276,7 +307,8 @@ static int check_end(struct aws_chunked *chunked, struct error *err)
 	if (chunked->line_len > 0 && take_end_line(chunked, line_of(chunked), err) != 0)
 		return -1;
 	if (chunked->exchange->trailer_algorithm != CHECKSUM_NONE && !chunked->has_trailer)
-		return malformed_trailer(err, "the trailer that x-amz-trailer announced is missing");
+		return malformed_trailer(
+			err, "the trailer that x-amz-trailer announced is missing");
 	if (chunked->signs_trailer && !chunked->has_trailer_signature)
 		return malformed_trailer(err, "x-amz-trailer-signature is missing");
 	return 0;
@@ -313,7 +345,8 @@ static void chunked_abort(struct body_sink *sink)
 struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *inner)
 {
 	struct aws_chunked *const chunked = arena_take(exchange->arena, sizeof *chunked);
-	ASSERT(chunked != NULL); /* a request's arena has room when its body begins: headers are capped far below it */
+	/* a request's arena has room when its body begins: headers are capped far below it */
+	ASSERT(chunked != NULL);
 	chunked->sink = (struct body_sink){chunked_write, chunked_finish, chunked_abort};
 	chunked->exchange = exchange;
 	chunked->inner = inner;
@@ -321,7 +354,8 @@ struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *i
 	chunked->signs_trailer = exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED_TRAILER;
 	buffer_init(&chunked->trailer_lines, TRAILER_MAX_BYTES);
 	if (chunked->is_signed) {
-		ASSERT(exchange->chunk_seed != NULL); /* identify lets no other request have this rule */
+		/* identify lets no other request have this rule */
+		ASSERT(exchange->chunk_seed != NULL);
 		chunked->chain = *exchange->chunk_seed;
 		chunk_signature_wipe(exchange->chunk_seed);
 		chunked->sha256 = sha256_stream_new();

@@ -14,10 +14,12 @@
 
 enum { AWS_CHUNKED_LINE_MAX_BYTES = 1024, AWS_CHUNKED_CHUNK_LEAST_BYTES = 8192 };
 
-/* By the exchange's payload_rule, chunk_seed, body_length and trailer_algorithm. `inner` is borrowed, finished and aborted through the
- * filter; in the arena. Fails with incomplete_body (framing, or another sum than the declared length), chunk_size, signature,
- * malformed_trailer, invalid_request (the trailer's value is none), too_large. `finish` leaves the trailer's value in exchange->trailer
- * before it finishes `inner`; comparing it with the content is left to whoever has the content's. */
+/* By the exchange's payload_rule, chunk_seed, body_length and trailer_algorithm. `inner` is
+ * borrowed, finished and aborted through the filter; in the arena. Fails with incomplete_body
+ * (framing, or another sum than the declared length), chunk_size, signature, malformed_trailer,
+ * invalid_request (the trailer's value is none), too_large. `finish` leaves the trailer's value in
+ * exchange->trailer before it finishes `inner`; comparing it with the content is left to whoever
+ * has the content's. */
 struct body_sink *aws_chunked_new(struct exchange *exchange, struct body_sink *inner);
 
 #endif

@@ -3,32 +3,36 @@
 enum { HOST_MAX_BYTES = 300 };
 
 /* Whatever else stands there must not end up in a header or in a URL that clients follow. */
-static bool is_host(const struct span host)
+static bool is_host(struct span host)
 {
 	if (host.len == 0 || host.len > HOST_MAX_BYTES)
 		return false;
 	for (size_t i = 0; i < host.len; i++) {
 		const uint8_t byte = host.data[i];
 		const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-		if (!is_letter && !(byte >= '0' && byte <= '9') && byte != '.' && byte != '-' && byte != '_' && byte != ':' && byte != '[' && byte != ']')
+		if (!is_letter && !(byte >= '0' && byte <= '9') && byte != '.' && byte != '-' &&
+			byte != '_' && byte != ':' && byte != '[' && byte != ']')
 			return false;
 	}
 	return true;
 }
 
 /* A proxy that ends TLS says so; plain HTTP comes from there or from this machine. */
-static bool is_secure(struct exchange *const exchange)
+static bool is_secure(struct exchange *exchange)
 {
-	return exchange->secure || span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
+	return exchange->secure ||
+		span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
 }
 
-const char *base_url(struct exchange *const exchange)
+const char *base_url(struct exchange *exchange)
 {
 	if (exchange->context->public_url != NULL)
 		return exchange->context->public_url;
 	const struct span host = span_trim(exchange_header(exchange, "host"));
 	const bool secure = is_secure(exchange);
 	const char *const scheme = secure ? "https" : "http";
-	const char *const url = is_host(host) ? arena_format(exchange->arena, "%s://%.*s", scheme, (int)host.len, (const char *)host.data) : NULL;
+	const char *const url = is_host(host) ? arena_format(exchange->arena, "%s://%.*s", scheme,
+							(int)host.len, (const char *)host.data)
+					      : NULL;
 	return url != NULL ? url : secure ? "https://localhost" : "http://localhost";
 }

@@ -1,4 +1,5 @@
-/* Bytes are counted and hashed only after the inner sink took them: a SINK_WAIT brings the same bytes again. */
+/* Bytes are counted and hashed only after the inner sink took them: a SINK_WAIT brings the same
+ * bytes again. */
 #include "api/exchange/body_filter.h"
 
 #include <string.h>
@@ -16,10 +17,12 @@ struct body_filter {
 	uint64_t received;
 };
 
-/* Of what comes over the wire. The content inside a framing is limited by the one who takes the framing off. */
+/* Of what comes over the wire. The content inside a framing is limited by the one who takes the
+ * framing off. */
 static uint64_t most_bytes(const struct exchange *exchange)
 {
-	const uint64_t cap = payload_is_chunked(exchange) ? UINT64_MAX : exchange->context->put_max_bytes;
+	const uint64_t cap =
+		payload_is_chunked(exchange) ? UINT64_MAX : exchange->context->put_max_bytes;
 	return exchange->has_length && exchange->length < cap ? exchange->length : cap;
 }
 
@@ -28,7 +31,8 @@ static enum sink_result filter_write(struct body_sink *sink, struct span bytes, 
 	struct body_filter *const filter = (struct body_filter *)sink;
 	const uint64_t most = most_bytes(filter->exchange);
 	if (bytes.len > most - filter->received) {
-		error_set(err, ERROR_TOO_LARGE, "the body is over %llu bytes", (unsigned long long)most);
+		error_set(err, ERROR_TOO_LARGE, "the body is over %llu bytes",
+			(unsigned long long)most);
 		return SINK_FAILED;
 	}
 	const enum sink_result result = filter->inner->write(filter->inner, bytes, err);
@@ -44,8 +48,9 @@ static int check_whole(struct body_filter *filter, struct error *err)
 {
 	struct exchange *const exchange = filter->exchange;
 	if (exchange->has_length && filter->received != exchange->length)
-		return error_set(err, ERROR_INCOMPLETE_BODY, "the body ended after %llu of %llu bytes", (unsigned long long)filter->received,
-			(unsigned long long)exchange->length);
+		return error_set(err, ERROR_INCOMPLETE_BODY,
+			"the body ended after %llu of %llu bytes",
+			(unsigned long long)filter->received, (unsigned long long)exchange->length);
 	if (filter->sha256 == NULL)
 		return 0;
 	uint8_t actual[SHA256_BYTES];
@@ -57,7 +62,8 @@ static int check_whole(struct body_filter *filter, struct error *err)
 	exchange_error_field(exchange, "ClientComputedContentSHA256", span_text(hex));
 	encode_hex(span_of(actual, sizeof actual), hex);
 	exchange_error_field(exchange, "S3ComputedContentSHA256", span_text(hex));
-	return error_set(err, ERROR_SHA256_MISMATCH, "the SHA-256 of the body is not the one that x-amz-content-sha256 declares");
+	return error_set(err, ERROR_SHA256_MISMATCH,
+		"the SHA-256 of the body is not the one that x-amz-content-sha256 declares");
 }
 
 static void forget_sha256(struct body_filter *filter)
@@ -89,7 +95,8 @@ static void filter_abort(struct body_sink *sink)
 struct body_sink *body_filter_new(struct exchange *exchange, struct body_sink *inner)
 {
 	struct body_filter *const filter = arena_take(exchange->arena, sizeof *filter);
-	ASSERT(filter != NULL); /* a request's arena has room when its body begins: headers are capped far below it */
+	/* a request's arena has room when its body begins: headers are capped far below it */
+	ASSERT(filter != NULL);
 	filter->sink = (struct body_sink){filter_write, filter_finish, filter_abort};
 	filter->exchange = exchange;
 	filter->inner = payload_is_chunked(exchange) ? aws_chunked_new(exchange, inner) : inner;

@@ -16,25 +16,26 @@ enum job_state { JOB_RUNS, JOB_WOKEN, JOB_OVER };
 
 struct body_work {
 	struct helpers *helpers;
-	struct helper_lane lanes[LANES]; /* by the caller's number: those of one lane run one after the other */
+	/* by the caller's number: those of one lane run one after the other */
+	struct helper_lane lanes[LANES];
 };
 
-struct body_job { /* in the exchange's arena */
+struct body_job {              /* in the exchange's arena */
 	struct helper_job job; /* first */
 	struct exchange *exchange;
 	enum next (*finish)(struct exchange *exchange);
 	enum next next;
-	_Atomic int state;     /* of enum job_state */
+	_Atomic int state; /* of enum job_state */
 };
 
-struct body_work *body_work_start(const unsigned threads)
+struct body_work *body_work_start(unsigned threads)
 {
 	struct body_work *const work = memory_new(sizeof(*work));
 	work->helpers = helpers_start(threads);
 	return work;
 }
 
-void body_work_stop(struct body_work *const work)
+void body_work_stop(struct body_work *work)
 {
 	if (work == NULL)
 		return;
@@ -42,26 +43,28 @@ void body_work_stop(struct body_work *const work)
 	free(work);
 }
 
-bool body_work_is_for(const struct exchange *const exchange)
+bool body_work_is_for(const struct exchange *exchange)
 {
-	return exchange->context->body_work != NULL && exchange->small_body.len > BODY_WORK_LEAST_BYTES;
+	return exchange->context->body_work != NULL &&
+		exchange->small_body.len > BODY_WORK_LEAST_BYTES;
 }
 
 /* Its connection was cut to make room: nobody hears what becomes of it. */
-static bool is_displaced(const struct exchange *const exchange)
+static bool is_displaced(const struct exchange *exchange)
 {
 	struct share_pool *const pool = exchange->context->shares.bodies;
 	return pool != NULL && share_is_displaced(pool, &exchange->body_hold);
 }
 
-static enum next refuse(struct exchange *const exchange)
+static enum next refuse(struct exchange *exchange)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_BUSY, "Others need the memory of this request, whose caller has more than its part. Try again.");
+	error_set(&err, ERROR_BUSY,
+		"Others need the memory of this request, whose caller has more than its part. Try again.");
 	return exchange_fail(exchange, &err);
 }
 
-static void run(struct helper_job *const job)
+static void run(struct helper_job *job)
 {
 	struct body_job *const body = (struct body_job *)job;
 	struct exchange *const exchange = body->exchange;
@@ -69,7 +72,7 @@ static void run(struct helper_job *const job)
 	exchange->ops->wake(exchange); /* nothing of it may be touched from here on */
 }
 
-enum next body_work_run(struct exchange *const exchange, enum next (*const finish)(struct exchange *exchange))
+enum next body_work_run(struct exchange *exchange, enum next (*finish)(struct exchange *exchange))
 {
 	struct body_work *const work = exchange->context->body_work;
 	struct body_job *const body = arena_take(exchange->arena, sizeof(*body));
@@ -82,7 +85,7 @@ enum next body_work_run(struct exchange *const exchange, enum next (*const finis
 	return NEXT_WAIT;
 }
 
-bool body_work_resume(struct exchange *const exchange, enum next *const out_next)
+bool body_work_resume(struct exchange *exchange, enum next *out_next)
 {
 	struct body_job *const body = exchange->body_job;
 	if (body == NULL || body_job_is_over(body))
@@ -92,13 +95,13 @@ bool body_work_resume(struct exchange *const exchange, enum next *const out_next
 	return body->next != NEXT_WAIT || !was_woken;
 }
 
-bool body_job_keeps_wake(struct body_job *const job)
+bool body_job_keeps_wake(struct body_job *job)
 {
 	int runs = JOB_RUNS;
 	return atomic_compare_exchange_strong(&job->state, &runs, JOB_WOKEN);
 }
 
-bool body_job_is_over(struct body_job *const job)
+bool body_job_is_over(struct body_job *job)
 {
 	return atomic_load(&job->state) == JOB_OVER;
 }

@@ -3,10 +3,11 @@
 #include "api/exchange/principal.h"
 #include "base/digest/xxh3.h"
 
-struct share_caller caller_of(const struct exchange *const exchange)
+struct share_caller caller_of(const struct exchange *exchange)
 {
 	const struct principal *const principal = exchange->principal;
 	if (principal == NULL)
 		return (struct share_caller){exchange->peer, SHARE_STRANGER};
-	return (struct share_caller){xxh3_64(principal->key_id), principal->is_root ? SHARE_ROOT : SHARE_KEY};
+	return (struct share_caller){
+		xxh3_64(principal->key_id), principal->is_root ? SHARE_ROOT : SHARE_KEY};
 }

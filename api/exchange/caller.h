@@ -1,4 +1,5 @@
-/* Who pays for what a request takes: its key, or the address of a caller without a key (base/thread/share.h). */
+/* Who pays for what a request takes: its key, or the address of a caller without a key
+ * (base/thread/share.h). */
 #ifndef API_EXCHANGE_CALLER_H
 #define API_EXCHANGE_CALLER_H
 

@@ -2,7 +2,10 @@
 
 #include "storage/core/store.h"
 
-#define ROW(name, status, s3, json) {ERROR_##name, status, status, s3, json}
+#define ROW(name, status, s3, json)                                                                \
+	{                                                                                          \
+		ERROR_##name, status, status, s3, json                                             \
+	}
 
 static const struct error_row rows[] = {
 	ROW(NOT_FOUND, 404, "NoSuchKey", "not_found"),
@@ -94,7 +97,8 @@ const char *error_map_text(const struct error *err, const struct error_row *row)
 		return disk_floor_refuses(err) ? err->text : "The server's disk is full.";
 	if (row->kind == ERROR_READ_ONLY && err->os_errno != 0) /* it may name a file */
 		return "The store is read-only at present: its file system takes no writes.";
-	return row->status == 500 ? "The server failed to answer this request. Please try again." : err->text;
+	return row->status == 500 ? "The server failed to answer this request. Please try again."
+				  : err->text;
 }
 
 const struct error_row *error_map_rows(size_t *out_count)

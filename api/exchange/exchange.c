@@ -1,5 +1,5 @@
-/* What every transport shares: reading the query, taking a body, building the reply. The transport looks at exchange->sink and
- * exchange->reply after each step; nothing here speaks HTTP. */
+/* What every transport shares: reading the query, taking a body, building the reply. The transport
+ * looks at exchange->sink and exchange->reply after each step; nothing here speaks HTTP. */
 #include "api/exchange/exchange.h"
 
 #include <stddef.h>
@@ -44,18 +44,22 @@ static void read_query(struct exchange *exchange)
 	size_t most = 1;
 	for (size_t i = 0; i < rest.len; i++)
 		most += rest.data[i] == '&';
-	exchange->query_parameters = arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
+	exchange->query_parameters =
+		arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
 	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
 		const ptrdiff_t equals = span_find(pair, '=');
-		struct query_parameter *const out = &exchange->query_parameters[exchange->query_parameter_count];
+		struct query_parameter *const out =
+			&exchange->query_parameters[exchange->query_parameter_count];
 		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
-		out->value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
+		out->value = equals < 0 ? span_slice(pair, pair.len, 0)
+					: span_slice(pair, (size_t)equals + 1, pair.len);
 		if (pair.len > 0 && decode_component(exchange, out->name, &out->name))
 			exchange->query_parameter_count++;
 	}
 }
 
-const struct query_parameter *exchange_query_parameters(struct exchange *exchange, size_t *out_count)
+const struct query_parameter *exchange_query_parameters(
+	struct exchange *exchange, size_t *out_count)
 {
 	if (exchange->query_parameters == NULL && exchange->query.len > 0)
 		read_query(exchange);
@@ -65,10 +69,12 @@ const struct query_parameter *exchange_query_parameters(struct exchange *exchang
 
 typedef bool equal_fn(struct span a, const char *text);
 
-static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
+static bool find_query(
+	struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
 {
 	size_t count;
-	const struct query_parameter *const parameters = exchange_query_parameters(exchange, &count);
+	const struct query_parameter *const parameters =
+		exchange_query_parameters(exchange, &count);
 	for (size_t i = 0; i < count; i++)
 		if (equal(parameters[i].name, name))
 			return decode_component(exchange, parameters[i].value, out_value);
@@ -85,12 +91,15 @@ bool exchange_query_nocase(struct exchange *exchange, const char *name, struct s
 	return find_query(exchange, name, span_equal_nocase, out_value);
 }
 
-/* What of a presigned query stands for a header. The signature's own parameters do not, and checksums neither: who presigns a PUT has no body
- * yet, and some put the checksum of nothing there. */
+/* What of a presigned query stands for a header. The signature's own parameters do not, and
+ * checksums neither: who presigns a PUT has no body yet, and some put the checksum of nothing
+ * there. */
 static bool is_hoisted(struct span name)
 {
-	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-", "x-amz-content-sha256", "x-amz-credential", "x-amz-date",
-		"x-amz-expires", "x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders", "x-amz-trailer"};
+	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-",
+		"x-amz-content-sha256", "x-amz-credential", "x-amz-date", "x-amz-expires",
+		"x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders",
+		"x-amz-trailer"};
 	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
 		return false;
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -107,15 +116,17 @@ struct span exchange_header(struct exchange *exchange, const char *name)
 	return value;
 }
 
-void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+void exchange_each_header(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	exchange->ops->each_header(exchange, take, taker);
 	for (size_t i = 0; exchange->hoists_headers && i < exchange->query_parameter_count; i++) {
 		const struct query_parameter *const parameter = &exchange->query_parameters[i];
 		char *const name = arena_text(exchange->arena, parameter->name);
 		struct span value;
-		if (name != NULL && is_hoisted(parameter->name) && exchange->ops->header(exchange, name).data == NULL &&
-		    decode_component(exchange, parameter->value, &value))
+		if (name != NULL && is_hoisted(parameter->name) &&
+			exchange->ops->header(exchange, name).data == NULL &&
+			decode_component(exchange, parameter->value, &value))
 			take(taker, parameter->name, value);
 	}
 }
@@ -127,7 +138,8 @@ static void drop_small_body(struct exchange *exchange)
 		share_give(exchange->context->shares.bodies, &exchange->body_hold);
 }
 
-/* The content's own length: framing is not counted. Requests that did not pass identify (tests of handlers) have Content-Length alone. */
+/* The content's own length: framing is not counted. Requests that did not pass identify (tests of
+ * handlers) have Content-Length alone. */
 static bool declared_length(const struct exchange *exchange, uint64_t *out)
 {
 	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
@@ -146,8 +158,9 @@ static int check_length(const struct exchange *exchange, uint64_t length, struct
 	const uint64_t cap = exchange->context->put_max_bytes;
 	if (length <= cap)
 		return store_check_room(exchange->context->store, length, err);
-	return error_set(err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes", (unsigned long long)length,
-		(unsigned long long)cap);
+	return error_set(err, ERROR_TOO_LARGE,
+		"the declared body of %llu bytes is over the limit of %llu bytes",
+		(unsigned long long)length, (unsigned long long)cap);
 }
 
 enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
@@ -160,7 +173,8 @@ enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 	return exchange_fail(exchange, &err);
 }
 
-/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
+/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of
+ * copies there. */
 struct small_sink {
 	struct body_sink sink;
 	struct exchange *exchange;
@@ -171,12 +185,14 @@ static int take_share(struct exchange *exchange, size_t bytes, struct error *err
 	struct share_pool *const pool = exchange->context->shares.bodies;
 	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
 		return 0;
-	return error_set(err, ERROR_BUSY, "The server holds as many request bodies as it may, and this caller has its part. Try again.");
+	return error_set(err, ERROR_BUSY,
+		"The server holds as many request bodies as it may, and this caller has its part. Try again.");
 }
 
 static void displace_body(struct share_hold *hold)
 {
-	struct exchange *const exchange = (struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
+	struct exchange *const exchange =
+		(struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
 	exchange->ops->cut(exchange);
 }
 
@@ -186,7 +202,8 @@ static enum sink_result small_write(struct body_sink *sink, struct span bytes, s
 	if (take_share(exchange, bytes.len, err) != 0)
 		return SINK_FAILED;
 	buffer_add_span(&exchange->small_body, bytes);
-	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN : SINK_FAILED;
+	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN
+										 : SINK_FAILED;
 }
 
 static int small_finish(struct body_sink *sink, struct error *err)
@@ -204,7 +221,8 @@ enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
 {
 	struct error err = {0};
 	if (exchange->has_length && exchange->length > cap_bytes) {
-		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %zu bytes",
+		error_set(&err, ERROR_TOO_LARGE,
+			"the declared body of %llu bytes is over the limit of %zu bytes",
 			(unsigned long long)exchange->length, cap_bytes);
 		return exchange_fail(exchange, &err);
 	}
@@ -228,11 +246,14 @@ struct span exchange_body(const struct exchange *exchange)
 static bool grow_headers(struct exchange *exchange)
 {
 	struct reply *const reply = &exchange->reply;
-	const size_t doubled = reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
-	const size_t capacity = doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
+	const size_t doubled =
+		reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
+	const size_t capacity =
+		doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
 	if (capacity == reply->header_count)
 		return false;
-	struct reply_header *const headers = arena_take_array(exchange->arena, capacity, sizeof *headers);
+	struct reply_header *const headers =
+		arena_take_array(exchange->arena, capacity, sizeof *headers);
 	if (headers == NULL)
 		return false;
 	if (reply->header_count > 0)
@@ -272,7 +293,8 @@ enum next exchange_reply_empty(struct exchange *exchange, int status)
 	return NEXT_REPLY;
 }
 
-enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body)
+enum next exchange_reply_body(
+	struct exchange *exchange, int status, const char *content_type, struct span body)
 {
 	start_reply(exchange, status);
 	exchange->reply.content_type = content_type;
@@ -280,7 +302,8 @@ enum next exchange_reply_body(struct exchange *exchange, int status, const char 
 	return NEXT_REPLY;
 }
 
-enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body)
+enum next exchange_reply_buffer(
+	struct exchange *exchange, int status, const char *content_type, struct buffer *body)
 {
 	struct error err = {0};
 	if (buffer_check(body, "the reply", &err) != 0) {
@@ -291,11 +314,12 @@ enum next exchange_reply_buffer(struct exchange *exchange, int status, const cha
 	buffer_release(&exchange->reply.bytes);
 	exchange->reply.bytes = *body;
 	*body = (struct buffer){0};
-	return exchange_reply_body(exchange, status, content_type, buffer_span(&exchange->reply.bytes));
+	return exchange_reply_body(
+		exchange, status, content_type, buffer_span(&exchange->reply.bytes));
 }
 
-enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
-	uint64_t length)
+enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type,
+	struct body_source *source, uint64_t length)
 {
 	start_reply(exchange, status);
 	exchange->reply.content_type = content_type;
@@ -305,7 +329,8 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	return NEXT_REPLY;
 }
 
-enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type, struct body_source *source)
+enum next exchange_reply_stream(
+	struct exchange *exchange, int status, const char *content_type, struct body_source *source)
 {
 	start_reply(exchange, status);
 	exchange->reply.content_type = content_type;
@@ -328,17 +353,22 @@ static bool has_reply_header(const struct exchange *exchange, const char *name)
 }
 
 /* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
-static int failure_status(const struct exchange *exchange, const struct error *err, const struct error_row *row)
+static int failure_status(
+	const struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	const _Atomic bool *const stopping = exchange->context->stopping;
 	if (exchange->face == &face_s3)
 		return row->status;
-	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 && (stopping == NULL || !*stopping))
+	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 &&
+		(stopping == NULL || !*stopping))
 		return exchange->face->busy_status;
-	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0 ? exchange->face->full_status : row->json_status;
+	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0
+		? exchange->face->full_status
+		: row->json_status;
 }
 
-/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do must not fill its log. */
+/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do
+ * must not fill its log. */
 static enum log_level failure_level(const struct error *err)
 {
 	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
@@ -362,22 +392,27 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 	if (status == 401)
 		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
 	if (row->json_status >= 500 && exchange->context->log != NULL)
-		log_failure(exchange->context->log, failure_level(err), exchange->request_id, "request_failed", err);
+		log_failure(exchange->context->log, failure_level(err), exchange->request_id,
+			"request_failed", err);
 	write_error(exchange, err, row);
 	if (err->kind == ERROR_BUSY && !has_reply_header(exchange, "Retry-After"))
-		exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
+		exchange_add_header(exchange, "Retry-After",
+			arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
 	exchange->reply.status = status;
 	return NEXT_REPLY;
 }
 
 enum next exchange_fail_body(struct exchange *exchange, const struct error *err)
 {
-	return err->kind == ERROR_NONE && exchange->reply.status != 0 ? NEXT_REPLY : exchange_fail(exchange, err);
+	return err->kind == ERROR_NONE && exchange->reply.status != 0
+		? NEXT_REPLY
+		: exchange_fail(exchange, err);
 }
 
 void exchange_error_field(struct exchange *exchange, const char *name, struct span value)
 {
-	if (exchange->error_field_count == EXCHANGE_ERROR_FIELDS_MAX || value.len > EXCHANGE_ERROR_FIELD_MAX_BYTES)
+	if (exchange->error_field_count == EXCHANGE_ERROR_FIELDS_MAX ||
+		value.len > EXCHANGE_ERROR_FIELD_MAX_BYTES)
 		return;
 	const struct span copy = arena_copy(exchange->arena, value);
 	exchange->error_fields[exchange->error_field_count++] = (struct error_field){name, copy};
@@ -396,7 +431,8 @@ void exchange_error_bytes(struct exchange *exchange, const char *name, struct sp
 
 void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value)
 {
-	exchange_error_field(exchange, name, span_text(arena_format(exchange->arena, "%llu", (unsigned long long)value)));
+	exchange_error_field(exchange, name,
+		span_text(arena_format(exchange->arena, "%llu", (unsigned long long)value)));
 }
 
 void exchange_release(struct exchange *exchange)

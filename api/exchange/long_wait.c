@@ -4,74 +4,81 @@
 
 #include "api/exchange/caller.h"
 
-static struct step_watch *watch_of(const struct long_wait *const wait)
+static struct step_watch *watch_of(const struct long_wait *wait)
 {
 	return store_step_watch(wait->exchange->context->store);
 }
 
-static int64_t now_ms(const struct long_wait *const wait)
+static int64_t now_ms(const struct long_wait *wait)
 {
 	const struct clock_source *const clock = wait->exchange->context->clock;
 	return clock->monotonic_ms(clock);
 }
 
-static void wake_exchange(struct step_waiter *const waiter)
+static void wake_exchange(struct step_waiter *waiter)
 {
-	exchange_wake(((struct long_wait *)((char *)waiter - offsetof(struct long_wait, waiter)))->exchange);
+	exchange_wake(((struct long_wait *)((char *)waiter - offsetof(struct long_wait, waiter)))
+			      ->exchange);
 }
 
-static void displace(struct share_hold *const hold)
+static void displace(struct share_hold *hold)
 {
-	struct long_wait *const wait = (struct long_wait *)((char *)hold - offsetof(struct long_wait, hold));
+	struct long_wait *const wait =
+		(struct long_wait *)((char *)hold - offsetof(struct long_wait, hold));
 	long_wait_interrupt(wait, LONG_WAIT_CROWDED_OUT);
 }
 
-static void hang_up(struct exchange *const exchange)
+static void hang_up(struct exchange *exchange)
 {
 	long_wait_interrupt(exchange->wait, LONG_WAIT_GONE);
 }
 
-void long_wait_init(struct long_wait *const wait, struct exchange *const exchange, struct share_pool *const pool,
-	const int64_t wait_ms)
+void long_wait_init(
+	struct long_wait *wait, struct exchange *exchange, struct share_pool *pool, int64_t wait_ms)
 {
 	ASSERT(exchange->wait == NULL);
-	*wait = (struct long_wait){.waiter = {.wake = wake_exchange}, .hold = {.displace = displace}, .exchange = exchange,
+	*wait = (struct long_wait){.waiter = {.wake = wake_exchange},
+		.hold = {.displace = displace},
+		.exchange = exchange,
 		.pool = pool};
 	wait->deadline_ms = now_ms(wait) + wait_ms;
 	exchange->wait = wait;
 	exchange->hang_up = hang_up;
 }
 
-int long_wait_enter(struct long_wait *const wait, struct error *const err)
+int long_wait_enter(struct long_wait *wait, struct error *err)
 {
 	if (wait->pool == NULL || wait->hold.owner != NULL)
 		return 0;
 	if (share_take(wait->pool, &wait->hold, caller_of(wait->exchange), 1))
 		return 0;
-	return error_set(err, ERROR_BUSY, "As many requests wait as may, and this caller has its part of them. Try again.");
+	return error_set(err, ERROR_BUSY,
+		"As many requests wait as may, and this caller has its part of them. Try again.");
 }
 
-bool long_wait_is_stopping(const struct long_wait *const wait)
+bool long_wait_is_stopping(const struct long_wait *wait)
 {
 	const _Atomic bool *const stopping = wait->exchange->context->stopping;
 	return stopping != NULL && *stopping;
 }
 
-int64_t long_wait_left_ms(const struct long_wait *const wait)
+int64_t long_wait_left_ms(const struct long_wait *wait)
 {
 	const int64_t left_ms = wait->deadline_ms - now_ms(wait);
-	const bool is_over = atomic_load(&wait->end) != LONG_WAIT_LASTS || long_wait_is_stopping(wait);
+	const bool is_over =
+		atomic_load(&wait->end) != LONG_WAIT_LASTS || long_wait_is_stopping(wait);
 	return is_over || left_ms < 0 ? 0 : left_ms;
 }
 
-int long_wait_check(const struct long_wait *const wait, struct error *const err)
+int long_wait_check(const struct long_wait *wait, struct error *err)
 {
 	if (atomic_load(&wait->end) != LONG_WAIT_CROWDED_OUT)
 		return 0;
-	return error_set(err, ERROR_BUSY, "Others need the place of this request, whose caller has more than its part. Try again.");
+	return error_set(err, ERROR_BUSY,
+		"Others need the place of this request, whose caller has more than its part. Try again.");
 }
 
-enum next long_wait_for(struct long_wait *const wait, const struct span bucket, const struct span run, const uint64_t seen)
+enum next long_wait_for(struct long_wait *wait, struct span bucket, struct span run, uint64_t seen)
 {
 	struct error err = {0};
 	if (long_wait_enter(wait, &err) != 0)
@@ -81,20 +88,20 @@ enum next long_wait_for(struct long_wait *const wait, const struct span bucket, 
 	return NEXT_WAIT;
 }
 
-void long_wait_begun(struct long_wait *const wait)
+void long_wait_begun(struct long_wait *wait)
 {
 	if (atomic_load(&wait->end) != LONG_WAIT_LASTS)
 		step_watch_cancel(watch_of(wait), &wait->waiter);
 }
 
-void long_wait_interrupt(struct long_wait *const wait, const enum long_wait_end end)
+void long_wait_interrupt(struct long_wait *wait, enum long_wait_end end)
 {
 	int lasts = LONG_WAIT_LASTS;
 	atomic_compare_exchange_strong(&wait->end, &lasts, end);
 	step_watch_cancel(watch_of(wait), &wait->waiter);
 }
 
-void long_wait_leave(struct long_wait *const wait)
+void long_wait_leave(struct long_wait *wait)
 {
 	if (wait != NULL && wait->pool != NULL)
 		share_give(wait->pool, &wait->hold);

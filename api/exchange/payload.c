@@ -1,6 +1,8 @@
-/* Without a STREAMING- keyword the framing shows in other headers only. Bytes are raw when nothing speaks of a framing, or when the declared
- * content is as long as the body; framed when it is shorter and Content-Encoding says aws-chunked. "aws-chunked" alone is raw when the
- * SHA-256 of the body is declared (clients that set it as any other encoding); in all other cases nobody can tell, and nothing is stored. */
+/* Without a STREAMING- keyword the framing shows in other headers only. Bytes are raw when nothing
+ * speaks of a framing, or when the declared content is as long as the body; framed when it is
+ * shorter and Content-Encoding says aws-chunked. "aws-chunked" alone is raw when the SHA-256 of the
+ * body is declared (clients that set it as any other encoding); in all other cases nobody can tell,
+ * and nothing is stored. */
 #include "api/exchange/payload.h"
 
 #include "api/exchange/route.h"
@@ -30,11 +32,13 @@ static int read_keyword(struct exchange *exchange, struct span declared, struct 
 			return 0;
 		}
 	if (span_starts(declared, span_text("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")))
-		return error_set(err, ERROR_UNSUPPORTED, "Chunks signed with SigV4A are not implemented; use STREAMING-AWS4-HMAC-SHA256-PAYLOAD.");
+		return error_set(err, ERROR_UNSUPPORTED,
+			"Chunks signed with SigV4A are not implemented; use STREAMING-AWS4-HMAC-SHA256-PAYLOAD.");
 	if (!decode_hex(declared, exchange->payload_sha256, SHA256_BYTES)) {
 		exchange_error_field(exchange, "ArgumentName", span_text("x-amz-content-sha256"));
 		exchange_error_field(exchange, "ArgumentValue", declared);
-		return error_set(err, ERROR_INVALID, "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, "
+		return error_set(err, ERROR_INVALID,
+			"x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, "
 			"STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER or 64 hexadecimal digits.");
 	}
 	exchange->payload_rule = PAYLOAD_SHA256;
@@ -59,20 +63,25 @@ static int read_length(struct exchange *exchange, struct error *err)
 		return 0;
 	exchange_error_field(exchange, "ArgumentName", span_text("x-amz-decoded-content-length"));
 	exchange_error_field(exchange, "ArgumentValue", text);
-	return error_set(err, ERROR_INVALID, "x-amz-decoded-content-length is not a number of bytes.");
+	return error_set(
+		err, ERROR_INVALID, "x-amz-decoded-content-length is not a number of bytes.");
 }
 
 static int read_trailer(struct exchange *exchange, struct error *err)
 {
 	const struct span text = span_trim(exchange_header(exchange, "x-amz-trailer"));
 	if (text.data == NULL || text.len == 0)
-		return exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER ? 0
-			: error_set(err, ERROR_INVALID_REQUEST, "x-amz-content-sha256 speaks of a trailer that no x-amz-trailer announces.");
+		return exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER
+			? 0
+			: error_set(err, ERROR_INVALID_REQUEST,
+				  "x-amz-content-sha256 speaks of a trailer that no x-amz-trailer announces.");
 	exchange->trailer_algorithm = checksum_by_header(text);
 	if (exchange->trailer_algorithm == CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST, "The value specified in the x-amz-trailer header is not supported.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The value specified in the x-amz-trailer header is not supported.");
 	if (!payload_is_chunked(exchange) || exchange->payload_rule == PAYLOAD_CHUNKED_SIGNED)
-		return error_set(err, ERROR_INVALID_REQUEST, "x-amz-trailer announces a trailer, but x-amz-content-sha256 says that none comes.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"x-amz-trailer announces a trailer, but x-amz-content-sha256 says that none comes.");
 	return 0;
 }
 
@@ -84,10 +93,12 @@ static int judge_framing(struct exchange *exchange, struct error *err)
 		return 0; /* no body */
 	if (!exchange->has_body_length && (!says || exchange->payload_rule == PAYLOAD_SHA256))
 		return 0;
-	if (exchange->has_body_length && exchange->has_length && exchange->body_length == exchange->length)
+	if (exchange->has_body_length && exchange->has_length &&
+		exchange->body_length == exchange->length)
 		return 0;
 	if (!exchange->has_body_length || !says || exchange->payload_rule == PAYLOAD_SHA256)
-		return error_set(err, ERROR_INVALID_REQUEST, "It cannot be told whether the body is aws-chunked: x-amz-content-sha256, Content-Encoding and "
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"It cannot be told whether the body is aws-chunked: x-amz-content-sha256, Content-Encoding and "
 			"x-amz-decoded-content-length contradict each other.");
 	exchange->payload_rule = PAYLOAD_CHUNKED;
 	return 0;
@@ -98,13 +109,17 @@ static int check_route(const struct exchange *exchange, bool signs_chunks, struc
 	if (!payload_is_chunked(exchange))
 		return 0;
 	if (exchange->payload_rule != PAYLOAD_CHUNKED && !signs_chunks)
-		return error_set(err, ERROR_INVALID_REQUEST, "Signed chunks need a signature in the Authorization header.");
-	if (exchange->route == NULL || exchange->route->body != BODY_STREAM || exchange->method != METHOD_PUT)
-		return error_set(err, ERROR_INVALID_REQUEST, "aws-chunked bodies are for PutObject and UploadPart alone.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Signed chunks need a signature in the Authorization header.");
+	if (exchange->route == NULL || exchange->route->body != BODY_STREAM ||
+		exchange->method != METHOD_PUT)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"aws-chunked bodies are for PutObject and UploadPart alone.");
 	return 0;
 }
 
-int payload_read(struct exchange *exchange, struct span declared, bool signs_chunks, struct error *err)
+int payload_read(
+	struct exchange *exchange, struct span declared, bool signs_chunks, struct error *err)
 {
 	exchange->payload_rule = PAYLOAD_UNSIGNED;
 	exchange->trailer_algorithm = CHECKSUM_NONE;

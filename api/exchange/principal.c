@@ -1,6 +1,7 @@
 #include "api/exchange/principal.h"
 
-bool principal_allows(const struct principal *principal, struct span bucket, struct span owner, struct span key, unsigned permission)
+bool principal_allows(const struct principal *principal, struct span bucket, struct span owner,
+	struct span key, unsigned permission)
 {
 	if (principal == NULL)
 		return false;
@@ -10,7 +11,8 @@ bool principal_allows(const struct principal *principal, struct span bucket, str
 		return owner.len == 0 || span_equal(owner, principal->namespace);
 	for (size_t i = 0; i < principal->grant_count; i++) {
 		const struct grant *const grant = &principal->grants[i];
-		if (span_equal(grant->bucket, bucket) && span_starts(key, grant->prefix) && (grant->permissions & permission) == permission)
+		if (span_equal(grant->bucket, bucket) && span_starts(key, grant->prefix) &&
+			(grant->permissions & permission) == permission)
 			return true;
 	}
 	return false;

@@ -3,7 +3,7 @@
 #include "storage/db/db.h"
 #include "storage/packs/store_health.h"
 
-int readiness_check(struct exchange *const exchange, const bool writes, struct error *const err)
+int readiness_check(struct exchange *exchange, bool writes, struct error *err)
 {
 	struct store *const store = exchange->context->store;
 	if (atomic_load(exchange->context->stopping))
@@ -17,11 +17,14 @@ int readiness_check(struct exchange *const exchange, const bool writes, struct e
 	store_health_ask_try(store_health(store));
 	if (store_health_may_write(store_health(store), err) != 0)
 		return -1;
-	return readiness_is_full(exchange) ? error_set(err, ERROR_NO_SPACE, "the disk has no room for uploads") : 0;
+	return readiness_is_full(exchange)
+		? error_set(err, ERROR_NO_SPACE, "the disk has no room for uploads")
+		: 0;
 }
 
-bool readiness_is_full(const struct exchange *const exchange)
+bool readiness_is_full(const struct exchange *exchange)
 {
 	struct error why = {0};
-	return store_check_room(exchange->context->store, 1, &why) != 0 && why.kind == ERROR_NO_SPACE;
+	return store_check_room(exchange->context->store, 1, &why) != 0 &&
+		why.kind == ERROR_NO_SPACE;
 }

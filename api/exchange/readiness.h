@@ -4,7 +4,8 @@
 
 #include "api/exchange/exchange.h"
 
-/* `writes`: whether changes are taken, too. 0; busy, read_only, no_space, or what the catalog says. */
+/* `writes`: whether changes are taken, too. 0; busy, read_only, no_space, or what the catalog
+ * says. */
 int readiness_check(struct exchange *exchange, bool writes, struct error *err);
 /* Whether the disk has no room for uploads. */
 bool readiness_is_full(const struct exchange *exchange);

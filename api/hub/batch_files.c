@@ -1,5 +1,6 @@
-/* The body is read and judged as a whole before anything is done: a malformed line refuses all, a line that its caller may not write is passed over.
- * Whoever may write none of them is refused as a whole. */
+/* The body is read and judged as a whole before anything is done: a malformed line refuses all, a
+ * line that its caller may not write is passed over. Whoever may write none of them is refused as a
+ * whole. */
 #include "api/hub/batch_files.h"
 
 #include "api/auth/authorise.h"
@@ -9,7 +10,12 @@
 #include "api/hub/source_access.h"
 #include "base/format/json_node.h"
 
-enum { REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024, UNPROCESSABLE = 422 };
+enum {
+	REQUEST_MAX_BYTES = 8 * 1024 * 1024,
+	STRANGER_MAX_BYTES = 64 * 1024,
+	REPLY_MAX_BYTES = 16 * 1024 * 1024,
+	UNPROCESSABLE = 422
+};
 
 struct batch_files { /* the exchange's state */
 	struct batch_lines body;
@@ -17,31 +23,33 @@ struct batch_files { /* the exchange's state */
 	struct batch *batch;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct batch_files *const state = exchange->state;
 	batch_free(state->batch);
 }
 
 /* Who shows no key fills no memory: there is no end to such callers. */
-enum next batch_files_begin(struct exchange *const exchange)
+enum next batch_files_begin(struct exchange *exchange)
 {
-	return exchange_accept_small(exchange, exchange->principal != NULL ? REQUEST_MAX_BYTES : STRANGER_MAX_BYTES);
+	return exchange_accept_small(
+		exchange, exchange->principal != NULL ? REQUEST_MAX_BYTES : STRANGER_MAX_BYTES);
 }
 
 /* -1: the store failed, or the caller may write none of the lines. */
-static int authorise_lines(struct exchange *const exchange, struct batch_lines *const body, struct error *const err)
+static int authorise_lines(struct exchange *exchange, struct batch_lines *body, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
 	const struct span bucket = exchange->parameters[0];
 	size_t refused = 0;
 	struct error denied = {0};
 	if (authorise_key(exchange, bucket, whole, PERMISSION_WRITE, &denied) == 0 &&
-	    authorise_key(exchange, bucket, whole, PERMISSION_DELETE, &denied) == 0)
+		authorise_key(exchange, bucket, whole, PERMISSION_DELETE, &denied) == 0)
 		return 0;
 	for (size_t i = 0; i < body->count; i++) {
 		struct batch_line *const line = &body->lines[i];
-		const unsigned permission = batch_deletes(line->kind) ? PERMISSION_DELETE : PERMISSION_WRITE;
+		const unsigned permission =
+			batch_deletes(line->kind) ? PERMISSION_DELETE : PERMISSION_WRITE;
 		if (authorise_key(exchange, bucket, line->path, permission, &denied) == 0)
 			continue;
 		if (!authorise_is_refusal(denied.kind)) {
@@ -57,7 +65,7 @@ static int authorise_lines(struct exchange *const exchange, struct batch_lines *
 	return refused > 0 && refused == body->count ? -1 : 0;
 }
 
-static size_t count_failed(const struct batch_lines *const body, const struct batch_line **const out_first)
+static size_t count_failed(const struct batch_lines *body, const struct batch_line **out_first)
 {
 	size_t failed = 0;
 	*out_first = NULL;
@@ -70,7 +78,7 @@ static size_t count_failed(const struct batch_lines *const body, const struct ba
 	return failed;
 }
 
-static void print_failed(struct json_writer *const json, const struct batch_lines *const body)
+static void print_failed(struct json_writer *json, const struct batch_lines *body)
 {
 	json_writer_array(json, "failed");
 	for (size_t i = 0; i < body->count; i++) {
@@ -87,15 +95,16 @@ static void print_failed(struct json_writer *const json, const struct batch_line
 }
 
 /* Clients that know nothing of `failed` show `error`. */
-static void print_error(struct exchange *const exchange, struct json_writer *const json, const struct batch_lines *const body,
-	const size_t failed, const struct batch_line *const first)
+static void print_error(struct exchange *exchange, struct json_writer *json,
+	const struct batch_lines *body, size_t failed, const struct batch_line *first)
 {
-	const char *const text = arena_format(exchange->arena, "%zu of %zu lines failed. %.*s: %s", failed, body->count, (int)first->path.len,
-		(const char *)first->path.data, first->error.text);
+	const char *const text = arena_format(exchange->arena, "%zu of %zu lines failed. %.*s: %s",
+		failed, body->count, (int)first->path.len, (const char *)first->path.data,
+		first->error.text);
 	json_writer_text(json, "error", span_text(text));
 }
 
-static enum next reply(struct exchange *const exchange, const struct batch_lines *const lines)
+static enum next reply(struct exchange *exchange, const struct batch_lines *lines)
 {
 	struct buffer body;
 	struct json_writer json;
@@ -114,28 +123,31 @@ static enum next reply(struct exchange *const exchange, const struct batch_lines
 	return json_reply(exchange, failed == 0 ? 200 : UNPROCESSABLE, &body);
 }
 
-static int may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
+static int may_read(
+	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
 {
 	struct exchange *const exchange = owner;
 	const struct batch_files *const state = exchange->state;
 	return source_access_allows(state->access, bucket, key, is_current, err);
 }
 
-static struct span account_of(const struct exchange *const exchange)
+static struct span account_of(const struct exchange *exchange)
 {
-	return exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0};
+	return exchange->principal != NULL ? exchange->principal->namespace
+					   : (struct span){NULL, 0};
 }
 
-static int prepare(struct exchange *const exchange, struct batch_files *const state, struct error *const err)
+static int prepare(struct exchange *exchange, struct batch_files *state, struct error *err)
 {
-	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace, account_of(exchange), exchange->arena, &state->body, err) != 0 ||
-	    authorise_lines(exchange, &state->body, err) != 0)
+	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace,
+		    account_of(exchange), exchange->arena, &state->body, err) != 0 ||
+		authorise_lines(exchange, &state->body, err) != 0)
 		return -1;
 	state->access = source_access_new(exchange, &state->body, err);
 	return state->access != NULL ? 0 : -1;
 }
 
-enum next batch_files_finish(struct exchange *const exchange)
+enum next batch_files_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct batch_files *const state = arena_take(exchange->arena, sizeof(*state));
@@ -161,7 +173,7 @@ enum next batch_files_finish(struct exchange *const exchange)
 	return NEXT_WAIT;
 }
 
-enum next batch_files_resume(struct exchange *const exchange)
+enum next batch_files_resume(struct exchange *exchange)
 {
 	struct batch_files *const state = exchange->state;
 	struct error err = {0};

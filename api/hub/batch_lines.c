@@ -5,7 +5,8 @@
 #include "storage/files/tree_path.h"
 
 enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
-#define SECONDS_BELOW INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */
+#define SECONDS_BELOW                                                                              \
+	INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */
 
 struct line_parse {
 	const struct json_node *root;
@@ -16,18 +17,18 @@ struct line_parse {
 	struct error *err;
 };
 
-static const struct json_node *member(const struct line_parse *const parse, const char *const name)
+static const struct json_node *member(const struct line_parse *parse, const char *name)
 {
 	const struct json_node *const node = json_node_member(parse->root, name);
 	return node == NULL || json_node_is_null(node) ? NULL : node;
 }
 
-static int bad_member(const struct line_parse *const parse, const char *const name, const char *const rule)
+static int bad_member(const struct line_parse *parse, const char *name, const char *rule)
 {
 	return error_set(parse->err, ERROR_INVALID, "%s %s", name, rule);
 }
 
-static int read_path(const struct line_parse *const parse)
+static int read_path(const struct line_parse *parse)
 {
 	struct span path;
 	if (!json_node_text(member(parse, "path"), &path))
@@ -36,35 +37,40 @@ static int read_path(const struct line_parse *const parse)
 	return tree_path_check(path, parse->err);
 }
 
-static int read_hash(const struct line_parse *const parse)
+static int read_hash(const struct line_parse *parse)
 {
 	struct span text;
-	return json_node_text(member(parse, "xetHash"), &text) && chunk_id_parse(text, &parse->out->file) ? 0
+	return json_node_text(member(parse, "xetHash"), &text) &&
+			chunk_id_parse(text, &parse->out->file)
+		? 0
 		: bad_member(parse, "xetHash", "must be a text of 64 lower-case hex digits");
 }
 
-static int read_time(const struct line_parse *const parse)
+static int read_time(const struct line_parse *parse)
 {
 	const struct json_node *const node = member(parse, "mtime");
 	int64_t time = 0;
 	if (node == NULL)
 		return 0;
 	if (!json_node_i64(node, &time))
-		return bad_member(parse, "mtime", "must be a whole number of milliseconds since 1970");
+		return bad_member(
+			parse, "mtime", "must be a whole number of milliseconds since 1970");
 	const int64_t least = time < 0 ? 0 : time;
 	parse->out->has_mtime = true;
 	parse->out->mtime_ms = least < SECONDS_BELOW ? least * 1000 : least;
 	return 0;
 }
 
-static int read_size(const struct line_parse *const parse)
+static int read_size(const struct line_parse *parse)
 {
 	const struct json_node *const node = member(parse, "size");
 	parse->out->has_size = node != NULL;
-	return node == NULL || json_node_u64(node, &parse->out->size) ? 0 : bad_member(parse, "size", "must be a whole number of bytes");
+	return node == NULL || json_node_u64(node, &parse->out->size)
+		? 0
+		: bad_member(parse, "size", "must be a whole number of bytes");
 }
 
-static int read_content_type(const struct line_parse *const parse)
+static int read_content_type(const struct line_parse *parse)
 {
 	const struct json_node *const node = member(parse, "contentType");
 	struct span text;
@@ -79,14 +85,14 @@ static int read_content_type(const struct line_parse *const parse)
 	return 0;
 }
 
-static int refuse_source(const struct line_parse *const parse, const char *const reason)
+static int refuse_source(const struct line_parse *parse, const char *reason)
 {
 	parse->out->is_refused = true;
 	error_set(&parse->out->error, ERROR_NOT_FOUND, "%s", reason);
 	return 0;
 }
 
-static int read_source(const struct line_parse *const parse)
+static int read_source(const struct line_parse *parse)
 {
 	struct span type;
 	struct span id;
@@ -95,30 +101,35 @@ static int read_source(const struct line_parse *const parse)
 	if (!json_node_text(member(parse, "sourceRepoId"), &id))
 		return bad_member(parse, "sourceRepoId", "must be a text");
 	if (!span_equal_text(type, "bucket"))
-		return refuse_source(parse, "Files can be copied from buckets alone: this server has no other repositories.");
+		return refuse_source(parse,
+			"Files can be copied from buckets alone: this server has no other repositories.");
 	const struct span whole = arena_copy(parse->arena, id);
 	const ptrdiff_t slash = span_find(whole, '/');
 	if (slash <= 0)
 		return refuse_source(parse, "A bucket to copy from is named as namespace/name.");
 	const struct span named = span_slice(whole, 0, (size_t)slash);
-	const struct span namespace = span_equal_text(named, "me") && parse->own.len > 0 ? parse->own : named;
-	parse->out->source = hub_name_bucket(parse->arena, parse->default_namespace, namespace, span_slice(whole, (size_t)slash + 1, whole.len));
+	const struct span namespace =
+		span_equal_text(named, "me") && parse->own.len > 0 ? parse->own : named;
+	parse->out->source = hub_name_bucket(parse->arena, parse->default_namespace, namespace,
+		span_slice(whole, (size_t)slash + 1, whole.len));
 	return 0;
 }
 
 typedef int read_member_fn(const struct line_parse *parse);
 
-static read_member_fn *const added[] = {read_path, read_hash, read_time, read_size, read_content_type, NULL};
-static read_member_fn *const copied[] = {read_path, read_hash, read_time, read_size, read_content_type, read_source, NULL};
+static read_member_fn *const added[] = {
+	read_path, read_hash, read_time, read_size, read_content_type, NULL};
+static read_member_fn *const copied[] = {
+	read_path, read_hash, read_time, read_size, read_content_type, read_source, NULL};
 static read_member_fn *const deleted[] = {read_path, NULL};
 static const struct {
 	const char *name;
 	enum batch_kind kind;
 	read_member_fn *const *members;
-} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied}, {"deleteFile", BATCH_DELETE, deleted},
-	{"judgeDelete", BATCH_JUDGE_DELETE, deleted}};
+} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied},
+	{"deleteFile", BATCH_DELETE, deleted}, {"judgeDelete", BATCH_JUDGE_DELETE, deleted}};
 
-static int read_line(const struct line_parse *const parse)
+static int read_line(const struct line_parse *parse)
 {
 	struct span type;
 	if (!json_node_is_object(parse->root) || !json_node_text(member(parse, "type"), &type))
@@ -132,10 +143,11 @@ static int read_line(const struct line_parse *const parse)
 				return -1;
 		return 0;
 	}
-	return error_set(parse->err, ERROR_INVALID, "its type must be addFile, copyFile, deleteFile or judgeDelete");
+	return error_set(parse->err, ERROR_INVALID,
+		"its type must be addFile, copyFile, deleteFile or judgeDelete");
 }
 
-static int parse_line(const struct span text, const size_t number, struct line_parse parse, struct error *const err)
+static int parse_line(struct span text, size_t number, struct line_parse parse, struct error *err)
 {
 	struct error inner = {0};
 	struct arena *const arena = parse.arena;
@@ -145,11 +157,15 @@ static int parse_line(const struct span text, const size_t number, struct line_p
 	const int result = root == NULL ? -1 : read_line(&parse);
 	json_node_free(root);
 	if (result != 0)
-		return error_set(err, ERROR_INVALID, "Line %zu of the batch is malformed, and nothing was changed: %s", number, inner.text);
-	return arena_overflowed(arena) ? error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.") : 0;
+		return error_set(err, ERROR_INVALID,
+			"Line %zu of the batch is malformed, and nothing was changed: %s", number,
+			inner.text);
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.")
+		: 0;
 }
 
-static bool is_blank(const struct span text)
+static bool is_blank(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] != ' ' && text.data[i] != '\t' && text.data[i] != '\r')
@@ -157,20 +173,25 @@ static bool is_blank(const struct span text)
 	return true;
 }
 
-int batch_lines_parse(const struct span body, const char *const default_namespace, const struct span own, struct arena *const arena,
-	struct batch_lines *const out, struct error *const err)
+int batch_lines_parse(struct span body, const char *default_namespace, struct span own,
+	struct arena *arena, struct batch_lines *out, struct error *err)
 {
-	struct line_parse parse = {.default_namespace = default_namespace, .own = own, .arena = arena};
+	struct line_parse parse = {
+		.default_namespace = default_namespace, .own = own, .arena = arena};
 	struct span rest = body;
 	struct span text;
-	*out = (struct batch_lines){.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
+	*out = (struct batch_lines){
+		.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
 	if (out->lines == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
 	for (size_t number = 1; span_split(&rest, '\n', &text); number++) {
 		if (is_blank(text))
 			continue;
 		if (out->count == BATCH_LINES_MAX)
-			return error_set(err, ERROR_INVALID, "The batch has more than %d lines, and nothing was changed.", BATCH_LINES_MAX);
+			return error_set(err, ERROR_INVALID,
+				"The batch has more than %d lines, and nothing was changed.",
+				BATCH_LINES_MAX);
 		parse.out = &out->lines[out->count];
 		if (parse_line(text, number, parse, err) != 0)
 			return -1;

@@ -1,5 +1,6 @@
-/* GET /buckets/{namespace}/{bucket} and /buckets/{namespace}/{bucket}/tree[/{prefix}]: the addresses that `hf` prints, for whoever opens one in a
- * browser. Browsers carry no token, so it is public buckets that they see; of others a page says how to get at them. */
+/* GET /buckets/{namespace}/{bucket} and /buckets/{namespace}/{bucket}/tree[/{prefix}]: the
+ * addresses that `hf` prints, for whoever opens one in a browser. Browsers carry no token, so it is
+ * public buckets that they see; of others a page says how to get at them. */
 #ifndef API_HUB_BUCKET_PAGE_H
 #define API_HUB_BUCKET_PAGE_H
 

@@ -16,7 +16,8 @@ _Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text
 
 static const char purpose[] = "event cursor";
 
-void event_cursor_print(const struct event_cursor *const cursor, const uint8_t key[SEAL_KEY_BYTES], char out[EVENT_CURSOR_BYTES])
+void event_cursor_print(const struct event_cursor *cursor, const uint8_t key[SEAL_KEY_BYTES],
+	char out[EVENT_CURSOR_BYTES])
 {
 	uint8_t plain[CURSOR_PLAIN_BYTES];
 	struct buffer sealed;
@@ -35,41 +36,46 @@ void event_cursor_print(const struct event_cursor *const cursor, const uint8_t k
 	buffer_release(&text);
 }
 
-bool event_cursor_parse(const struct span text, const uint8_t key[SEAL_KEY_BYTES], struct event_cursor *const out)
+bool event_cursor_parse(
+	struct span text, const uint8_t key[SEAL_KEY_BYTES], struct event_cursor *out)
 {
 	uint8_t sealed[CURSOR_SEALED_BYTES];
 	uint8_t plain[CURSOR_PLAIN_BYTES];
 	size_t len;
-	if (!decode_base64_url(text, sealed, sizeof(sealed), &len)
-		|| !seal_token_open(key, purpose, span_of(sealed, len), plain, sizeof(plain), &len) || len != sizeof(plain))
+	if (!decode_base64_url(text, sealed, sizeof(sealed), &len) ||
+		!seal_token_open(key, purpose, span_of(sealed, len), plain, sizeof(plain), &len) ||
+		len != sizeof(plain))
 		return false;
-	*out = (struct event_cursor){little_endian_get(plain, 8), (int64_t)little_endian_get(plain + AT_BUCKET, 8),
-		{little_endian_get(plain + AT_NUMBER, 8), (int64_t)little_endian_get(plain + AT_MOMENT, 8)}};
+	*out = (struct event_cursor){little_endian_get(plain, 8),
+		(int64_t)little_endian_get(plain + AT_BUCKET, 8),
+		{little_endian_get(plain + AT_NUMBER, 8),
+			(int64_t)little_endian_get(plain + AT_MOMENT, 8)}};
 	return true;
 }
 
-bool event_cursor_is_like(const struct span text)
+bool event_cursor_is_like(struct span text)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '\0' || strchr(letters, text.data[i]) == NULL)
 			return false;
 	return text.len > 0 && text.len < EVENT_CURSOR_BYTES;
 }
 
-void event_text_init(struct buffer *const out)
+void event_text_init(struct buffer *out)
 {
 	buffer_init(out, EVENT_MAX_BYTES);
 }
 
-static void print_time(struct json_writer *const json, const char *const name, const int64_t ms)
+static void print_time(struct json_writer *json, const char *name, int64_t ms)
 {
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_iso(ms, text);
 	json_writer_text(json, name, span_text(text));
 }
 
-static void print_file(struct json_writer *const json, const struct tree_entry *const file)
+static void print_file(struct json_writer *json, const struct tree_entry *file)
 {
 	char hash[CHUNK_ID_TEXT_BYTES];
 	json_writer_u64(json, "size", file->size);
@@ -81,35 +87,39 @@ static void print_file(struct json_writer *const json, const struct tree_entry *
 	print_time(json, "mtime", file->mtime_ms);
 }
 
-static bool is_told(const struct event_change *const change)
+static bool is_told(const struct event_change *change)
 {
 	return change->existed || change->file != NULL;
 }
 
-static void print_change(struct json_writer *const json, const struct event_change *const change)
+static void print_change(struct json_writer *json, const struct event_change *change)
 {
 	json_writer_object(json, NULL);
 	json_writer_text(json, "path", change->path);
-	json_writer_text(json, "op", span_text(change->file == NULL ? "delete" : change->existed ? "update" : "add"));
+	json_writer_text(json, "op",
+		span_text(change->file == NULL    ? "delete"
+				: change->existed ? "update"
+						  : "add"));
 	if (change->file != NULL)
 		print_file(json, change->file);
 	json_writer_end(json, '}');
 }
 
-static void begin(struct buffer *const out, const char *const event, struct json_writer *const json)
+static void begin(struct buffer *out, const char *event, struct json_writer *json)
 {
 	buffer_format(out, "event: %s\ndata: ", event);
 	json_writer_init(json, out);
 	json_writer_object(json, NULL);
 }
 
-static void end(struct buffer *const out, struct json_writer *const json)
+static void end(struct buffer *out, struct json_writer *json)
 {
 	json_writer_end(json, '}');
 	buffer_add_text(out, "\n\n");
 }
 
-void event_text_changes(struct buffer *const out, const char *const cursor, const struct event_change *const changes, const size_t count)
+void event_text_changes(
+	struct buffer *out, const char *cursor, const struct event_change *changes, size_t count)
 {
 	struct json_writer json;
 	size_t told = 0;
@@ -127,7 +137,7 @@ void event_text_changes(struct buffer *const out, const char *const cursor, cons
 	end(out, &json);
 }
 
-void event_text_simple(struct buffer *const out, const char *const event, const char *const member, const char *const value)
+void event_text_simple(struct buffer *out, const char *event, const char *member, const char *value)
 {
 	struct json_writer json;
 	begin(out, event, &json);
@@ -135,7 +145,7 @@ void event_text_simple(struct buffer *const out, const char *const event, const 
 	end(out, &json);
 }
 
-void event_text_ping(struct buffer *const out)
+void event_text_ping(struct buffer *out)
 {
 	buffer_add_text(out, ": ping\n\n");
 }

@@ -22,7 +22,7 @@ enum {
 	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 	PAUSE_MS = 150,
 	TURN_MS = 1,
-	REST_MS = 10 * 1000,            /* how long a key that is revoked may still listen */
+	REST_MS = 10 * 1000, /* how long a key that is revoked may still listen */
 	PING_MS = 30 * 1000
 };
 
@@ -30,33 +30,34 @@ enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED, STAGE_END };
 
 struct events {
 	struct body_source source; /* first */
-	struct long_wait wait;       /* of all its rests */
+	struct long_wait wait;     /* of all its rests */
 	struct exchange *exchange;
 	struct change_feed *feed;
 	int64_t bucket_id;
 	struct change_position position;
 	enum stage stage;
-	uint64_t generation;         /* taken before the last look */
-	bool is_lost;                /* what came behind the position cannot be told */
-	bool is_ready;               /* said so */
-	int64_t ping_ms;             /* when the next is due */
+	uint64_t generation; /* taken before the last look */
+	bool is_lost;        /* what came behind the position cannot be told */
+	bool is_ready;       /* said so */
+	int64_t ping_ms;     /* when the next is due */
 	struct buffer out;
 	size_t out_at;
 };
 
-static int64_t now_ms(const struct events *const events)
+static int64_t now_ms(const struct events *events)
 {
 	const struct clock_source *const clock = events->exchange->context->clock;
 	return clock->monotonic_ms(clock);
 }
 
-static void print_cursor(const struct events *const events, char out[EVENT_CURSOR_BYTES])
+static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
 {
-	const struct event_cursor cursor = {change_feed_life(events->feed), events->bucket_id, events->position};
+	const struct event_cursor cursor = {
+		change_feed_life(events->feed), events->bucket_id, events->position};
 	event_cursor_print(&cursor, events->exchange->context->token_key, out);
 }
 
-static void say_cursor(struct events *const events, const char *const name)
+static void say_cursor(struct events *events, const char *name)
 {
 	char cursor[EVENT_CURSOR_BYTES];
 	print_cursor(events, cursor);
@@ -71,13 +72,15 @@ struct round {
 	int64_t updated_ms;
 };
 
-static void open_round(struct exchange *const exchange, struct round *const round)
+static void open_round(struct exchange *exchange, struct round *round)
 {
-	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES), .own_arena = exchange->arena, .own_principal = exchange->principal};
+	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES),
+		.own_arena = exchange->arena,
+		.own_principal = exchange->principal};
 	exchange->arena = round->arena;
 }
 
-static void close_round(struct exchange *const exchange, struct round *const round)
+static void close_round(struct exchange *exchange, struct round *round)
 {
 	exchange->arena = round->own_arena;
 	exchange->principal = round->own_principal;
@@ -85,22 +88,25 @@ static void close_round(struct exchange *const exchange, struct round *const rou
 }
 
 /* Whether the bucket is still there, the same one, and the caller's to know of. */
-static bool may_go_on(struct events *const events, struct round *const round)
+static bool may_go_on(struct events *events, struct round *round)
 {
 	struct exchange *const exchange = events->exchange;
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	struct bucket_totals totals;
 	struct error ignored = {0};
-	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0
-		|| bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &ignored) != 0 || bucket.id != events->bucket_id
-		|| bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
+	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0 ||
+		bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &ignored) !=
+			0 ||
+		bucket.id != events->bucket_id ||
+		bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
 		return false;
-	round->updated_ms = totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
+	round->updated_ms =
+		totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
 	return true;
 }
 
-static bool is_among(const struct event_change *const changes, const size_t count, const struct span path)
+static bool is_among(const struct event_change *changes, size_t count, struct span path)
 {
 	for (size_t i = 0; i < count; i++)
 		if (span_equal(changes[i].path, path))
@@ -109,15 +115,16 @@ static bool is_among(const struct event_change *const changes, const size_t coun
 }
 
 /* 1, 0, -1 when it cannot be told. An empty path: all of them. */
-static int may_list(struct exchange *const exchange, const struct span path)
+static int may_list(struct exchange *exchange, struct span path)
 {
 	struct error ignored = {0};
 	return authorise_asks(exchange, exchange->parameters[0], path, PERMISSION_LIST, &ignored);
 }
 
-/* Each path once, with what it was before the first change; what the caller may not list, or a listing leaves out, is left out. */
-static int choose(struct exchange *const exchange, const struct change_seen *const seen, const size_t count, struct event_change *const out,
-	size_t *const out_chosen)
+/* Each path once, with what it was before the first change; what the caller may not list, or a
+ * listing leaves out, is left out. */
+static int choose(struct exchange *exchange, const struct change_seen *seen, size_t count,
+	struct event_change *out, size_t *out_chosen)
 {
 	const int lists_all = may_list(exchange, (struct span){NULL, 0});
 	int listed = lists_all;
@@ -127,21 +134,27 @@ static int choose(struct exchange *const exchange, const struct change_seen *con
 			continue;
 		listed = lists_all == 1 ? 1 : may_list(exchange, seen[i].key);
 		if (listed == 1)
-			out[(*out_chosen)++] = (struct event_change){.path = seen[i].key, .existed = seen[i].existed};
+			out[(*out_chosen)++] = (struct event_change){
+				.path = seen[i].key, .existed = seen[i].existed};
 	}
 	return listed < 0 ? -1 : 0;
 }
 
 /* What the catalog says of them now; files come in the order of the paths. */
-static int look_up(struct events *const events, struct event_change *const changes, const size_t count, struct error *const err)
+static int look_up(
+	struct events *events, struct event_change *changes, size_t count, struct error *err)
 {
 	struct exchange *const exchange = events->exchange;
 	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
 	struct tree tree;
 	for (size_t i = 0; paths != NULL && i < count; i++)
 		paths[i] = changes[i].path;
-	const struct tree_find_params params = {.bucket = exchange->parameters[0], .bucket_id = events->bucket_id, .paths = paths, .count = count};
-	if (paths == NULL || tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
+	const struct tree_find_params params = {.bucket = exchange->parameters[0],
+		.bucket_id = events->bucket_id,
+		.paths = paths,
+		.count = count};
+	if (paths == NULL ||
+		tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
 		return -1;
 	for (size_t i = 0, at = 0; i < count && at < tree.count; i++)
 		if (span_equal(tree.entries[at].path, changes[i].path))
@@ -149,10 +162,11 @@ static int look_up(struct events *const events, struct event_change *const chang
 	return 0;
 }
 
-static bool send_changes(struct events *const events, const struct change_seen *const seen, const size_t count)
+static bool send_changes(struct events *events, const struct change_seen *seen, size_t count)
 {
 	struct exchange *const exchange = events->exchange;
-	struct event_change *const changes = arena_take_array(exchange->arena, count + 1, sizeof(*changes));
+	struct event_change *const changes =
+		arena_take_array(exchange->arena, count + 1, sizeof(*changes));
 	struct error ignored = {0};
 	char cursor[EVENT_CURSOR_BYTES];
 	size_t chosen;
@@ -166,7 +180,7 @@ static bool send_changes(struct events *const events, const struct change_seen *
 }
 
 /* Nothing more is there: the replay is done, or it is long since anything was said. */
-static void settle(struct events *const events)
+static void settle(struct events *events)
 {
 	if (!events->is_ready)
 		say_cursor(events, "ready");
@@ -176,15 +190,17 @@ static void settle(struct events *const events)
 	events->stage = STAGE_REST;
 }
 
-static bool look_in(struct events *const events, struct round *const round)
+static bool look_in(struct events *events, struct round *round)
 {
-	struct change_seen *const seen = arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
+	struct change_seen *const seen =
+		arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
 	size_t count = 0;
 	bool more = false;
 	if (seen == NULL || !may_go_on(events, round))
 		return false;
-	if (events->is_lost || !change_feed_read(events->feed, events->bucket_id, round->updated_ms, &events->position, ROUND_CHANGES, round->arena,
-		seen, &count, &more)) {
+	if (events->is_lost ||
+		!change_feed_read(events->feed, events->bucket_id, round->updated_ms,
+			&events->position, ROUND_CHANGES, round->arena, seen, &count, &more)) {
 		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
 		return false;
 	}
@@ -195,7 +211,7 @@ static bool look_in(struct events *const events, struct round *const round)
 	return true;
 }
 
-static void look(struct events *const events)
+static void look(struct events *events)
 {
 	struct round round;
 	events->generation = change_feed_generation(events->feed, events->bucket_id);
@@ -207,36 +223,40 @@ static void look(struct events *const events)
 		events->ping_ms = now_ms(events) + PING_MS;
 }
 
-static void rest(struct events *const events)
+static void rest(struct events *events)
 {
 	const int64_t left_ms = events->ping_ms - now_ms(events);
 	events->stage = STAGE_RESTED;
-	change_feed_wait(events->feed, events->bucket_id, events->generation, left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
+	change_feed_wait(events->feed, events->bucket_id, events->generation,
+		left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
 	long_wait_begun(&events->wait);
 }
 
-static void pause_for(struct events *const events, const int64_t ms)
+static void pause_for(struct events *events, int64_t ms)
 {
 	change_feed_pause(events->feed, ms, &events->wait.waiter);
 	long_wait_begun(&events->wait);
 }
 
-static void take_leave(struct events *const events)
+static void take_leave(struct events *events)
 {
 	say_cursor(events, "reconnect");
 	events->stage = STAGE_END;
 }
 
-/* The server stops, and the client shall come back to its successor; or the place of the stream is another's. */
-static bool is_over(const struct events *const events)
+/* The server stops, and the client shall come back to its successor; or the place of the stream is
+ * another's. */
+static bool is_over(const struct events *events)
 {
 	struct error crowded = {0};
-	const bool is_told = long_wait_is_stopping(&events->wait) || long_wait_check(&events->wait, &crowded) != 0;
+	const bool is_told = long_wait_is_stopping(&events->wait) ||
+		long_wait_check(&events->wait, &crowded) != 0;
 	return is_told && !events->is_lost;
 }
 
-/* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind that. */
-static bool advance(struct events *const events)
+/* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind
+ * that. */
+static bool advance(struct events *events)
 {
 	if (is_over(events)) {
 		take_leave(events);
@@ -246,7 +266,8 @@ static bool advance(struct events *const events)
 		rest(events);
 		return false;
 	}
-	const bool changed = events->stage == STAGE_RESTED && change_feed_generation(events->feed, events->bucket_id) != events->generation;
+	const bool changed = events->stage == STAGE_RESTED &&
+		change_feed_generation(events->feed, events->bucket_id) != events->generation;
 	events->stage = STAGE_LOOK;
 	if (changed) {
 		pause_for(events, PAUSE_MS);
@@ -255,11 +276,12 @@ static bool advance(struct events *const events)
 	look(events);
 	if (events->stage != STAGE_LOOK || events->out.len > 0)
 		return true;
-	pause_for(events, TURN_MS); /* none of that was for this caller: others have their turn before more */
+	/* none of that was for this caller: others have their turn before more */
+	pause_for(events, TURN_MS);
 	return false;
 }
 
-static ptrdiff_t give(struct events *const events, uint8_t *const into, const size_t capacity)
+static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
 {
 	const size_t left = events->out.len - events->out_at;
 	const size_t len = left < capacity ? left : capacity;
@@ -273,7 +295,8 @@ static ptrdiff_t give(struct events *const events, uint8_t *const into, const si
 	return (ptrdiff_t)len;
 }
 
-static ptrdiff_t read_events(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t read_events(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct events *const events = (struct events *)source;
 	while (events->out.len == 0) {
@@ -287,16 +310,18 @@ static ptrdiff_t read_events(struct body_source *const source, uint8_t *const in
 	return give(events, into, capacity);
 }
 
-static void close_events(struct body_source *const source)
+static void close_events(struct body_source *source)
 {
 	buffer_release(&((struct events *)source)->out);
 }
 
-/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that cannot be read any more. */
-static int place_at_cursor(struct events *const events, const struct span text, struct error *const err)
+/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that
+ * cannot be read any more. */
+static int place_at_cursor(struct events *events, struct span text, struct error *err)
 {
 	struct event_cursor cursor = {.bucket = 0};
-	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) && !event_cursor_is_like(text))
+	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) &&
+		!event_cursor_is_like(text))
 		return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
 	events->position = cursor.position;
 	if (cursor.life != change_feed_life(events->feed))
@@ -305,7 +330,7 @@ static int place_at_cursor(struct events *const events, const struct span text, 
 	return 0;
 }
 
-static int find_position(struct events *const events, const int64_t updated_ms, struct error *const err)
+static int find_position(struct events *events, int64_t updated_ms, struct error *err)
 {
 	struct exchange *const exchange = events->exchange;
 	struct span text;
@@ -313,33 +338,38 @@ static int find_position(struct events *const events, const int64_t updated_ms, 
 	if (exchange_query(exchange, "cursor", &text))
 		return place_at_cursor(events, text, err);
 	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
-		return error_set(err, ERROR_INVALID, "The parameter since is a time, as updatedAt of a bucket.");
-	events->is_lost = !change_feed_seek(events->feed, events->bucket_id, since_ms, updated_ms, &events->position);
+		return error_set(err, ERROR_INVALID,
+			"The parameter since is a time, as updatedAt of a bucket.");
+	events->is_lost = !change_feed_seek(
+		events->feed, events->bucket_id, since_ms, updated_ms, &events->position);
 	return 0;
 }
 
-static int open_stream(struct events *const events, struct error *const err)
+static int open_stream(struct events *events, struct error *err)
 {
 	struct exchange *const exchange = events->exchange;
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	struct bucket_totals totals;
-	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, err) != 0
-		|| bucket_totals_find(store, &bucket, 1, &totals, err) != 0)
+	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, err) != 0 ||
+		bucket_totals_find(store, &bucket, 1, &totals, err) != 0)
 		return -1;
 	events->bucket_id = bucket.id;
-	if (find_position(events, totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms, err) != 0)
+	if (find_position(events,
+		    totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms,
+		    err) != 0)
 		return -1;
 	return long_wait_enter(&events->wait, err);
 }
 
-enum next events_begin(struct exchange *const exchange)
+enum next events_begin(struct exchange *exchange)
 {
 	struct events *const events = arena_take(exchange->arena, sizeof(*events));
 	struct error err = {0};
 	ASSERT(events != NULL);
-	*events = (struct events){.source = {.read = read_events, .close = close_events}, 
-		.exchange = exchange, .feed = store_change_feed(exchange->context->store)};
+	*events = (struct events){.source = {.read = read_events, .close = close_events},
+		.exchange = exchange,
+		.feed = store_change_feed(exchange->context->store)};
 	event_text_init(&events->out);
 	long_wait_init(&events->wait, exchange, exchange->context->shares.streams, 0);
 	if (open_stream(events, &err) != 0)

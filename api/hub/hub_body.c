@@ -1,11 +1,11 @@
 #include "api/hub/hub_body.h"
 
-enum next hub_body_begin(struct exchange *const exchange)
+enum next hub_body_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(exchange, HUB_BODY_MAX_BYTES);
 }
 
-int hub_body_parse(struct exchange *const exchange, struct json_node **const out, struct error *const err)
+int hub_body_parse(struct exchange *exchange, struct json_node **out, struct error *err)
 {
 	const struct span body = exchange_body(exchange);
 	*out = NULL;

@@ -9,7 +9,8 @@ enum { HUB_BODY_MAX_BYTES = 64 * 1024 };
 
 /* Collects it. For `begin`. */
 enum next hub_body_begin(struct exchange *exchange);
-/* *out: its object, to be freed; NULL when the body is empty, which is an object without members. invalid when it is none. */
+/* *out: its object, to be freed; NULL when the body is empty, which is an object without members.
+ * invalid when it is none. */
 int hub_body_parse(struct exchange *exchange, struct json_node **out, struct error *err);
 
 #endif

@@ -5,48 +5,55 @@
 #include "api/hub/hub_visibility.h"
 #include "api/route/hub_name.h"
 
-bool hub_bucket_is_listed(const struct exchange *const exchange, const struct bucket *const bucket)
+bool hub_bucket_is_listed(const struct exchange *exchange, const struct bucket *bucket)
 {
 	static const struct span whole = {NULL, 0};
-	return principal_allows(exchange->principal, bucket->name, bucket->owner, whole, PERMISSION_LIST);
+	return principal_allows(
+		exchange->principal, bucket->name, bucket->owner, whole, PERMISSION_LIST);
 }
 
-int hub_bucket_describe(struct exchange *const exchange, const struct bucket *const bucket, struct hub_bucket *const out, struct error *const err)
+int hub_bucket_describe(struct exchange *exchange, const struct bucket *bucket,
+	struct hub_bucket *out, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
 	struct error ignored = {0};
 	*out = (struct hub_bucket){.bucket = *bucket};
-	if (bucket_totals_find(exchange->context->store, bucket, 1, &out->totals, err) != 0
-		|| hub_visibility_find(exchange, bucket->id, &out->is_public, err) != 0)
+	if (bucket_totals_find(exchange->context->store, bucket, 1, &out->totals, err) != 0 ||
+		hub_visibility_find(exchange, bucket->id, &out->is_public, err) != 0)
 		return -1;
-	if (!hub_bucket_is_listed(exchange, bucket) && authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
+	if (!hub_bucket_is_listed(exchange, bucket) &&
+		authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
 		out->totals = (struct bucket_totals){.updated_ms = out->totals.updated_ms};
 	return 0;
 }
 
-const char *hub_bucket_id(struct exchange *const exchange, const struct span bucket)
+const char *hub_bucket_id(struct exchange *exchange, struct span bucket)
 {
 	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket);
-	return arena_format(exchange->arena, "%.*s/%.*s", (int)name.namespace.len, (const char *)name.namespace.data, (int)name.name.len,
+	return arena_format(exchange->arena, "%.*s/%.*s", (int)name.namespace.len,
+		(const char *)name.namespace.data, (int)name.name.len,
 		(const char *)name.name.data);
 }
 
-static void print_time(struct json_writer *const json, const char *const name, const int64_t time_ms)
+static void print_time(struct json_writer *json, const char *name, int64_t time_ms)
 {
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_iso(time_ms, text);
 	json_writer_text(json, name, span_text(text));
 }
 
-static void print_updated(struct json_writer *const json, const struct hub_bucket *const bucket)
+static void print_updated(struct json_writer *json, const struct hub_bucket *bucket)
 {
 	const int64_t created_ms = bucket->bucket.created_ms;
-	print_time(json, "updatedAt", bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
+	print_time(json, "updatedAt",
+		bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
 }
 
-void hub_bucket_print(struct exchange *const exchange, const struct hub_bucket *const bucket, struct json_writer *const json)
+void hub_bucket_print(
+	struct exchange *exchange, const struct hub_bucket *bucket, struct json_writer *json)
 {
-	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket->bucket.name);
+	const struct hub_name name =
+		hub_name_of(exchange->context->default_namespace, bucket->bucket.name);
 	const struct span id = span_text(hub_bucket_id(exchange, bucket->bucket.name));
 	json_writer_object(json, NULL);
 	json_writer_text(json, "id", id);
@@ -61,14 +68,16 @@ void hub_bucket_print(struct exchange *const exchange, const struct hub_bucket *
 	json_writer_end(json, '}');
 }
 
-static void print_part(struct exchange *const exchange, const int64_t bytes, const int64_t all_bytes, struct json_writer *const json)
+static void print_part(
+	struct exchange *exchange, int64_t bytes, int64_t all_bytes, struct json_writer *json)
 {
 	const int tenths = (int)((double)bytes / (double)all_bytes * 1000 + 0.5);
-	json_writer_raw(json, "storagePercent", span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));
+	json_writer_raw(json, "storagePercent",
+		span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));
 }
 
-void hub_bucket_print_storage(struct exchange *const exchange, const struct hub_bucket *const bucket, const int64_t all_bytes,
-	struct json_writer *const json)
+void hub_bucket_print_storage(struct exchange *exchange, const struct hub_bucket *bucket,
+	int64_t all_bytes, struct json_writer *json)
 {
 	json_writer_object(json, NULL);
 	json_writer_text(json, "id", span_text(hub_bucket_id(exchange, bucket->bucket.name)));
@@ -81,22 +90,28 @@ void hub_bucket_print_storage(struct exchange *const exchange, const struct hub_
 	json_writer_end(json, '}');
 }
 
-int hub_bucket_claim(struct exchange *const exchange, const struct span namespace, const struct span name, struct hub_claim *const out,
-	struct error *const err)
+int hub_bucket_claim(struct exchange *exchange, struct span namespace, struct span name,
+	struct hub_claim *out, struct error *err)
 {
 	static const struct span nothing = {NULL, 0};
 	const struct principal *const principal = exchange->principal;
 	const char *const default_namespace = exchange->context->default_namespace;
-	const struct span account = span_equal_text(namespace, "me") ? principal->namespace : namespace;
+	const struct span account =
+		span_equal_text(namespace, "me") ? principal->namespace : namespace;
 	if (!principal->is_root && !span_equal(account, principal->namespace))
-		return error_set(err, ERROR_DENIED, "You cannot have buckets in the namespace %.*s.", (int)span_slice(account, 0, 64).len,
-			(const char *)account.data);
+		return error_set(err, ERROR_DENIED,
+			"You cannot have buckets in the namespace %.*s.",
+			(int)span_slice(account, 0, 64).len, (const char *)account.data);
 	if (!keyring_is_namespace(account))
-		return error_set(err, ERROR_BAD_NAME, "'%.*s' is no namespace.", (int)span_slice(account, 0, 64).len, (const char *)account.data);
+		return error_set(err, ERROR_BAD_NAME, "'%.*s' is no namespace.",
+			(int)span_slice(account, 0, 64).len, (const char *)account.data);
 	if (hub_name_check(default_namespace, (struct hub_name){account, name}, err) != 0)
 		return -1;
-	*out = (struct hub_claim){.bucket = hub_name_bucket(exchange->arena, default_namespace, account, name), .account = account};
+	*out = (struct hub_claim){
+		.bucket = hub_name_bucket(exchange->arena, default_namespace, account, name),
+		.account = account};
 	if (!principal_allows(principal, out->bucket, nothing, nothing, PERMISSION_ADMIN))
-		return error_set(err, ERROR_DENIED, "The grants of this key do not let it make this bucket.");
+		return error_set(err, ERROR_DENIED,
+			"The grants of this key do not let it make this bucket.");
 	return 0;
 }

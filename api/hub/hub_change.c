@@ -4,24 +4,24 @@
 
 enum { REPLY_MAX_BYTES = 64 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	bucket_change_free(exchange->state);
 }
 
-enum next hub_change_wait(struct exchange *const exchange, struct bucket_change *const change)
+enum next hub_change_wait(struct exchange *exchange, struct bucket_change *change)
 {
 	exchange->state = change;
 	exchange->release = release;
 	return NEXT_WAIT;
 }
 
-int hub_change_outcome(struct exchange *const exchange, struct error *const err)
+int hub_change_outcome(struct exchange *exchange, struct error *err)
 {
 	return bucket_change_outcome(exchange->state, err);
 }
 
-enum next hub_change_resume(struct exchange *const exchange)
+enum next hub_change_resume(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct buffer body;

@@ -1,4 +1,5 @@
-/* What the handlers share that change a bucket: the exchange's state is the change, and `release` frees it. */
+/* What the handlers share that change a bucket: the exchange's state is the change, and `release`
+ * frees it. */
 #ifndef API_HUB_CHANGE_H
 #define API_HUB_CHANGE_H
 

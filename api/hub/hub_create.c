@@ -9,19 +9,21 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-static int read_claim(struct exchange *const exchange, struct hub_claim *const out, struct error *const err)
+static int read_claim(struct exchange *exchange, struct hub_claim *out, struct error *err)
 {
-	return hub_bucket_claim(exchange, exchange->parameters[0], exchange->parameters[1], out, err);
+	return hub_bucket_claim(
+		exchange, exchange->parameters[0], exchange->parameters[1], out, err);
 }
 
-enum next hub_create_begin(struct exchange *const exchange)
+enum next hub_create_begin(struct exchange *exchange)
 {
 	struct hub_claim claim;
 	struct error err = {0};
-	return read_claim(exchange, &claim, &err) != 0 ? exchange_fail(exchange, &err) : hub_body_begin(exchange);
+	return read_claim(exchange, &claim, &err) != 0 ? exchange_fail(exchange, &err)
+						       : hub_body_begin(exchange);
 }
 
-static int read_request(struct exchange *const exchange, bool *const out_public, struct error *const err)
+static int read_request(struct exchange *exchange, bool *out_public, struct error *err)
 {
 	struct hub_visibility visibility;
 	struct json_node *request;
@@ -29,28 +31,33 @@ static int read_request(struct exchange *const exchange, bool *const out_public,
 		return -1;
 	const int result = hub_visibility_read(request, &visibility, err);
 	json_node_free(request);
-	*out_public = visibility.given ? visibility.is_public : exchange->context->hub_buckets_public;
+	*out_public =
+		visibility.given ? visibility.is_public : exchange->context->hub_buckets_public;
 	return result;
 }
 
-enum next hub_create_finish(struct exchange *const exchange)
+enum next hub_create_finish(struct exchange *exchange)
 {
 	struct bucket_grant grants[1];
 	struct hub_claim claim;
 	struct error err = {0};
 	bool is_public = false;
-	if (read_claim(exchange, &claim, &err) != 0 || read_request(exchange, &is_public, &err) != 0)
+	if (read_claim(exchange, &claim, &err) != 0 ||
+		read_request(exchange, &is_public, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct bucket_edit edit = hub_visibility_edit(is_public, grants);
 	return hub_change_wait(exchange,
-		bucket_create_start(exchange->context->store, claim.bucket, claim.account, &edit, exchange_wake_owner, exchange));
+		bucket_create_start(exchange->context->store, claim.bucket, claim.account, &edit,
+			exchange_wake_owner, exchange));
 }
 
 /* `problem`: why it was not made; empty when it was. */
-static enum next reply(struct exchange *const exchange, const int status, const struct span bucket, const struct span problem)
+static enum next reply(
+	struct exchange *exchange, int status, struct span bucket, struct span problem)
 {
 	const char *const id = hub_bucket_id(exchange, bucket);
-	const char *const url = arena_format(exchange->arena, "%s/buckets/%s", base_url(exchange), id);
+	const char *const url =
+		arena_format(exchange->arena, "%s/buckets/%s", base_url(exchange), id);
 	struct buffer body;
 	struct json_writer json;
 	buffer_init(&body, REPLY_MAX_BYTES);
@@ -65,7 +72,7 @@ static enum next reply(struct exchange *const exchange, const int status, const 
 	return json_reply(exchange, status, &body);
 }
 
-enum next hub_create_resume(struct exchange *const exchange)
+enum next hub_create_resume(struct exchange *exchange)
 {
 	static const struct span none = {NULL, 0};
 	struct hub_claim claim;
@@ -76,6 +83,7 @@ enum next hub_create_resume(struct exchange *const exchange)
 		return reply(exchange, 200, claim.bucket, none);
 	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
 		return exchange_fail(exchange, &err);
-	exchange_add_header(exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
+	exchange_add_header(
+		exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
 	return reply(exchange, 409, claim.bucket, span_text(err.text));
 }

@@ -4,7 +4,8 @@
 
 #include "api/exchange/exchange.h"
 
-/* 200 with url, name and id; 409 with error, url, name and id when it exists: clients that do not mind read the same members of both. 401, 403, 400. */
+/* 200 with url, name and id; 409 with error, url, name and id when it exists: clients that do not
+ * mind read the same members of both. 401, 403, 400. */
 enum next hub_create_begin(struct exchange *exchange);
 enum next hub_create_finish(struct exchange *exchange);
 enum next hub_create_resume(struct exchange *exchange);

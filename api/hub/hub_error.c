@@ -1,28 +1,35 @@
-/* Errors as huggingface_hub maps them to exceptions: by X-Error-Code and X-Error-Message, whose texts it compares. */
+/* Errors as huggingface_hub maps them to exceptions: by X-Error-Code and X-Error-Message, whose
+ * texts it compares. */
 #include <string.h>
 
 #include "api/exchange/json_reply.h"
 
 static const char bad_token[] = "Invalid credentials in Authorization header";
 
-static const struct { enum error_kind kind; const char *code; } codes[] = {
+static const struct {
+	enum error_kind kind;
+	const char *code;
+} codes[] = {
 	{ERROR_NO_BUCKET, "RepoNotFound"},
 	{ERROR_NO_KEY, "EntryNotFound"},
 };
 
 /* huggingface_hub puts a full stop of its own behind it. */
-static const char *without_full_stop(struct exchange *const exchange, const char *const text)
+static const char *without_full_stop(struct exchange *exchange, const char *text)
 {
 	const size_t len = strlen(text);
 	if (len == 0 || text[len - 1] != '.')
 		return text;
-	const char *const cut = arena_text(exchange->arena, span_slice(span_text(text), 0, len - 1));
+	const char *const cut =
+		arena_text(exchange->arena, span_slice(span_text(text), 0, len - 1));
 	return cut != NULL ? cut : text;
 }
 
-static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
-	const char *const text = err->kind == ERROR_UNKNOWN_KEY_ID ? bad_token
+	const char *const text = err->kind == ERROR_UNKNOWN_KEY_ID
+		? bad_token
 		: without_full_stop(exchange, error_map_text(err, row));
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i].kind == err->kind)
@@ -32,4 +39,8 @@ static void write_error(struct exchange *const exchange, const struct error *con
 	json_reply_error(exchange, span_text(text), NULL);
 }
 
-const struct face face_hub = {.name = "hub", .hides = true, .busy_status = JSON_REPLY_BUSY, .write_error = write_error, .prepare = json_reply_prepare};
+const struct face face_hub = {.name = "hub",
+	.hides = true,
+	.busy_status = JSON_REPLY_BUSY,
+	.write_error = write_error,
+	.prepare = json_reply_prepare};

@@ -9,15 +9,16 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-enum next hub_info_begin(struct exchange *const exchange)
+enum next hub_info_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
 	struct hub_bucket described;
 	struct buffer body;
 	struct json_writer json;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0
-		|| hub_bucket_describe(exchange, &bucket, &described, &err) != 0)
+	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
+		    &err) != 0 ||
+		hub_bucket_describe(exchange, &bucket, &described, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	json_writer_init(&json, &body);
@@ -25,13 +26,14 @@ enum next hub_info_begin(struct exchange *const exchange)
 	return json_reply(exchange, 200, &body);
 }
 
-enum next hub_delete_begin(struct exchange *const exchange)
+enum next hub_delete_begin(struct exchange *exchange)
 {
-	return hub_change_wait(exchange, bucket_drop_start(exchange->context->store, exchange->parameters[0], exchange->bucket_id,
-		exchange_wake_owner, exchange));
+	return hub_change_wait(exchange,
+		bucket_drop_start(exchange->context->store, exchange->parameters[0],
+			exchange->bucket_id, exchange_wake_owner, exchange));
 }
 
-static int read_settings(struct exchange *const exchange, struct hub_visibility *const out, struct error *const err)
+static int read_settings(struct exchange *exchange, struct hub_visibility *out, struct error *err)
 {
 	struct json_node *request;
 	if (hub_body_parse(exchange, &request, err) != 0)
@@ -43,7 +45,7 @@ static int read_settings(struct exchange *const exchange, struct hub_visibility 
 	return result;
 }
 
-enum next hub_settings_finish(struct exchange *const exchange)
+enum next hub_settings_finish(struct exchange *exchange)
 {
 	struct hub_visibility visibility;
 	struct bucket_grant grants[1];
@@ -54,11 +56,14 @@ enum next hub_settings_finish(struct exchange *const exchange)
 		return hub_info_begin(exchange);
 	struct bucket_edit edit = hub_visibility_edit(visibility.is_public, grants);
 	edit.bucket_id = exchange->bucket_id;
-	return hub_change_wait(exchange, bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit, exchange_wake_owner, exchange));
+	return hub_change_wait(exchange,
+		bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit,
+			exchange_wake_owner, exchange));
 }
 
-enum next hub_settings_resume(struct exchange *const exchange)
+enum next hub_settings_resume(struct exchange *exchange)
 {
 	struct error err = {0};
-	return hub_change_outcome(exchange, &err) != 0 ? exchange_fail(exchange, &err) : hub_info_begin(exchange);
+	return hub_change_outcome(exchange, &err) != 0 ? exchange_fail(exchange, &err)
+						       : hub_info_begin(exchange);
 }

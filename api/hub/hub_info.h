@@ -7,7 +7,8 @@
 enum next hub_info_begin(struct exchange *exchange);
 /* With all that it holds; 409 while it holds runs. */
 enum next hub_delete_begin(struct exchange *exchange);
-/* Takes "private" and "visibility", and knows no other setting. Replies with the bucket as it is then. */
+/* Takes "private" and "visibility", and knows no other setting. Replies with the bucket as it is
+ * then. */
 enum next hub_settings_finish(struct exchange *exchange);
 enum next hub_settings_resume(struct exchange *exchange);
 

@@ -1,5 +1,5 @@
-/* What the caller may see is judged bucket by bucket, so a page costs no more than so much: among many hidden ones it may come out short, or
- * empty, with a link to the next. */
+/* What the caller may see is judged bucket by bucket, so a page costs no more than so much: among
+ * many hidden ones it may come out short, or empty, with a link to the next. */
 #include "api/hub/hub_list.h"
 
 #include <string.h>
@@ -15,37 +15,45 @@
 #include "base/encode.h"
 #include "base/format/json_node.h"
 
-/* A page must not hold up its reactor: a name costs one, a question to the catalog about it five. */
+/* A page must not hold up its reactor: a name costs one, a question to the catalog about it
+ * five. */
 enum { NAME_COST = 1, QUESTION_COST = 5, PAGE_MAX_COST = 2500 };
-enum { CURSOR_MAX_BYTES = 512, PAGE_MAX_BUCKETS = 200, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
+enum {
+	CURSOR_MAX_BYTES = 512,
+	PAGE_MAX_BUCKETS = 200,
+	FETCHED = 200,
+	BODY_MAX_BYTES = 4 * 1024 * 1024
+};
 
 struct listing {
-	bool is_own;          /* "me" */
+	bool is_own; /* "me" */
 	struct span namespace;
-	struct span owner;    /* empty: everybody's */
-	struct span prefix;   /* of names in the catalog */
-	const char *search;   /* "": all */
-	struct span after;    /* the last name that was looked at */
+	struct span owner;  /* empty: everybody's */
+	struct span prefix; /* of names in the catalog */
+	const char *search; /* "": all */
+	struct span after;  /* the last name that was looked at */
 	uint64_t limit;
 	uint64_t shown;
 	uint64_t cost;
-	bool more;            /* there are names behind `after` */
-	bool is_storage;      /* a list of repositories */
-	int64_t all_bytes;    /* of the account, for that */
+	bool more;         /* there are names behind `after` */
+	bool is_storage;   /* a list of repositories */
+	int64_t all_bytes; /* of the account, for that */
 };
 
-static int check_namespace(struct exchange *const exchange, const struct span namespace, struct error *const err)
+static int check_namespace(struct exchange *exchange, struct span namespace, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
-	bool exists = span_equal_text(namespace, exchange->context->default_namespace)
-		|| (principal != NULL && span_equal(namespace, principal->namespace));
+	bool exists = span_equal_text(namespace, exchange->context->default_namespace) ||
+		(principal != NULL && span_equal(namespace, principal->namespace));
 	if (!exists && account_exists(exchange->context->store, namespace, &exists, err) != 0)
 		return -1;
-	return exists ? 0 : error_set(err, ERROR_NO_BUCKET, "There is no namespace '%.*s'.", (int)span_slice(namespace, 0, 64).len,
-		(const char *)namespace.data);
+	return exists
+		? 0
+		: error_set(err, ERROR_NO_BUCKET, "There is no namespace '%.*s'.",
+			  (int)span_slice(namespace, 0, 64).len, (const char *)namespace.data);
 }
 
-static int read_owner(struct exchange *const exchange, struct listing *const out, struct error *const err)
+static int read_owner(struct exchange *exchange, struct listing *out, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	const struct span named = exchange->parameters[0];
@@ -58,12 +66,13 @@ static int read_owner(struct exchange *const exchange, struct listing *const out
 	}
 	out->namespace = named;
 	if (!span_equal_text(named, exchange->context->default_namespace))
-		out->prefix = span_text(arena_format(exchange->arena, "%.*s--", (int)named.len, (const char *)named.data));
+		out->prefix = span_text(arena_format(
+			exchange->arena, "%.*s--", (int)named.len, (const char *)named.data));
 	return check_namespace(exchange, named, err);
 }
 
 /* How much an account stores is its own matter, and root's. */
-static int read_account(struct exchange *const exchange, struct listing *const out, struct error *const err)
+static int read_account(struct exchange *exchange, struct listing *out, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	out->owner = exchange->parameter_count > 0 ? exchange->parameters[0] : principal->namespace;
@@ -72,20 +81,22 @@ static int read_account(struct exchange *const exchange, struct listing *const o
 	if (check_namespace(exchange, out->owner, err) != 0)
 		return -1;
 	if (!principal->is_root && !span_equal(out->owner, principal->namespace))
-		return error_set(err, ERROR_DENIED, "You may not see what the account '%.*s' stores.", (int)span_slice(out->owner, 0, 64).len,
-			(const char *)out->owner.data);
+		return error_set(err, ERROR_DENIED,
+			"You may not see what the account '%.*s' stores.",
+			(int)span_slice(out->owner, 0, 64).len, (const char *)out->owner.data);
 	if (principal->grant_count > 0 && !principal->is_root)
 		return 0;
 	return bucket_bytes_of(exchange->context->store, out->owner, &out->all_bytes, err);
 }
 
 /* A page may end at a bucket that the caller may not know of, so its name is told sealed. */
-static void cursor_key(const struct exchange *const exchange, uint8_t out[SHA256_BYTES])
+static void cursor_key(const struct exchange *exchange, uint8_t out[SHA256_BYTES])
 {
-	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)), span_text("list cursor"), out);
+	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)),
+		span_text("list cursor"), out);
 }
 
-static int add_link(struct exchange *const exchange, const struct span after, struct error *const err)
+static int add_link(struct exchange *exchange, struct span after, struct error *err)
 {
 	uint8_t key[SHA256_BYTES];
 	struct buffer sealed;
@@ -95,14 +106,15 @@ static int add_link(struct exchange *const exchange, const struct span after, st
 	buffer_init(&text, 2 * CURSOR_MAX_BYTES);
 	seal(key, after, &sealed);
 	encode_base64_url(buffer_span(&sealed), &text);
-	const int result = buffer_failed(&sealed) ? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
+	const int result = buffer_failed(&sealed)
+		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
 		: hub_page_link(exchange, buffer_span(&text), err);
 	buffer_release(&sealed);
 	buffer_release(&text);
 	return result;
 }
 
-static int read_cursor(struct exchange *const exchange, struct span *const out_after, struct error *const err)
+static int read_cursor(struct exchange *exchange, struct span *out_after, struct error *err)
 {
 	uint8_t key[SHA256_BYTES];
 	uint8_t sealed[CURSOR_MAX_BYTES];
@@ -114,24 +126,29 @@ static int read_cursor(struct exchange *const exchange, struct span *const out_a
 		return 0;
 	cursor_key(exchange, key);
 	buffer_init(&name, CURSOR_MAX_BYTES);
-	const bool good = decode_base64_url(text, sealed, sizeof(sealed), &len) && seal_open(key, span_of(sealed, len), &name, &broken) == 0;
+	const bool good = decode_base64_url(text, sealed, sizeof(sealed), &len) &&
+		seal_open(key, span_of(sealed, len), &name, &broken) == 0;
 	if (good)
 		*out_after = arena_copy(exchange->arena, buffer_span(&name));
 	buffer_release(&name);
-	return good ? 0 : error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
+	return good
+		? 0
+		: error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
 }
 
-static int read_query(struct exchange *const exchange, struct listing *const out, struct error *const err)
+static int read_query(struct exchange *exchange, struct listing *out, struct error *err)
 {
 	struct span search = {NULL, 0};
 	exchange_query(exchange, "search", &search);
 	out->search = arena_text(exchange->arena, search);
 	if (out->search == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return read_cursor(exchange, &out->after, err) != 0 ? -1 : hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
+	return read_cursor(exchange, &out->after, err) != 0
+		? -1
+		: hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
 }
 
-static bool holds_nocase(const struct span text, const char *const part)
+static bool holds_nocase(struct span text, const char *part)
 {
 	const size_t len = strlen(part);
 	for (size_t at = 0; at + len <= text.len; at++)
@@ -140,9 +157,11 @@ static bool holds_nocase(const struct span text, const char *const part)
 	return false;
 }
 
-static bool is_wanted(struct exchange *const exchange, struct listing *const listing, const struct bucket *const bucket)
+static bool is_wanted(
+	struct exchange *exchange, struct listing *listing, const struct bucket *bucket)
 {
-	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket->name);
+	const struct hub_name name =
+		hub_name_of(exchange->context->default_namespace, bucket->name);
 	if (!listing->is_own && !span_equal(name.namespace, listing->namespace))
 		return false;
 	if (!holds_nocase(name.name, listing->search))
@@ -154,19 +173,20 @@ static bool is_wanted(struct exchange *const exchange, struct listing *const lis
 }
 
 /* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
-static struct span next_granted(const struct principal *const principal, const struct span after)
+static struct span next_granted(const struct principal *principal, struct span after)
 {
 	struct span best = {NULL, 0};
 	for (size_t i = 0; i < principal->grant_count; i++) {
 		const struct span name = principal->grants[i].bucket;
-		if (span_compare(name, after) > 0 && (best.len == 0 || span_compare(name, best) < 0))
+		if (span_compare(name, after) > 0 &&
+			(best.len == 0 || span_compare(name, best) < 0))
 			best = name;
 	}
 	return best;
 }
 
-static int fetch_granted(struct exchange *const exchange, const struct listing *const listing, struct bucket **const out, size_t *const out_count,
-	struct error *const err)
+static int fetch_granted(struct exchange *exchange, const struct listing *listing,
+	struct bucket **out, size_t *out_count, struct error *err)
 {
 	struct bucket *const buckets = arena_take_array(exchange->arena, FETCHED, sizeof(*buckets));
 	struct span name = listing->after;
@@ -175,7 +195,8 @@ static int fetch_granted(struct exchange *const exchange, const struct listing *
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	while (count < FETCHED && (name = next_granted(exchange->principal, name)).len > 0) {
 		struct error missing = {0};
-		if (bucket_find(exchange->context->store, name, exchange->arena, &buckets[count], &missing) == 0)
+		if (bucket_find(exchange->context->store, name, exchange->arena, &buckets[count],
+			    &missing) == 0)
 			count++;
 		else if (missing.kind != ERROR_NO_BUCKET) {
 			*err = missing;
@@ -187,17 +208,18 @@ static int fetch_granted(struct exchange *const exchange, const struct listing *
 	return 0;
 }
 
-static int fetch(struct exchange *const exchange, const struct listing *const listing, struct bucket **const out, size_t *const out_count,
-	struct error *const err)
+static int fetch(struct exchange *exchange, const struct listing *listing, struct bucket **out,
+	size_t *out_count, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	if (principal != NULL && principal->grant_count > 0 && !principal->is_root)
 		return fetch_granted(exchange, listing, out, out_count, err);
-	return bucket_list(exchange->context->store, listing->owner, listing->prefix, listing->after, FETCHED, exchange->arena, out, out_count, err);
+	return bucket_list(exchange->context->store, listing->owner, listing->prefix,
+		listing->after, FETCHED, exchange->arena, out, out_count, err);
 }
 
-static int show(struct exchange *const exchange, struct listing *const listing, const struct bucket *const bucket, struct json_writer *const json,
-	struct error *const err)
+static int show(struct exchange *exchange, struct listing *listing, const struct bucket *bucket,
+	struct json_writer *json, struct error *err)
 {
 	struct hub_bucket described;
 	listing->after = bucket->name;
@@ -215,7 +237,8 @@ static int show(struct exchange *const exchange, struct listing *const listing, 
 	return 0;
 }
 
-static int show_all(struct exchange *const exchange, struct listing *const listing, struct json_writer *const json, struct error *const err)
+static int show_all(struct exchange *exchange, struct listing *listing, struct json_writer *json,
+	struct error *err)
 {
 	struct bucket *buckets;
 	size_t count = FETCHED;
@@ -224,7 +247,9 @@ static int show_all(struct exchange *const exchange, struct listing *const listi
 		if (fetch(exchange, listing, &buckets, &count, err) != 0)
 			return -1;
 		size_t at = 0;
-		for (; at < count && listing->shown < listing->limit && listing->cost < PAGE_MAX_COST; at++)
+		for (; at < count && listing->shown < listing->limit &&
+			listing->cost < PAGE_MAX_COST;
+			at++)
 			if (show(exchange, listing, &buckets[at], json, err) != 0)
 				return -1;
 		listing->more = at < count || count == FETCHED;
@@ -232,7 +257,8 @@ static int show_all(struct exchange *const exchange, struct listing *const listi
 	return 0;
 }
 
-static enum next list(struct exchange *const exchange, int (*const read)(struct exchange *, struct listing *, struct error *))
+static enum next list(
+	struct exchange *exchange, int (*read)(struct exchange *, struct listing *, struct error *))
 {
 	struct listing listing = {0};
 	struct error err = {0};
@@ -243,7 +269,8 @@ static enum next list(struct exchange *const exchange, int (*const read)(struct 
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
 	json_writer_array(&json, NULL);
-	if (show_all(exchange, &listing, &json, &err) != 0 || (listing.more && add_link(exchange, listing.after, &err) != 0)) {
+	if (show_all(exchange, &listing, &json, &err) != 0 ||
+		(listing.more && add_link(exchange, listing.after, &err) != 0)) {
 		buffer_release(&body);
 		return exchange_fail(exchange, &err);
 	}
@@ -251,12 +278,12 @@ static enum next list(struct exchange *const exchange, int (*const read)(struct 
 	return json_reply(exchange, 200, &body);
 }
 
-enum next hub_list_begin(struct exchange *const exchange)
+enum next hub_list_begin(struct exchange *exchange)
 {
 	return list(exchange, read_owner);
 }
 
-enum next hub_list_repositories_begin(struct exchange *const exchange)
+enum next hub_list_repositories_begin(struct exchange *exchange)
 {
 	return list(exchange, read_account);
 }

@@ -14,33 +14,40 @@ struct move {
 };
 
 /* "namespace/name", in the arena. */
-static int read_id(struct exchange *const exchange, const struct json_node *const request, const char *const member, struct hub_name *const out,
-	struct error *const err)
+static int read_id(struct exchange *exchange, const struct json_node *request, const char *member,
+	struct hub_name *out, struct error *err)
 {
 	struct span text;
 	if (!json_node_text(json_node_member(request, member), &text))
 		return error_set(err, ERROR_INVALID, "\"%s\" is missing.", member);
 	const ptrdiff_t slash = span_find(text, '/');
-	if (slash <= 0 || span_find(span_slice(text, (size_t)slash + 1, text.len), '/') >= 0 || (size_t)slash + 1 == text.len)
-		return error_set(err, ERROR_BAD_NAME, "\"%s\" is not a namespace, a slash and a name.", member);
+	if (slash <= 0 || span_find(span_slice(text, (size_t)slash + 1, text.len), '/') >= 0 ||
+		(size_t)slash + 1 == text.len)
+		return error_set(err, ERROR_BAD_NAME,
+			"\"%s\" is not a namespace, a slash and a name.", member);
 	const struct span copy = arena_copy(exchange->arena, text);
-	*out = (struct hub_name){span_slice(copy, 0, (size_t)slash), span_slice(copy, (size_t)slash + 1, copy.len)};
+	*out = (struct hub_name){
+		span_slice(copy, 0, (size_t)slash), span_slice(copy, (size_t)slash + 1, copy.len)};
 	return 0;
 }
 
-static int read_members(struct exchange *const exchange, const struct json_node *const request, struct move *const out, struct error *const err)
+static int read_members(struct exchange *exchange, const struct json_node *request,
+	struct move *out, struct error *err)
 {
 	struct span type;
-	if (!json_node_text(json_node_member(request, "type"), &type) || !span_equal_text(type, "bucket"))
-		return error_set(err, ERROR_NO_BUCKET, "Only buckets can be moved here: \"type\" is \"bucket\".");
-	if (read_id(exchange, request, "fromRepo", &out->from, err) != 0 || read_id(exchange, request, "toRepo", &out->to, err) != 0)
+	if (!json_node_text(json_node_member(request, "type"), &type) ||
+		!span_equal_text(type, "bucket"))
+		return error_set(err, ERROR_NO_BUCKET,
+			"Only buckets can be moved here: \"type\" is \"bucket\".");
+	if (read_id(exchange, request, "fromRepo", &out->from, err) != 0 ||
+		read_id(exchange, request, "toRepo", &out->to, err) != 0)
 		return -1;
 	if (arena_overflowed(exchange->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	return 0;
 }
 
-static int read_move(struct exchange *const exchange, struct move *const out, struct error *const err)
+static int read_move(struct exchange *exchange, struct move *out, struct error *err)
 {
 	struct json_node *request;
 	if (hub_body_parse(exchange, &request, err) != 0)
@@ -50,18 +57,24 @@ static int read_move(struct exchange *const exchange, struct move *const out, st
 	return result;
 }
 
-static struct span source_name(struct exchange *const exchange, const struct hub_name *const from)
+static struct span source_name(struct exchange *exchange, const struct hub_name *from)
 {
-	const struct span namespace = span_equal_text(from->namespace, "me") ? exchange->principal->namespace : from->namespace;
-	return hub_name_bucket(exchange->arena, exchange->context->default_namespace, namespace, from->name);
+	const struct span namespace = span_equal_text(from->namespace, "me")
+		? exchange->principal->namespace
+		: from->namespace;
+	return hub_name_bucket(
+		exchange->arena, exchange->context->default_namespace, namespace, from->name);
 }
 
-/* Found first, judged by its name then, and moved only if it has this name still: so what was judged is what is moved. */
-static int find_source(struct exchange *const exchange, const struct span name, struct bucket *const out, struct error *const err)
+/* Found first, judged by its name then, and moved only if it has this name still: so what was
+ * judged is what is moved. */
+static int find_source(
+	struct exchange *exchange, struct span name, struct bucket *out, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
 	struct error missing = {0};
-	const int found = bucket_find(exchange->context->store, name, exchange->arena, out, &missing);
+	const int found =
+		bucket_find(exchange->context->store, name, exchange->arena, out, &missing);
 	if (authorise_owned_key(exchange, name, whole, PERMISSION_ADMIN, err) != 0)
 		return -1;
 	if (found != 0)
@@ -69,7 +82,7 @@ static int find_source(struct exchange *const exchange, const struct span name, 
 	return found;
 }
 
-enum next hub_move_finish(struct exchange *const exchange)
+enum next hub_move_finish(struct exchange *exchange)
 {
 	struct store *const store = exchange->context->store;
 	struct error err = {0};
@@ -79,9 +92,11 @@ enum next hub_move_finish(struct exchange *const exchange)
 	if (read_move(exchange, &move, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct span name = source_name(exchange, &move.from);
-	if (find_source(exchange, name, &source, &err) != 0
-		|| hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
+	if (find_source(exchange, name, &source, &err) != 0 ||
+		hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct bucket_rename rename = {.from = name, .to = claim.bucket, .account = claim.account, .bucket_id = source.id};
-	return hub_change_wait(exchange, bucket_rename_start(store, &rename, exchange_wake_owner, exchange));
+	const struct bucket_rename rename = {
+		.from = name, .to = claim.bucket, .account = claim.account, .bucket_id = source.id};
+	return hub_change_wait(
+		exchange, bucket_rename_start(store, &rename, exchange_wake_owner, exchange));
 }

@@ -7,8 +7,8 @@
 
 enum { URL_MAX_BYTES = 8000 /* no header is longer than 8192 */ };
 
-int hub_page_limit(struct exchange *const exchange, const uint64_t usual, const uint64_t most, uint64_t *const out_limit,
-	struct error *const err)
+int hub_page_limit(struct exchange *exchange, uint64_t usual, uint64_t most, uint64_t *out_limit,
+	struct error *err)
 {
 	struct span text;
 	*out_limit = usual;
@@ -21,13 +21,15 @@ int hub_page_limit(struct exchange *const exchange, const uint64_t usual, const 
 	return 0;
 }
 
-/* What was sent is percent-encoded in parts or not at all; a header takes less than a request line. */
-static void add_raw(struct buffer *const out, const struct span text)
+/* What was sent is percent-encoded in parts or not at all; a header takes less than a request
+ * line. */
+static void add_raw(struct buffer *out, struct span text)
 {
 	static const char kept[] = "-._~%=+/:@!$*()";
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
-		const bool is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		const bool is_plain = (byte >= 'a' && byte <= 'z') ||
+			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
 		if (is_plain || (byte != 0 && strchr(kept, byte) != NULL))
 			buffer_add_byte(out, byte);
 		else
@@ -35,12 +37,12 @@ static void add_raw(struct buffer *const out, const struct span text)
 	}
 }
 
-static bool is_cursor(const struct span pair)
+static bool is_cursor(struct span pair)
 {
 	return span_equal_text(pair, "cursor") || span_starts(pair, span_text("cursor="));
 }
 
-int hub_page_link(struct exchange *const exchange, const struct span cursor, struct error *const err)
+int hub_page_link(struct exchange *exchange, struct span cursor, struct error *err)
 {
 	struct buffer url;
 	struct span rest = exchange->query;
@@ -58,10 +60,12 @@ int hub_page_link(struct exchange *const exchange, const struct span cursor, str
 	buffer_add_text(&url, "cursor=");
 	encode_percent(cursor, false, &url);
 	buffer_add_text(&url, ">; rel=\"next\"");
-	const char *const link = buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
+	const char *const link =
+		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
 	buffer_release(&url);
 	if (link == NULL)
-		return error_set(err, ERROR_INVALID, "The request's URL is too long to be told where the listing goes on.");
+		return error_set(err, ERROR_INVALID,
+			"The request's URL is too long to be told where the listing goes on.");
 	exchange_add_header(exchange, "Link", link);
 	return 0;
 }

@@ -10,14 +10,15 @@
 
 enum { REPLY_MAX_BYTES = 8 * 1024 };
 
-static enum next reply(struct exchange *const exchange, const char *const token, const int64_t expires_s)
+static enum next reply(struct exchange *exchange, const char *token, int64_t expires_s)
 {
 	const char *const url = arena_format(exchange->arena, "%s/xet", base_url(exchange));
 	struct buffer body;
 	struct json_writer json;
 	exchange_add_header(exchange, "X-Xet-Cas-Url", url);
 	exchange_add_header(exchange, "X-Xet-Access-Token", token);
-	exchange_add_header(exchange, "X-Xet-Token-Expiration", arena_format(exchange->arena, "%lld", (long long)expires_s));
+	exchange_add_header(exchange, "X-Xet-Token-Expiration",
+		arena_format(exchange->arena, "%lld", (long long)expires_s));
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	buffer_init(&body, REPLY_MAX_BYTES);
 	json_writer_init(&json, &body);
@@ -29,12 +30,13 @@ static enum next reply(struct exchange *const exchange, const char *const token,
 	return json_reply(exchange, 200, &body);
 }
 
-static enum next give(struct exchange *const exchange, const struct bucket *const bucket, const bool is_write)
+static enum next give(struct exchange *exchange, const struct bucket *bucket, bool is_write)
 {
 	const struct clock_source *const clock = exchange->context->clock;
 	const struct xet_token token = {
 		.bucket_id = bucket->id,
-		.key_id = exchange->principal != NULL ? exchange->principal->key_id : (struct span){NULL, 0},
+		.key_id = exchange->principal != NULL ? exchange->principal->key_id
+						      : (struct span){NULL, 0},
 		.is_write = is_write,
 		.expires_s = clock->wall_ms(clock) / 1000 + XET_TOKEN_SECONDS,
 	};
@@ -47,42 +49,47 @@ static enum next give(struct exchange *const exchange, const struct bucket *cons
 	return reply(exchange, text, token.expires_s);
 }
 
-enum next hub_token_read_begin(struct exchange *const exchange)
+enum next hub_token_read_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0)
+	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
+		    &err) != 0)
 		return exchange_fail(exchange, &err);
 	return give(exchange, &bucket, false);
 }
 
-static bool key_writes(const struct principal *const principal, const struct bucket *const bucket)
+static bool key_writes(const struct principal *principal, const struct bucket *bucket)
 {
 	if (principal->is_root)
 		return true;
 	for (size_t i = 0; i < principal->grant_count; i++)
-		if (span_equal(principal->grants[i].bucket, bucket->name) && (principal->grants[i].permissions & PERMISSION_WRITE) != 0)
+		if (span_equal(principal->grants[i].bucket, bucket->name) &&
+			(principal->grants[i].permissions & PERMISSION_WRITE) != 0)
 			return true;
 	return principal->grant_count == 0 && span_equal(bucket->owner, principal->namespace);
 }
 
 /* By a grant to his account, of whatever keys. */
-static int account_writes(struct exchange *const exchange, const struct bucket *const bucket, bool *const out, struct error *const err)
+static int account_writes(
+	struct exchange *exchange, const struct bucket *bucket, bool *out, struct error *err)
 {
 	struct bucket_grant *grants;
 	size_t count;
 	*out = false;
 	if (exchange->principal->grant_count > 0)
 		return 0;
-	if (bucket_grant_list(exchange->context->store, bucket->id, BUCKET_GRANTS_OF_POLICY, exchange->arena, &grants, &count, err) != 0)
+	if (bucket_grant_list(exchange->context->store, bucket->id, BUCKET_GRANTS_OF_POLICY,
+		    exchange->arena, &grants, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (span_equal(grants[i].account, exchange->principal->namespace) && (grants[i].permissions & PERMISSION_WRITE) != 0)
+		if (span_equal(grants[i].account, exchange->principal->namespace) &&
+			(grants[i].permissions & PERMISSION_WRITE) != 0)
 			*out = true;
 	return 0;
 }
 
-static int check_writes(struct exchange *const exchange, const struct bucket *const bucket, struct error *const err)
+static int check_writes(struct exchange *exchange, const struct bucket *bucket, struct error *err)
 {
 	bool writes;
 	if (exchange->principal == NULL)
@@ -94,12 +101,13 @@ static int check_writes(struct exchange *const exchange, const struct bucket *co
 	return writes ? 0 : error_set(err, ERROR_DENIED, "You may not write to this bucket.");
 }
 
-enum next hub_token_write_begin(struct exchange *const exchange)
+enum next hub_token_write_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0
-		|| check_writes(exchange, &bucket, &err) != 0)
+	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
+		    &err) != 0 ||
+		check_writes(exchange, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return give(exchange, &bucket, true);
 }

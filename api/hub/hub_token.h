@@ -1,5 +1,6 @@
-/* GET /api/buckets/{namespace}/{bucket}/xet-read-token and xet-write-token: what opens the content-addressed half for one bucket. Older clients read
- * the JSON, some the headers alone: both say the same. */
+/* GET /api/buckets/{namespace}/{bucket}/xet-read-token and xet-write-token: what opens the
+ * content-addressed half for one bucket. Older clients read the JSON, some the headers alone: both
+ * say the same. */
 #ifndef API_HUB_TOKEN_H
 #define API_HUB_TOKEN_H
 

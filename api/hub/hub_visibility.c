@@ -2,7 +2,7 @@
 
 #include "storage/buckets/bucket_grant.h"
 
-static int read_private(const struct json_node *const node, struct hub_visibility *const out, struct error *const err)
+static int read_private(const struct json_node *node, struct hub_visibility *out, struct error *err)
 {
 	bool is_private;
 	if (node == NULL || json_node_is_null(node))
@@ -13,7 +13,8 @@ static int read_private(const struct json_node *const node, struct hub_visibilit
 	return 0;
 }
 
-int hub_visibility_read(const struct json_node *const request, struct hub_visibility *const out, struct error *const err)
+int hub_visibility_read(
+	const struct json_node *request, struct hub_visibility *out, struct error *err)
 {
 	const struct json_node *const node = json_node_member(request, "visibility");
 	struct span text;
@@ -22,45 +23,55 @@ int hub_visibility_read(const struct json_node *const request, struct hub_visibi
 		return -1;
 	if (node == NULL || json_node_is_null(node))
 		return 0;
-	if (!json_node_text(node, &text) || !(span_equal_text(text, "public") || span_equal_text(text, "private")))
-		return error_set(err, ERROR_INVALID, "\"visibility\" is \"public\" or \"private\".");
+	if (!json_node_text(node, &text) ||
+		!(span_equal_text(text, "public") || span_equal_text(text, "private")))
+		return error_set(
+			err, ERROR_INVALID, "\"visibility\" is \"public\" or \"private\".");
 	const bool is_public = span_equal_text(text, "public");
 	if (out->given && out->is_public != is_public)
-		return error_set(err, ERROR_INVALID, "\"private\" and \"visibility\" contradict each other.");
+		return error_set(err, ERROR_INVALID,
+			"\"private\" and \"visibility\" contradict each other.");
 	*out = (struct hub_visibility){.given = true, .is_public = is_public};
 	return 0;
 }
 
-struct bucket_edit hub_visibility_edit(const bool is_public, struct bucket_grant grants[1])
+struct bucket_edit hub_visibility_edit(bool is_public, struct bucket_grant grants[1])
 {
 	grants[0] = bucket_grant_public_read();
-	return (struct bucket_edit){.replaces_grants = BUCKET_GRANTS_OF_ACL, .grants = grants, .grant_count = is_public ? 1 : 0};
+	return (struct bucket_edit){.replaces_grants = BUCKET_GRANTS_OF_ACL,
+		.grants = grants,
+		.grant_count = is_public ? 1 : 0};
 }
 
-static int find_block(struct exchange *const exchange, const struct span bucket, unsigned *const out_bits, struct error *const err)
+static int find_block(
+	struct exchange *exchange, struct span bucket, unsigned *out_bits, struct error *err)
 {
 	struct span document;
-	if (bucket_document_find(exchange->context->store, bucket, BUCKET_PUBLIC_ACCESS, exchange->arena, &document, err) != 0)
+	if (bucket_document_find(exchange->context->store, bucket, BUCKET_PUBLIC_ACCESS,
+		    exchange->arena, &document, err) != 0)
 		return -1;
 	*out_bits = document.len == 1 ? document.data[0] : 0;
 	return 0;
 }
 
-static int check_public(struct exchange *const exchange, const struct span bucket, struct error *const err)
+static int check_public(struct exchange *exchange, struct span bucket, struct error *err)
 {
 	struct span ownership;
 	unsigned block;
-	if (find_block(exchange, bucket, &block, err) != 0
-		|| bucket_document_find(exchange->context->store, bucket, BUCKET_OWNERSHIP, exchange->arena, &ownership, err) != 0)
+	if (find_block(exchange, bucket, &block, err) != 0 ||
+		bucket_document_find(exchange->context->store, bucket, BUCKET_OWNERSHIP,
+			exchange->arena, &ownership, err) != 0)
 		return -1;
 	if ((block & (BLOCK_PUBLIC_ACLS | IGNORE_PUBLIC_ACLS)) != 0)
-		return error_set(err, ERROR_DENIED, "Public access is blocked by the PublicAccessBlock setting of the bucket.");
+		return error_set(err, ERROR_DENIED,
+			"Public access is blocked by the PublicAccessBlock setting of the bucket.");
 	if (span_equal_text(ownership, "BucketOwnerEnforced"))
-		return error_set(err, ERROR_INVALID_REQUEST, "The bucket takes no ACLs (BucketOwnerEnforced), so it cannot be made public here.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The bucket takes no ACLs (BucketOwnerEnforced), so it cannot be made public here.");
 	return 0;
 }
 
-static int check_private(struct exchange *const exchange, const struct span name, struct error *const err)
+static int check_private(struct exchange *exchange, struct span name, struct error *err)
 {
 	struct store *const store = exchange->context->store;
 	const unsigned needed = bucket_grant_public_read().permissions;
@@ -68,26 +79,35 @@ static int check_private(struct exchange *const exchange, const struct span name
 	struct bucket_grant *grants;
 	size_t count;
 	unsigned block;
-	if (bucket_find(store, name, exchange->arena, &bucket, err) != 0 || find_block(exchange, name, &block, err) != 0
-		|| bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_POLICY, exchange->arena, &grants, &count, err) != 0)
+	if (bucket_find(store, name, exchange->arena, &bucket, err) != 0 ||
+		find_block(exchange, name, &block, err) != 0 ||
+		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_POLICY, exchange->arena,
+			&grants, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count && (block & RESTRICT_PUBLIC_BUCKETS) == 0; i++)
-		if (grants[i].account.len == 0 && grants[i].prefix.len == 0 && (grants[i].permissions & needed) != 0)
-			return error_set(err, ERROR_INVALID_REQUEST, "The bucket's policy opens it to everyone; it stays public until that is removed.");
+		if (grants[i].account.len == 0 && grants[i].prefix.len == 0 &&
+			(grants[i].permissions & needed) != 0)
+			return error_set(err, ERROR_INVALID_REQUEST,
+				"The bucket's policy opens it to everyone; it stays public until that is removed.");
 	return 0;
 }
 
-int hub_visibility_check(struct exchange *const exchange, const struct span bucket, const bool is_public, struct error *const err)
+int hub_visibility_check(
+	struct exchange *exchange, struct span bucket, bool is_public, struct error *err)
 {
-	return is_public ? check_public(exchange, bucket, err) : check_private(exchange, bucket, err);
+	return is_public ? check_public(exchange, bucket, err)
+			 : check_private(exchange, bucket, err);
 }
 
-int hub_visibility_find(struct exchange *const exchange, const int64_t bucket, bool *const out_public, struct error *const err)
+int hub_visibility_find(
+	struct exchange *exchange, int64_t bucket, bool *out_public, struct error *err)
 {
-	static const unsigned needed[] = {PERMISSION_READ, PERMISSION_LIST}; /* a policy gives each by itself */
+	/* a policy gives each by itself */
+	static const unsigned needed[] = {PERMISSION_READ, PERMISSION_LIST};
 	*out_public = true;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && *out_public; i++) {
-		const struct bucket_question question = {.bucket = bucket, .permissions = needed[i]};
+		const struct bucket_question question = {
+			.bucket = bucket, .permissions = needed[i]};
 		if (bucket_grant_allows(exchange->context->store, &question, out_public, err) != 0)
 			return -1;
 	}

@@ -7,18 +7,19 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-static void print_auth(const struct principal *const principal, struct json_writer *const json)
+static void print_auth(const struct principal *principal, struct json_writer *json)
 {
 	json_writer_object(json, "auth");
 	json_writer_text(json, "type", span_text("access_token"));
 	json_writer_object(json, "accessToken");
 	json_writer_text(json, "displayName", principal->key_id);
-	json_writer_text(json, "role", span_text(principal->grant_count > 0 ? "fineGrained" : "write"));
+	json_writer_text(
+		json, "role", span_text(principal->grant_count > 0 ? "fineGrained" : "write"));
 	json_writer_end(json, '}');
 	json_writer_end(json, '}');
 }
 
-enum next hub_whoami_begin(struct exchange *const exchange)
+enum next hub_whoami_begin(struct exchange *exchange)
 {
 	const struct principal *const principal = exchange->principal;
 	struct buffer body;
@@ -43,7 +44,7 @@ enum next hub_whoami_begin(struct exchange *const exchange)
 	return json_reply(exchange, 200, &body);
 }
 
-enum next hub_harnesses_begin(struct exchange *const exchange)
+enum next hub_harnesses_begin(struct exchange *exchange)
 {
 	struct buffer body;
 	buffer_init(&body, REPLY_MAX_BYTES);
@@ -51,23 +52,24 @@ enum next hub_harnesses_begin(struct exchange *const exchange)
 	return json_reply(exchange, 200, &body);
 }
 
-enum next hub_no_repository_begin(struct exchange *const exchange)
+enum next hub_no_repository_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	error_set(&err, ERROR_NO_BUCKET, HUB_NAME_NO_REPOSITORY);
 	return exchange_fail(exchange, &err);
 }
 
-enum next hub_no_repositories_begin(struct exchange *const exchange)
+enum next hub_no_repositories_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	error_set(&err, ERROR_NOT_FOUND, HUB_NAME_NO_REPOSITORY);
 	return exchange_fail(exchange, &err);
 }
 
-enum next hub_no_login_begin(struct exchange *const exchange)
+enum next hub_no_login_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_NOT_FOUND, "This server has no login by browser: use `hf auth login --token TOKEN` with the token of one of its keys.");
+	error_set(&err, ERROR_NOT_FOUND,
+		"This server has no login by browser: use `hf auth login --token TOKEN` with the token of one of its keys.");
 	return exchange_fail(exchange, &err);
 }

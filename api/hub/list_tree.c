@@ -8,35 +8,35 @@
 
 enum { BODY_MAX_BYTES = 48 * 1024 * 1024 };
 
-struct list_tree { /* the exchange's state */
+struct list_tree {             /* the exchange's state */
 	struct tree_call call; /* first */
 	struct tree_params params;
 };
 
-static int look(struct exchange *const exchange, struct tree *const out, struct error *const err)
+static int look(struct exchange *exchange, struct tree *out, struct error *err)
 {
 	const struct list_tree *const state = exchange->state;
 	return tree_list(exchange->context->store, &state->params, exchange->arena, out, err);
 }
 
 /* The cursor is the position of the last entry: 'f' or 'd' and its path. */
-static int add_link(struct exchange *const exchange, const struct tree_position *const last, struct error *const err)
+static int add_link(struct exchange *exchange, const struct tree_position *last, struct error *err)
 {
-	const char *const cursor = arena_format(exchange->arena, "%c%.*s", last->is_directory ? 'd' : 'f', (int)last->path.len,
-		(const char *)last->path.data);
+	const char *const cursor = arena_format(exchange->arena, "%c%.*s",
+		last->is_directory ? 'd' : 'f', (int)last->path.len, (const char *)last->path.data);
 	if (cursor == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	return hub_page_link(exchange, span_text(cursor), err);
 }
 
-static enum next reply(struct exchange *const exchange, const struct tree *const tree)
+static enum next reply(struct exchange *exchange, const struct tree *tree)
 {
 	struct buffer body;
 	struct json_writer json;
 	struct error err = {0};
 	const struct list_tree *const state = exchange->state;
-	if ((tree->truncated && add_link(exchange, &tree->last, &err) != 0)
-		|| view_wait_tell(exchange, state->params.bucket, state->params.prefix, &err) != 0)
+	if ((tree->truncated && add_link(exchange, &tree->last, &err) != 0) ||
+		view_wait_tell(exchange, state->params.bucket, state->params.prefix, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
@@ -46,18 +46,20 @@ static enum next reply(struct exchange *const exchange, const struct tree *const
 	return json_reply(exchange, 200, &body);
 }
 
-static int read_recursive(struct exchange *const exchange, bool *const out, struct error *const err)
+static int read_recursive(struct exchange *exchange, bool *out, struct error *err)
 {
 	struct span value;
 	*out = true;
-	if (!exchange_query(exchange, "recursive", &value) || span_equal_nocase(value, "true") || span_equal_text(value, "1"))
+	if (!exchange_query(exchange, "recursive", &value) || span_equal_nocase(value, "true") ||
+		span_equal_text(value, "1"))
 		return 0;
 	*out = false;
-	return span_equal_nocase(value, "false") || span_equal_text(value, "0") ? 0
+	return span_equal_nocase(value, "false") || span_equal_text(value, "0")
+		? 0
 		: error_set(err, ERROR_INVALID, "The parameter recursive is true or false.");
 }
 
-static int read_limit(struct exchange *const exchange, size_t *const out, struct error *const err)
+static int read_limit(struct exchange *exchange, size_t *out, struct error *err)
 {
 	uint64_t limit;
 	if (hub_page_limit(exchange, TREE_LIMIT, TREE_LIMIT_MAX, &limit, err) != 0)
@@ -66,26 +68,30 @@ static int read_limit(struct exchange *const exchange, size_t *const out, struct
 	return 0;
 }
 
-static int read_cursor(struct exchange *const exchange, struct tree_position *const out, struct error *const err)
+static int read_cursor(struct exchange *exchange, struct tree_position *out, struct error *err)
 {
 	struct span value;
 	if (!exchange_query(exchange, "cursor", &value))
 		return 0;
-	if (value.len < 2 || value.len > OBJECT_KEY_MAX_BYTES + 1 || (value.data[0] != 'f' && value.data[0] != 'd'))
-		return error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
-	*out = (struct tree_position){.path = span_slice(value, 1, value.len), .is_directory = value.data[0] == 'd'};
+	if (value.len < 2 || value.len > OBJECT_KEY_MAX_BYTES + 1 ||
+		(value.data[0] != 'f' && value.data[0] != 'd'))
+		return error_set(
+			err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
+	*out = (struct tree_position){
+		.path = span_slice(value, 1, value.len), .is_directory = value.data[0] == 'd'};
 	return 0;
 }
 
-static struct span read_prefix(const struct exchange *const exchange)
+static struct span read_prefix(const struct exchange *exchange)
 {
-	struct span prefix = exchange->parameter_count > 1 ? exchange->parameters[1] : (struct span){NULL, 0};
+	struct span prefix =
+		exchange->parameter_count > 1 ? exchange->parameters[1] : (struct span){NULL, 0};
 	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/')
 		prefix = span_slice(prefix, 0, prefix.len - 1);
 	return prefix;
 }
 
-int list_tree_place(struct exchange *const exchange, struct tree_params *const out, struct error *const err)
+int list_tree_place(struct exchange *exchange, struct tree_params *out, struct error *err)
 {
 	struct error below = {0};
 	const struct span prefix = read_prefix(exchange);
@@ -94,35 +100,39 @@ int list_tree_place(struct exchange *const exchange, struct tree_params *const o
 	out->prefix = prefix;
 	if (authorise_key(exchange, out->bucket, prefix, PERMISSION_LIST, err) == 0)
 		return 0;
-	const char *const folder = arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
+	const char *const folder =
+		arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
 	if (prefix.len == 0 || err->kind != ERROR_DENIED || folder == NULL ||
-	    authorise_key(exchange, out->bucket, span_text(folder), PERMISSION_LIST, &below) != 0)
+		authorise_key(exchange, out->bucket, span_text(folder), PERMISSION_LIST, &below) !=
+			0)
 		return -1;
 	out->skips_prefix_file = true;
 	return 0;
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct list_tree *const state = exchange->state;
 	tree_call_release(&state->call);
 }
 
-enum next list_tree_begin(struct exchange *const exchange)
+enum next list_tree_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct list_tree *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
 	*state = (struct list_tree){.call = {.look = look, .reply = reply}};
-	if (read_recursive(exchange, &state->params.recursive, &err) != 0 || read_limit(exchange, &state->params.limit, &err) != 0
-		|| read_cursor(exchange, &state->params.after, &err) != 0 || list_tree_place(exchange, &state->params, &err) != 0)
+	if (read_recursive(exchange, &state->params.recursive, &err) != 0 ||
+		read_limit(exchange, &state->params.limit, &err) != 0 ||
+		read_cursor(exchange, &state->params.after, &err) != 0 ||
+		list_tree_place(exchange, &state->params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = release;
 	return tree_call_run(exchange, &state->call);
 }
 
-enum next list_tree_resume(struct exchange *const exchange)
+enum next list_tree_resume(struct exchange *exchange)
 {
 	struct list_tree *const state = exchange->state;
 	return tree_call_resume(exchange, &state->call);

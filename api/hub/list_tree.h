@@ -5,8 +5,8 @@
 #include "api/exchange/exchange.h"
 #include "storage/files/tree.h"
 
-/* The bucket, the prefix as the path has it, and what of it the caller may list: all below the prefix, perhaps without the file of the same name.
- * 0; no_credentials, denied, no_bucket. */
+/* The bucket, the prefix as the path has it, and what of it the caller may list: all below the
+ * prefix, perhaps without the file of the same name. 0; no_credentials, denied, no_bucket. */
 int list_tree_place(struct exchange *exchange, struct tree_params *out, struct error *err);
 
 enum next list_tree_begin(struct exchange *exchange);

@@ -22,17 +22,19 @@ struct resolve_file { /* the exchange's state */
 	unsigned looks;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	file_hash_free(state->wait);
 	state->wait = NULL;
 }
 
-/* Bytes are sent as they are stored, whatever their uploader calls them: a client that undid an encoding would not find the size it was told. */
-static int hide_encoding(struct exchange *const exchange, struct object *const object, struct error *const err)
+/* Bytes are sent as they are stored, whatever their uploader calls them: a client that undid an
+ * encoding would not find the size it was told. */
+static int hide_encoding(struct exchange *exchange, struct object *object, struct error *err)
 {
-	struct object_header *const kept = arena_take_array(exchange->arena, object->header_count + 1, sizeof(*kept));
+	struct object_header *const kept =
+		arena_take_array(exchange->arena, object->header_count + 1, sizeof(*kept));
 	size_t count = 0;
 	if (kept == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
@@ -45,13 +47,16 @@ static int hide_encoding(struct exchange *const exchange, struct object *const o
 }
 
 /* The entity tag of the Hub is the Xet hash. */
-static int find(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
+static int find(
+	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
-	if (object_view_find(view, exchange->parameters[0], exchange->parameters[1], &current, exchange->arena, out, err) != 0)
+	if (object_view_find(view, exchange->parameters[0], exchange->parameters[1], &current,
+		    exchange->arena, out, err) != 0)
 		return -1;
 	if (!out->has_file_hash)
-		return error_set(err, ERROR_BUSY, "The file was overwritten a moment ago. Please try again.");
+		return error_set(err, ERROR_BUSY,
+			"The file was overwritten a moment ago. Please try again.");
 	chunk_id_format(&out->file_hash, out->etag);
 	return hide_encoding(exchange, out, err);
 }
@@ -61,30 +66,37 @@ struct xet_urls { /* absolute: clients hand them on as they are */
 	const char *reconstruction;
 };
 
-static struct xet_urls make_urls(struct exchange *const exchange, const char *const hash)
+static struct xet_urls make_urls(struct exchange *exchange, const char *hash)
 {
 	const char *const base = base_url(exchange);
-	const struct hub_name name = hub_name_of(exchange->context->default_namespace, exchange->parameters[0]);
+	const struct hub_name name =
+		hub_name_of(exchange->context->default_namespace, exchange->parameters[0]);
 	return (struct xet_urls){
-		.refresh = arena_format(exchange->arena, "%s/api/buckets/%.*s/%.*s/xet-read-token", base, (int)name.namespace.len,
-			(const char *)name.namespace.data, (int)name.name.len, (const char *)name.name.data),
-		.reconstruction = arena_format(exchange->arena, "%s/xet/v1/reconstructions/%s", base, hash),
+		.refresh = arena_format(exchange->arena, "%s/api/buckets/%.*s/%.*s/xet-read-token",
+			base, (int)name.namespace.len, (const char *)name.namespace.data,
+			(int)name.name.len, (const char *)name.name.data),
+		.reconstruction =
+			arena_format(exchange->arena, "%s/xet/v1/reconstructions/%s", base, hash),
 	};
 }
 
-static void add_identity(struct exchange *const exchange, const struct object *const object)
+static void add_identity(struct exchange *exchange, const struct object *object)
 {
 	const char *const hash = arena_text(exchange->arena, span_text(object->etag));
 	const struct xet_urls urls = make_urls(exchange, object->etag);
 	exchange_add_header(exchange, "X-Xet-Hash", hash);
-	exchange_add_header(exchange, "X-Linked-Size", arena_format(exchange->arena, "%" PRIu64, object->size));
-	exchange_add_header(exchange, "X-Linked-Etag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	exchange_add_header(
+		exchange, "X-Linked-Size", arena_format(exchange->arena, "%" PRIu64, object->size));
+	exchange_add_header(
+		exchange, "X-Linked-Etag", arena_format(exchange->arena, "\"%s\"", object->etag));
 	exchange_add_header(exchange, "X-Xet-Refresh-Route", urls.refresh);
-	exchange_add_header(exchange, "Link", arena_format(exchange->arena, "<%s>; rel=\"xet-auth\", <%s>; rel=\"xet-reconstruction-info\"",
-		urls.refresh, urls.reconstruction));
+	exchange_add_header(exchange, "Link",
+		arena_format(exchange->arena,
+			"<%s>; rel=\"xet-auth\", <%s>; rel=\"xet-reconstruction-info\"",
+			urls.refresh, urls.reconstruction));
 }
 
-static struct span base_name(const struct span path)
+static struct span base_name(struct span path)
 {
 	struct span rest = path;
 	for (ptrdiff_t slash = span_find(rest, '/'); slash >= 0; slash = span_find(rest, '/'))
@@ -93,7 +105,7 @@ static struct span base_name(const struct span path)
 }
 
 /* The name twice: as it is, and in ASCII for clients that know no other form. */
-static const char *disposition(struct exchange *const exchange)
+static const char *disposition(struct exchange *exchange)
 {
 	const struct span name = base_name(exchange->parameters[1]);
 	struct buffer text;
@@ -107,13 +119,14 @@ static const char *disposition(struct exchange *const exchange)
 		buffer_add_byte(&text, is_plain ? byte : '_');
 	}
 	buffer_add_text(&text, "\";");
-	const char *const copy = buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
+	const char *const copy =
+		buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
 	buffer_release(&text);
 	return copy;
 }
 
 /* For clients that ask for the facts in place of the bytes; they read the headers alone. */
-static enum next reply_info(struct exchange *const exchange, struct object *const object)
+static enum next reply_info(struct exchange *exchange, struct object *object)
 {
 	struct buffer body;
 	struct json_writer json;
@@ -127,12 +140,13 @@ static enum next reply_info(struct exchange *const exchange, struct object *cons
 	json_writer_text(&json, "refreshUrl", span_text(urls.refresh));
 	json_writer_text(&json, "reconstructionUrl", span_text(urls.reconstruction));
 	json_writer_end(&json, '}');
-	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	exchange_add_header(
+		exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
 	add_identity(exchange, object);
 	return exchange_reply_buffer(exchange, 200, info_type, &body);
 }
 
-static bool wants_info(struct exchange *const exchange)
+static bool wants_info(struct exchange *exchange)
 {
 	struct span rest = exchange_header(exchange, "accept");
 	struct span piece;
@@ -142,9 +156,10 @@ static bool wants_info(struct exchange *const exchange)
 	return false;
 }
 
-static enum next reply(struct exchange *const exchange, struct object *const object)
+static enum next reply(struct exchange *exchange, struct object *object)
 {
-	const struct object_reply_override override = {.name = "content-disposition", .value = disposition(exchange)};
+	const struct object_reply_override override = {
+		.name = "content-disposition", .value = disposition(exchange)};
 	const struct object_reply_params params = {
 		.find = find,
 		.add_identity = add_identity,
@@ -153,53 +168,59 @@ static enum next reply(struct exchange *const exchange, struct object *const obj
 		.default_content_type = "application/octet-stream",
 		.hide_user_metadata = true,
 	};
-	return wants_info(exchange) ? reply_info(exchange, object) : object_reply(exchange, &params);
+	return wants_info(exchange) ? reply_info(exchange, object)
+				    : object_reply(exchange, &params);
 }
 
-static void hang_up(struct exchange *const exchange)
+static void hang_up(struct exchange *exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	if (state->wait != NULL)
 		file_hash_give_up(state->wait);
 }
 
-static int find_now(struct exchange *const exchange, struct object *const out, struct error *const err)
+static int find_now(struct exchange *exchange, struct object *out, struct error *err)
 {
-	return object_find(exchange->context->store, exchange->parameters[0], exchange->parameters[1], exchange->arena, out, err);
+	return object_find(exchange->context->store, exchange->parameters[0],
+		exchange->parameters[1], exchange->arena, out, err);
 }
 
 /* not_ready: the file is of a view that is still to be made. */
-static int find_or_pending(struct exchange *const exchange, struct object *const out, struct error *const err)
+static int find_or_pending(struct exchange *exchange, struct object *out, struct error *err)
 {
 	struct resolve_file *const state = exchange->state;
 	const int found = find_now(exchange, out, err);
 	if (found == 0 || err->kind != ERROR_NO_KEY)
 		return found;
-	const int pending = view_wait_look(&state->view, exchange->parameters[0], exchange->parameters[1], err);
+	const int pending =
+		view_wait_look(&state->view, exchange->parameters[0], exchange->parameters[1], err);
 	if (pending == 1)
 		return error_set(err, ERROR_NOT_READY, "The view is still being made.");
 	return pending == 0 && state->view.anchor.is_view ? find_now(exchange, out, err) : -1;
 }
 
-static enum next look(struct exchange *const exchange)
+static enum next look(struct exchange *exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
 	if (find_or_pending(exchange, &object, &err) != 0)
-		return err.kind == ERROR_NOT_READY ? anchor_wait_for(&state->view) : exchange_fail(exchange, &err);
+		return err.kind == ERROR_NOT_READY ? anchor_wait_for(&state->view)
+						   : exchange_fail(exchange, &err);
 	if (object.has_file_hash)
 		return reply(exchange, &object);
 	if (++state->looks == LOOKS_MAX) {
-		error_set(&err, ERROR_BUSY, "The file is overwritten faster than its hash can be computed. Please try again.");
+		error_set(&err, ERROR_BUSY,
+			"The file is overwritten faster than its hash can be computed. Please try again.");
 		return exchange_fail(exchange, &err);
 	}
-	state->wait = file_hash_start(exchange->context->store, &object.sequence, 1, exchange_wake_owner, exchange);
+	state->wait = file_hash_start(
+		exchange->context->store, &object.sequence, 1, exchange_wake_owner, exchange);
 	exchange->hang_up = hang_up;
 	return NEXT_WAIT;
 }
 
-enum next resolve_file_begin(struct exchange *const exchange)
+enum next resolve_file_begin(struct exchange *exchange)
 {
 	struct resolve_file *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
@@ -209,7 +230,7 @@ enum next resolve_file_begin(struct exchange *const exchange)
 	return look(exchange);
 }
 
-enum next resolve_file_resume(struct exchange *const exchange)
+enum next resolve_file_resume(struct exchange *exchange)
 {
 	const struct resolve_file *const state = exchange->state;
 	struct error err = {0};

@@ -19,7 +19,7 @@ struct source_access {
 	size_t questions;
 };
 
-static const struct source *find(const struct source_access *const access, const struct span bucket)
+static const struct source *find(const struct source_access *access, struct span bucket)
 {
 	for (size_t i = 0; i < access->count; i++)
 		if (span_equal(access->sources[i].bucket, bucket))
@@ -27,42 +27,48 @@ static const struct source *find(const struct source_access *const access, const
 	return NULL;
 }
 
-static int opens(const struct source_access *const access, const struct span bucket, const struct span key, const bool is_current,
-	struct error *const err)
+static int opens(const struct source_access *access, struct span bucket, struct span key,
+	bool is_current, struct error *err)
 {
-	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
+	const unsigned permission =
+		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
 	return authorise_asks(access->exchange, bucket, key, permission, err);
 }
 
-static int add(struct source_access *const access, const struct span bucket, struct error *const err)
+static int add(struct source_access *access, struct span bucket, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
 	if (bucket.len == 0 || find(access, bucket) != NULL)
 		return 0;
 	const int open = opens(access, bucket, whole, true, err);
 	const int versions = open < 0 ? -1 : opens(access, bucket, whole, false, err);
-	access->sources[access->count++] = (struct source){.bucket = bucket, .is_known = open == 1 || authorise_knows(access->exchange, bucket),
-		.is_open = open == 1, .opens_versions = versions == 1};
+	access->sources[access->count++] = (struct source){.bucket = bucket,
+		.is_known = open == 1 || authorise_knows(access->exchange, bucket),
+		.is_open = open == 1,
+		.opens_versions = versions == 1};
 	return versions < 0 ? -1 : 0;
 }
 
-struct source_access *source_access_new(struct exchange *const exchange, const struct batch_lines *const lines, struct error *const err)
+struct source_access *source_access_new(
+	struct exchange *exchange, const struct batch_lines *lines, struct error *err)
 {
 	struct source_access *const access = arena_take(exchange->arena, sizeof(*access));
-	struct source *const sources = arena_take_array(exchange->arena, lines->count + 1, sizeof(*sources));
+	struct source *const sources =
+		arena_take_array(exchange->arena, lines->count + 1, sizeof(*sources));
 	if (access == NULL || sources == NULL) {
 		error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
 		return NULL;
 	}
-	*access = (struct source_access){.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
+	*access = (struct source_access){
+		.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
 	int result = add(access, exchange->parameters[0], err);
 	for (size_t i = 0; result == 0 && i < lines->count; i++)
 		result = add(access, lines->lines[i].source, err);
 	return result == 0 ? access : NULL;
 }
 
-int source_access_allows(struct source_access *const access, const struct span bucket, const struct span key, const bool is_current,
-	struct error *const err)
+int source_access_allows(struct source_access *access, struct span bucket, struct span key,
+	bool is_current, struct error *err)
 {
 	static const struct span nobody = {(const uint8_t *)"", 0};
 	const struct source *const source = find(access, bucket);

@@ -2,16 +2,19 @@
 
 #include "storage/files/file_hash.h"
 
-enum { LOOKS_MAX = 5 /* each beyond the second means that files without a hash came while others got theirs */ };
+enum {
+	LOOKS_MAX =
+		5 /* each beyond the second means that files without a hash came while others got theirs */
+};
 
-static void hang_up(struct exchange *const exchange)
+static void hang_up(struct exchange *exchange)
 {
 	struct tree_call *const call = exchange->state;
 	if (call->wait != NULL)
 		file_hash_give_up(call->wait);
 }
 
-enum next tree_call_run(struct exchange *const exchange, struct tree_call *const call)
+enum next tree_call_run(struct exchange *exchange, struct tree_call *call)
 {
 	struct tree tree;
 	struct error err = {0};
@@ -20,15 +23,17 @@ enum next tree_call_run(struct exchange *const exchange, struct tree_call *const
 	if (tree.unhashed_count == 0 || call->leaves_out_unhashed)
 		return call->reply(exchange, &tree);
 	if (++call->looks == LOOKS_MAX) {
-		error_set(&err, ERROR_BUSY, "Files come faster than their hashes can be computed. Please try again.");
+		error_set(&err, ERROR_BUSY,
+			"Files come faster than their hashes can be computed. Please try again.");
 		return exchange_fail(exchange, &err);
 	}
-	call->wait = file_hash_start(exchange->context->store, tree.unhashed, tree.unhashed_count, exchange_wake_owner, exchange);
+	call->wait = file_hash_start(exchange->context->store, tree.unhashed, tree.unhashed_count,
+		exchange_wake_owner, exchange);
 	exchange->hang_up = hang_up;
 	return NEXT_WAIT;
 }
 
-enum next tree_call_resume(struct exchange *const exchange, struct tree_call *const call)
+enum next tree_call_resume(struct exchange *exchange, struct tree_call *call)
 {
 	struct error err = {0};
 	const int outcome = file_hash_outcome(call->wait, &err);
@@ -39,20 +44,20 @@ enum next tree_call_resume(struct exchange *const exchange, struct tree_call *co
 	return tree_call_run(exchange, call);
 }
 
-void tree_call_release(struct tree_call *const call)
+void tree_call_release(struct tree_call *call)
 {
 	file_hash_free(call->wait);
 	call->wait = NULL;
 }
 
-static void print_time(struct json_writer *const json, const char *const name, const int64_t ms)
+static void print_time(struct json_writer *json, const char *name, int64_t ms)
 {
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_iso(ms, text);
 	json_writer_text(json, name, span_text(text));
 }
 
-static void print_file(struct json_writer *const json, const struct tree_entry *const entry)
+static void print_file(struct json_writer *json, const struct tree_entry *entry)
 {
 	char hash[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&entry->file_hash, hash);
@@ -63,14 +68,15 @@ static void print_file(struct json_writer *const json, const struct tree_entry *
 		json_writer_text(json, "contentType", entry->content_type);
 }
 
-void tree_call_print(struct json_writer *const json, const struct tree *const tree)
+void tree_call_print(struct json_writer *json, const struct tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_entry *const entry = &tree->entries[i];
 		if (!entry->is_directory && !entry->has_file_hash)
 			continue;
 		json_writer_object(json, NULL);
-		json_writer_text(json, "type", span_text(entry->is_directory ? "directory" : "file"));
+		json_writer_text(
+			json, "type", span_text(entry->is_directory ? "directory" : "file"));
 		json_writer_text(json, "path", entry->path);
 		if (!entry->is_directory)
 			print_file(json, entry);

@@ -1,4 +1,5 @@
-/* What the requests that show files share: they look into the tree, wait for the hashes of files that nobody has needed yet, and look again. */
+/* What the requests that show files share: they look into the tree, wait for the hashes of files
+ * that nobody has needed yet, and look again. */
 #ifndef API_HUB_TREE_CALL_H
 #define API_HUB_TREE_CALL_H
 
@@ -12,7 +13,7 @@ struct tree_call { /* first in the exchange's state */
 	enum next (*reply)(struct exchange *exchange, const struct tree *tree);
 	struct file_hash_wait *wait; /* the rest is the call's own */
 	unsigned looks;
-	bool leaves_out_unhashed;    /* some are damaged and will never have one */
+	bool leaves_out_unhashed; /* some are damaged and will never have one */
 };
 enum next tree_call_run(struct exchange *exchange, struct tree_call *call);
 enum next tree_call_resume(struct exchange *exchange, struct tree_call *call);

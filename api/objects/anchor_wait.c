@@ -3,22 +3,23 @@
 enum { WAIT_MAX_MS = 60 * 1000 };
 static const char RETRY_AFTER_SECONDS[] = "5";
 
-static struct step_watch *watch_of(const struct exchange *const exchange)
+static struct step_watch *watch_of(const struct exchange *exchange)
 {
 	return store_step_watch(exchange->context->store);
 }
 
-void anchor_wait_init(struct anchor_wait *const anchor, struct exchange *const exchange)
+void anchor_wait_init(struct anchor_wait *anchor, struct exchange *exchange)
 {
 	long_wait_init(&anchor->wait, exchange, exchange->context->shares.waits, WAIT_MAX_MS);
 }
 
-void anchor_wait_look(struct anchor_wait *const anchor)
+void anchor_wait_look(struct anchor_wait *anchor)
 {
-	anchor->seen = step_watch_generation(watch_of(anchor->wait.exchange), span_of(NULL, 0), run_anchors_topic());
+	anchor->seen = step_watch_generation(
+		watch_of(anchor->wait.exchange), span_of(NULL, 0), run_anchors_topic());
 }
 
-static enum next fail(struct anchor_wait *const anchor, const struct error *const err)
+static enum next fail(struct anchor_wait *anchor, const struct error *err)
 {
 	struct exchange *const exchange = anchor->wait.exchange;
 	if (err->kind == ERROR_BUSY)
@@ -26,14 +27,15 @@ static enum next fail(struct anchor_wait *const anchor, const struct error *cons
 	return exchange_fail(exchange, err);
 }
 
-enum next anchor_wait_for(struct anchor_wait *const anchor)
+enum next anchor_wait_for(struct anchor_wait *anchor)
 {
 	struct error err = {0};
-	if (run_ask_anchor(anchor->wait.exchange->context->store, &anchor->anchor, &err) != 0
-		|| long_wait_check(&anchor->wait, &err) != 0)
+	if (run_ask_anchor(anchor->wait.exchange->context->store, &anchor->anchor, &err) != 0 ||
+		long_wait_check(&anchor->wait, &err) != 0)
 		return fail(anchor, &err);
 	if (long_wait_left_ms(&anchor->wait) == 0) {
-		error_set(&err, ERROR_BUSY, "The anchor of step %llu is still being made: ask again.",
+		error_set(&err, ERROR_BUSY,
+			"The anchor of step %llu is still being made: ask again.",
 			(unsigned long long)anchor->anchor.step);
 		return fail(anchor, &err);
 	}

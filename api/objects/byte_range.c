@@ -1,7 +1,8 @@
-/* Numbers saturate instead of failing: "bytes=0-99999999999999999999" asks for everything from 0, as every S3 client means it. */
+/* Numbers saturate instead of failing: "bytes=0-99999999999999999999" asks for everything from 0,
+ * as every S3 client means it. */
 #include "api/objects/byte_range.h"
 
-static bool parse_saturating(const struct span text, uint64_t *const out)
+static bool parse_saturating(struct span text, uint64_t *out)
 {
 	uint64_t value = 0;
 	for (size_t i = 0; i < text.len; i++) {
@@ -15,18 +16,20 @@ static bool parse_saturating(const struct span text, uint64_t *const out)
 	return text.len > 0;
 }
 
-/* The last `count` bytes. An empty object has none, and no Content-Range could say so: it is served whole. */
-static struct byte_range suffix_range(const uint64_t count, const uint64_t size)
+/* The last `count` bytes. An empty object has none, and no Content-Range could say so: it is served
+ * whole. */
+static struct byte_range suffix_range(uint64_t count, uint64_t size)
 {
 	if (count == 0)
 		return (struct byte_range){.kind = BYTE_RANGE_UNSATISFIABLE};
 	if (size == 0)
 		return (struct byte_range){.kind = BYTE_RANGE_WHOLE};
 	const uint64_t length = count < size ? count : size;
-	return (struct byte_range){.kind = BYTE_RANGE_PART, .first = size - length, .length = length};
+	return (struct byte_range){
+		.kind = BYTE_RANGE_PART, .first = size - length, .length = length};
 }
 
-static struct byte_range first_last_range(const uint64_t first, const uint64_t last, const uint64_t size)
+static struct byte_range first_last_range(uint64_t first, uint64_t last, uint64_t size)
 {
 	if (first >= size)
 		return (struct byte_range){.kind = BYTE_RANGE_UNSATISFIABLE};
@@ -34,7 +37,7 @@ static struct byte_range first_last_range(const uint64_t first, const uint64_t l
 	return (struct byte_range){.kind = BYTE_RANGE_PART, .first = first, .length = end - first};
 }
 
-struct byte_range byte_range_parse(const struct span header, const uint64_t size)
+struct byte_range byte_range_parse(struct span header, uint64_t size)
 {
 	const struct byte_range whole = {.kind = BYTE_RANGE_WHOLE, .first = 0, .length = size};
 	const struct span text = span_trim(header);
@@ -55,7 +58,8 @@ struct byte_range byte_range_parse(const struct span header, const uint64_t size
 		const struct byte_range range = suffix_range(last, size);
 		return range.kind == BYTE_RANGE_WHOLE ? whole : range;
 	}
-	if (!parse_saturating(before, &first) || (after.len > 0 && !parse_saturating(after, &last)) || last < first)
+	if (!parse_saturating(before, &first) ||
+		(after.len > 0 && !parse_saturating(after, &last)) || last < first)
 		return whole;
 	return first_last_range(first, last, size);
 }

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-void conditional_read(struct exchange *const exchange, struct conditional *const out)
+void conditional_read(struct exchange *exchange, struct conditional *out)
 {
 	out->if_match = exchange_header(exchange, "if-match");
 	out->if_unmodified_since = exchange_header(exchange, "if-unmodified-since");
@@ -17,7 +17,7 @@ static struct span unquote(struct span tag)
 	return tag;
 }
 
-bool conditional_etag_listed(const struct span list, const char *const etag)
+bool conditional_etag_listed(struct span list, const char *etag)
 {
 	struct span rest = list;
 	struct span piece;
@@ -33,40 +33,46 @@ bool conditional_etag_listed(const struct span list, const char *const etag)
 	return false;
 }
 
-static int64_t whole_second(const int64_t ms)
+static int64_t whole_second(int64_t ms)
 {
 	return ms - ms % 1000;
 }
 
-static bool changed_since(const struct span date, const int64_t modified_ms)
+static bool changed_since(struct span date, int64_t modified_ms)
 {
 	int64_t since_ms;
-	return clock_parse_http(date, &since_ms) && whole_second(modified_ms) > whole_second(since_ms);
+	return clock_parse_http(date, &since_ms) &&
+		whole_second(modified_ms) > whole_second(since_ms);
 }
 
-static bool unchanged_since(const struct span date, const int64_t modified_ms, const int64_t now_ms)
+static bool unchanged_since(struct span date, int64_t modified_ms, int64_t now_ms)
 {
 	int64_t since_ms;
-	return clock_parse_http(date, &since_ms) && since_ms <= now_ms && whole_second(modified_ms) <= whole_second(since_ms);
+	return clock_parse_http(date, &since_ms) && since_ms <= now_ms &&
+		whole_second(modified_ms) <= whole_second(since_ms);
 }
 
-enum conditional_result conditional_judge(const struct conditional *const conditional, const char *const etag, const int64_t modified_ms,
-	const int64_t now_ms)
+enum conditional_result conditional_judge(const struct conditional *conditional, const char *etag,
+	int64_t modified_ms, int64_t now_ms)
 {
 	if (conditional->if_match.len > 0) {
 		if (!conditional_etag_listed(conditional->if_match, etag))
 			return CONDITIONAL_FAILED;
-	} else if (conditional->if_unmodified_since.len > 0 && changed_since(conditional->if_unmodified_since, modified_ms)) {
+	} else if (conditional->if_unmodified_since.len > 0 &&
+		changed_since(conditional->if_unmodified_since, modified_ms)) {
 		return CONDITIONAL_FAILED;
 	}
 	if (conditional->if_none_match.len > 0)
-		return conditional_etag_listed(conditional->if_none_match, etag) ? CONDITIONAL_NOT_MODIFIED : CONDITIONAL_GO_ON;
-	if (conditional->if_modified_since.len > 0 && unchanged_since(conditional->if_modified_since, modified_ms, now_ms))
+		return conditional_etag_listed(conditional->if_none_match, etag)
+			? CONDITIONAL_NOT_MODIFIED
+			: CONDITIONAL_GO_ON;
+	if (conditional->if_modified_since.len > 0 &&
+		unchanged_since(conditional->if_modified_since, modified_ms, now_ms))
 		return CONDITIONAL_NOT_MODIFIED;
 	return CONDITIONAL_GO_ON;
 }
 
-bool conditional_range_holds(const struct span if_range, const char *const etag, const int64_t modified_ms)
+bool conditional_range_holds(struct span if_range, const char *etag, int64_t modified_ms)
 {
 	const struct span value = span_trim(if_range);
 	if (value.len == 0)

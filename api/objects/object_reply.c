@@ -9,12 +9,14 @@
 
 enum {
 	SMALL_BYTES = 32 * 1024,
-	FIND_TRIES = 4 /* each further try means that the key was overwritten in the microseconds since the last */
+	FIND_TRIES =
+		4 /* each further try means that the key was overwritten in the microseconds since the last */
 };
 
-static const char default_content_type[] = "binary/octet-stream"; /* what S3 says when the writer said nothing */
+/* what S3 says when the writer said nothing */
+static const char default_content_type[] = "binary/octet-stream";
 
-static const char *find_override(const struct object_reply_params *const params, const struct span name)
+static const char *find_override(const struct object_reply_params *params, struct span name)
 {
 	for (size_t i = 0; i < params->override_count; i++) {
 		if (span_equal_text(name, params->overrides[i].name))
@@ -23,60 +25,69 @@ static const char *find_override(const struct object_reply_params *const params,
 	return NULL;
 }
 
-void object_reply_add_identity(struct exchange *const exchange, const struct object *const object)
+void object_reply_add_identity(struct exchange *exchange, const struct object *object)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char hash[CHUNK_ID_TEXT_BYTES];
-	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	exchange_add_header(
+		exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
 	if (object->has_digest) {
 		digest128_format(&object->digest, digest);
-		exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
+		exchange_add_header(exchange, "x-deltabucket-digest",
+			arena_text(exchange->arena, span_text(digest)));
 	}
 	if (object->has_file_hash) {
 		chunk_id_format(&object->file_hash, hash);
-		exchange_add_header(exchange, "x-deltabucket-file-hash", arena_text(exchange->arena, span_text(hash)));
+		exchange_add_header(exchange, "x-deltabucket-file-hash",
+			arena_text(exchange->arena, span_text(hash)));
 	}
 	if (object->is_derived)
 		exchange_add_header(exchange, "x-deltabucket-derived", "true");
 }
 
-void object_reply_disarm(struct exchange *const exchange)
+void object_reply_disarm(struct exchange *exchange)
 {
 	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
 	exchange_add_header(exchange, "Content-Security-Policy", "sandbox");
 }
 
-static void add_version_headers(struct exchange *const exchange, const struct object *const object,
-	const struct object_reply_params *const params)
+static void add_version_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
 {
 	char modified[CLOCK_TEXT_BYTES];
 	clock_format_http(object->modified_ms, modified);
 	object_reply_add_identity(exchange, object);
 	if (params->add_identity != NULL)
 		params->add_identity(exchange, object);
-	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	exchange_add_header(
+		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
 	object_reply_disarm(exchange);
 }
 
 /* Stored headers that no override replaces, then the overrides. */
-static void add_stored_headers(struct exchange *const exchange, const struct object *const object,
-	const struct object_reply_params *const params)
+static void add_stored_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
 {
 	for (size_t i = 0; i < object->header_count; i++) {
 		const struct object_header *const header = &object->headers[i];
-		const bool own_place = span_equal_text(header->name, "content-type") || find_override(params, header->name) != NULL;
-		if (own_place || (params->hide_user_metadata && span_starts(header->name, span_text("x-amz-"))))
+		const bool own_place = span_equal_text(header->name, "content-type") ||
+			find_override(params, header->name) != NULL;
+		if (own_place ||
+			(params->hide_user_metadata &&
+				span_starts(header->name, span_text("x-amz-"))))
 			continue;
-		exchange_add_header(exchange, arena_text(exchange->arena, header->name), arena_text(exchange->arena, header->value));
+		exchange_add_header(exchange, arena_text(exchange->arena, header->name),
+			arena_text(exchange->arena, header->value));
 	}
 	for (size_t i = 0; i < params->override_count; i++) {
 		if (!span_equal_text(span_text(params->overrides[i].name), "content-type"))
-			exchange_add_header(exchange, params->overrides[i].name, params->overrides[i].value);
+			exchange_add_header(
+				exchange, params->overrides[i].name, params->overrides[i].value);
 	}
 }
 
-static const char *content_type(struct exchange *const exchange, const struct object *const object,
-	const struct object_reply_params *const params)
+static const char *content_type(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
 {
 	const char *const overridden = find_override(params, span_text("content-type"));
 	if (overridden != NULL)
@@ -85,18 +96,20 @@ static const char *content_type(struct exchange *const exchange, const struct ob
 		if (span_equal_text(object->headers[i].name, "content-type"))
 			return arena_text(exchange->arena, object->headers[i].value);
 	}
-	return params->default_content_type != NULL ? params->default_content_type : default_content_type;
+	return params->default_content_type != NULL ? params->default_content_type
+						    : default_content_type;
 }
 
-static enum next reply_precondition(struct exchange *const exchange)
+static enum next reply_precondition(struct exchange *exchange)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_PRECONDITION, "At least one of the preconditions you specified did not hold.");
+	error_set(&err, ERROR_PRECONDITION,
+		"At least one of the preconditions you specified did not hold.");
 	return exchange_fail(exchange, &err);
 }
 
-static enum next reply_not_modified(struct exchange *const exchange, const struct object *const object,
-	const struct object_reply_params *const params)
+static enum next reply_not_modified(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params)
 {
 	static const char *const kept[] = {"cache-control", "expires"};
 	add_version_headers(exchange, object, params);
@@ -114,24 +127,26 @@ static enum next reply_not_modified(struct exchange *const exchange, const struc
 	return exchange_reply_empty(exchange, 304);
 }
 
-static enum next reply_unsatisfiable(struct exchange *const exchange, const struct object *const object)
+static enum next reply_unsatisfiable(struct exchange *exchange, const struct object *object)
 {
 	struct error err = {0};
-	exchange_add_header(exchange, "Content-Range", arena_format(exchange->arena, "bytes */%" PRIu64, object->size));
+	exchange_add_header(exchange, "Content-Range",
+		arena_format(exchange->arena, "bytes */%" PRIu64, object->size));
 	error_set(&err, ERROR_RANGE, "The requested range is not satisfiable.");
 	return exchange_fail(exchange, &err);
 }
 
-static struct byte_range asked_range(struct exchange *const exchange, const struct object *const object)
+static struct byte_range asked_range(struct exchange *exchange, const struct object *object)
 {
 	struct span header = exchange_header(exchange, "range");
-	if (!conditional_range_holds(exchange_header(exchange, "if-range"), object->etag, object->modified_ms))
+	if (!conditional_range_holds(
+		    exchange_header(exchange, "if-range"), object->etag, object->modified_ms))
 		header = (struct span){0};
 	return byte_range_parse(header, object->size);
 }
 
-static int choose_range(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
-	struct byte_range *const out, struct error *const err)
+static int choose_range(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, struct byte_range *out, struct error *err)
 {
 	const int chosen = params->choose != NULL ? params->choose(exchange, object, out, err) : 0;
 	if (chosen == 0)
@@ -139,21 +154,23 @@ static int choose_range(struct exchange *const exchange, const struct object *co
 	return chosen < 0 ? -1 : 0;
 }
 
-static void add_headers(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
-	const struct byte_range *const range)
+static void add_headers(struct exchange *exchange, const struct object *object,
+	const struct object_reply_params *params, const struct byte_range *range)
 {
 	add_version_headers(exchange, object, params);
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
 	if (range->kind == BYTE_RANGE_PART) {
-		exchange_add_header(exchange, "Content-Range", arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
-			range->first, range->first + range->length - 1, object->size));
+		exchange_add_header(exchange, "Content-Range",
+			arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+				range->first, range->first + range->length - 1, object->size));
 	}
 	add_stored_headers(exchange, object, params);
 	if (params->add_headers != NULL)
 		params->add_headers(exchange, object, range);
 }
 
-static enum next reply_head(struct exchange *const exchange, const int status, const char *const type, const uint64_t length)
+static enum next reply_head(
+	struct exchange *exchange, int status, const char *type, uint64_t length)
 {
 	const enum next next = exchange_reply_empty(exchange, status);
 	exchange->reply.content_type = type;
@@ -169,16 +186,18 @@ struct serving {
 	struct body_source *source; /* NULL: no bytes */
 };
 
-/* What the request asks of the version: false when that is a reply without its bytes, which is set. */
-static bool choose(struct exchange *const exchange, const struct object_reply_params *const params, struct serving *const serving,
-	enum next *const out_next)
+/* What the request asks of the version: false when that is a reply without its bytes, which is
+ * set. */
+static bool choose(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving, enum next *out_next)
 {
 	const struct object *const object = &serving->object;
 	const struct clock_source *const clock = exchange->context->clock;
 	struct conditional conditional;
 	struct error err = {0};
 	conditional_read(exchange, &conditional);
-	const enum conditional_result verdict = conditional_judge(&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
+	const enum conditional_result verdict = conditional_judge(
+		&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
 	serving->range = (struct byte_range){.kind = BYTE_RANGE_WHOLE};
 	if (verdict == CONDITIONAL_FAILED)
 		*out_next = reply_precondition(exchange);
@@ -193,14 +212,16 @@ static bool choose(struct exchange *const exchange, const struct object_reply_pa
 	return false;
 }
 
-/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer instead of a broken
- * connection. */
-static int take_small(struct exchange *const exchange, struct serving *const serving, struct span *const out, struct error *const err)
+/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged
+ * record gets an answer instead of a broken connection. */
+static int take_small(
+	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err)
 {
 	struct body_source *const source = serving->source;
 	const size_t len = (size_t)serving->range.length;
 	uint8_t *const bytes = arena_take(exchange->arena, len);
-	const int result = bytes == NULL ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+	const int result = bytes == NULL
+		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
 		: body_source_read_whole(source, bytes, len, err);
 	source->close(source);
 	serving->source = NULL;
@@ -208,18 +229,21 @@ static int take_small(struct exchange *const exchange, struct serving *const ser
 	return result;
 }
 
-static enum next send(struct exchange *const exchange, const struct object_reply_params *const params, struct serving *const serving)
+static enum next send(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving)
 {
 	const struct byte_range *const range = &serving->range;
 	struct error err = {0};
 	struct span small = {NULL, 0};
-	if (serving->source != NULL && range->length <= SMALL_BYTES && take_small(exchange, serving, &small, &err) != 0)
+	if (serving->source != NULL && range->length <= SMALL_BYTES &&
+		take_small(exchange, serving, &small, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
 	const char *const type = content_type(exchange, &serving->object, params);
 	add_headers(exchange, &serving->object, params, range);
 	if (serving->source != NULL)
-		return exchange_reply_source(exchange, status, type, serving->source, range->length);
+		return exchange_reply_source(
+			exchange, status, type, serving->source, range->length);
 	if (exchange->method == METHOD_HEAD)
 		return reply_head(exchange, status, type, range->length);
 	return exchange_reply_body(exchange, status, type, small);
@@ -233,14 +257,14 @@ struct awaited {
 	int tries; /* before this one */
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct awaited *const awaited = exchange->shared.state;
 	object_opening_free(awaited->opening);
 	awaited->opening = NULL;
 }
 
-static enum next resume(struct exchange *const exchange)
+static enum next resume(struct exchange *exchange)
 {
 	struct awaited *const awaited = exchange->shared.state;
 	struct error err = {0};
@@ -254,11 +278,13 @@ static enum next resume(struct exchange *const exchange)
 	return exchange_fail(exchange, &err);
 }
 
-static struct awaited *awaited_new(struct exchange *const exchange, const struct object_reply_params *const params)
+static struct awaited *awaited_new(
+	struct exchange *exchange, const struct object_reply_params *params)
 {
 	const size_t count = params->override_count;
 	struct awaited *const awaited = arena_take(exchange->arena, sizeof(*awaited));
-	struct object_reply_override *const overrides = arena_take_array(exchange->arena, count + 1, sizeof(*overrides));
+	struct object_reply_override *const overrides =
+		arena_take_array(exchange->arena, count + 1, sizeof(*overrides));
 	if (awaited == NULL || overrides == NULL)
 		return NULL;
 	awaited->params = *params;
@@ -271,31 +297,34 @@ static struct awaited *awaited_new(struct exchange *const exchange, const struct
 }
 
 /* Bytes that lie in many places would hold up everyone else of this reactor. */
-static enum next open_on_helper(struct exchange *const exchange, const struct object_reply_params *const params,
-	const struct serving *const serving)
+static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
+	const struct serving *serving)
 {
 	struct error err = {0};
-	struct awaited *const awaited = exchange->shared.state != NULL ? exchange->shared.state : awaited_new(exchange, params);
+	struct awaited *const awaited = exchange->shared.state != NULL
+		? exchange->shared.state
+		: awaited_new(exchange, params);
 	if (awaited == NULL) {
 		error_set(&err, ERROR_NO_MEMORY, "The request's memory ran out.");
 		return exchange_fail(exchange, &err);
 	}
 	awaited->serving = *serving;
 	exchange->shared.resume = resume;
-	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object, serving->range.first, serving->range.length,
-		exchange_wake_owner, exchange);
+	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object,
+		serving->range.first, serving->range.length, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 
 /* Finds the version and opens its bytes; false when the reply is set. */
-static bool look(struct exchange *const exchange, struct object_view *const view, const struct object_reply_params *const params,
-	struct serving *const serving, enum next *const out_next)
+static bool look(struct exchange *exchange, struct object_view *view,
+	const struct object_reply_params *params, struct serving *serving, enum next *out_next)
 {
 	struct error err = {0};
 	for (int try = 0; try < FIND_TRIES; try++) {
 		*serving = (struct serving){.source = NULL};
 		if (params->find(exchange, view, &serving->object, &err) != 0) {
-			*out_next = params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
+			*out_next = params->fail != NULL ? params->fail(exchange, &err)
+							 : exchange_fail(exchange, &err);
 			return false;
 		}
 		if (!choose(exchange, params, serving, out_next))
@@ -306,7 +335,8 @@ static bool look(struct exchange *const exchange, struct object_view *const view
 			*out_next = params->make(exchange);
 			return false;
 		}
-		serving->source = object_view_open_soon(view, &serving->object, serving->range.first, serving->range.length, &err);
+		serving->source = object_view_open_soon(
+			view, &serving->object, serving->range.first, serving->range.length, &err);
 		if (serving->source != NULL)
 			return true;
 		if (err.kind == ERROR_NOT_READY) {
@@ -320,7 +350,7 @@ static bool look(struct exchange *const exchange, struct object_view *const view
 	return false;
 }
 
-enum next object_reply(struct exchange *const exchange, const struct object_reply_params *const params)
+enum next object_reply(struct exchange *exchange, const struct object_reply_params *params)
 {
 	struct error err = {0};
 	struct serving serving;

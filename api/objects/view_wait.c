@@ -2,18 +2,20 @@
 
 enum { TOLD_MAX = 16, HEADER_MAX_BYTES = 8 * 1024 };
 
-int view_wait_look(struct anchor_wait *const wait, const struct span bucket, const struct span key, struct error *const err)
+int view_wait_look(struct anchor_wait *wait, struct span bucket, struct span key, struct error *err)
 {
 	anchor_wait_look(wait);
 	return run_find_view(wait->wait.exchange->context->store, bucket, key, &wait->anchor, err);
 }
 
-int view_wait_tell(struct exchange *const exchange, const struct span bucket, const struct span prefix, struct error *const err)
+int view_wait_tell(
+	struct exchange *exchange, struct span bucket, struct span prefix, struct error *err)
 {
 	struct span keys[TOLD_MAX];
 	size_t count;
 	struct buffer text;
-	if (run_list_pending(exchange->context->store, bucket, prefix, TOLD_MAX, exchange->arena, keys, &count, err) != 0)
+	if (run_list_pending(exchange->context->store, bucket, prefix, TOLD_MAX, exchange->arena,
+		    keys, &count, err) != 0)
 		return -1;
 	if (count == 0)
 		return 0;
@@ -24,7 +26,8 @@ int view_wait_tell(struct exchange *const exchange, const struct span bucket, co
 	}
 	const int result = buffer_check(&text, "the header x-deltabucket-pending", err);
 	if (result == 0)
-		exchange_add_header(exchange, "x-deltabucket-pending", arena_text(exchange->arena, buffer_span(&text)));
+		exchange_add_header(exchange, "x-deltabucket-pending",
+			arena_text(exchange->arena, buffer_span(&text)));
 	buffer_release(&text);
 	return result;
 }

@@ -1,6 +1,7 @@
-/* Matching goes segment by segment over the path as sent, so that an encoded slash stays inside its segment; parameters are decoded
- * after the row is found. Each family of paths has its own table, and a path that belongs to one never falls through to another:
- * "/v1/nonsense" is not a bucket named "v1". */
+/* Matching goes segment by segment over the path as sent, so that an encoded slash stays inside its
+ * segment; parameters are decoded after the row is found. Each family of paths has its own table,
+ * and a path that belongs to one never falls through to another: "/v1/nonsense" is not a bucket
+ * named "v1". */
 #include "api/route/router.h"
 
 #include <string.h>
@@ -51,10 +52,12 @@ static struct span routed_path(struct exchange *exchange, bool *out_virtual)
 	if (domain == NULL || host.len < strlen(domain) + 2)
 		return exchange->path;
 	const size_t bucket_len = host.len - strlen(domain) - 1;
-	if (host.data[bucket_len] != '.' || !span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
+	if (host.data[bucket_len] != '.' ||
+		!span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
 		return exchange->path;
-	char *const path = arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data, (int)exchange->path.len,
-		(const char *)exchange->path.data);
+	char *const path =
+		arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data,
+			(int)exchange->path.len, (const char *)exchange->path.data);
 	for (size_t i = 1; path != NULL && i <= bucket_len; i++)
 		if (path[i] >= 'A' && path[i] <= 'Z')
 			path[i] = (char)(path[i] - 'A' + 'a');
@@ -70,8 +73,9 @@ static const struct family *find_family(struct span path, bool is_virtual)
 	span_split(&rest, '/', &first);
 	span_split(&rest, '/', &second);
 	const struct family *family = families;
-	while (family->first != NULL && (is_virtual || !span_equal_text(first, family->first)
-		|| (family->second != NULL && !span_equal_text(second, family->second))))
+	while (family->first != NULL &&
+		(is_virtual || !span_equal_text(first, family->first) ||
+			(family->second != NULL && !span_equal_text(second, family->second))))
 		family++;
 	return family;
 }
@@ -87,7 +91,8 @@ static struct span next_segment(struct span *rest)
 
 static bool is_tail(struct span pattern_segment)
 {
-	return pattern_segment.len > 2 && pattern_segment.data[0] == '{' && pattern_segment.data[pattern_segment.len - 2] == '*';
+	return pattern_segment.len > 2 && pattern_segment.data[0] == '{' &&
+		pattern_segment.data[pattern_segment.len - 2] == '*';
 }
 
 /* Both without their leading slash. */
@@ -132,22 +137,27 @@ static bool match_query(struct exchange *exchange, const char *marker)
 	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
 }
 
-/* Without looking at the path: most rows are of other methods, or of sub-resources that the query does not name. */
+/* Without looking at the path: most rows are of other methods, or of sub-resources that the query
+ * does not name. */
 static bool may_match(const struct exchange *exchange, const struct route *route)
 {
-	return (route->methods & (int)exchange->method) != 0 && (route->query == NULL || exchange->query.len > 0);
+	return (route->methods & (int)exchange->method) != 0 &&
+		(route->query == NULL || exchange->query.len > 0);
 }
 
-static const struct route *find_route(struct exchange *exchange, const struct route *routes, struct span path, struct match *match)
+static const struct route *find_route(struct exchange *exchange, const struct route *routes,
+	struct span path, struct match *match)
 {
 	for (const struct route *route = routes; route->pattern != NULL; route++)
-		if (may_match(exchange, route) && match_segments(span_text(route->pattern + 1), path, match) && match_query(exchange, route->query))
+		if (may_match(exchange, route) &&
+			match_segments(span_text(route->pattern + 1), path, match) &&
+			match_query(exchange, route->query))
 			return route;
 	return NULL;
 }
 
-/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is none of that name. No row of the other
- * faces is such a path. */
+/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is
+ * none of that name. No row of the other faces is such a path. */
 static bool means_bucket(struct exchange *exchange, struct span path)
 {
 	const ptrdiff_t slash = span_find(path, '/');
@@ -171,7 +181,8 @@ void router_match(struct exchange *exchange)
 	struct match match;
 	const struct span path = routed_path(exchange, &is_virtual);
 	const struct span below = span_slice(path, 1, path.len);
-	const struct family *const family = means_bucket(exchange, below) ? s3_family : find_family(path, is_virtual);
+	const struct family *const family =
+		means_bucket(exchange, below) ? s3_family : find_family(path, is_virtual);
 	exchange->resource = path;
 	exchange->face = family->face;
 	if (path.len == 0 || path.data[0] != '/')
@@ -192,22 +203,28 @@ static int decode_parameters(struct exchange *exchange, struct error *err)
 		const struct span raw = exchange->parameters[i];
 		struct buffer decoded;
 		buffer_init(&decoded, raw.len + 1);
-		const bool good = decode_percent(raw, false, &decoded) && span_is_utf8(buffer_span(&decoded))
-			&& span_find(buffer_span(&decoded), 0) < 0;
+		const bool good = decode_percent(raw, false, &decoded) &&
+			span_is_utf8(buffer_span(&decoded)) &&
+			span_find(buffer_span(&decoded), 0) < 0;
 		if (good)
-			exchange->parameters[i] = arena_copy(exchange->arena, buffer_span(&decoded));
+			exchange->parameters[i] =
+				arena_copy(exchange->arena, buffer_span(&decoded));
 		buffer_release(&decoded);
 		if (!good)
-			return error_set(err, ERROR_BAD_URI, "the path %.*s is not percent-encoded UTF-8", (int)(raw.len < 100 ? raw.len : 100),
-				(const char *)raw.data);
+			return error_set(err, ERROR_BAD_URI,
+				"the path %.*s is not percent-encoded UTF-8",
+				(int)(raw.len < 100 ? raw.len : 100), (const char *)raw.data);
 	}
 	return 0;
 }
 
-/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a request for the object itself. */
+/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a
+ * request for the object itself. */
 static int check_query(struct exchange *exchange, struct error *err)
 {
-	return percent_is_valid(exchange->query) ? 0 : error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+	return percent_is_valid(exchange->query)
+		? 0
+		: error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
 }
 
 /* {namespace}/{bucket}: "me" is the caller's own. */
@@ -220,7 +237,8 @@ static int join_bucket(struct exchange *exchange, struct error *err)
 	if (is_own && exchange->principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
 	const struct span namespace = is_own ? exchange->principal->namespace : parameters[0];
-	parameters[0] = hub_name_bucket(exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
+	parameters[0] = hub_name_bucket(
+		exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
 	exchange->parameter_count--;
 	for (size_t i = 1; i < exchange->parameter_count; i++)
 		parameters[i] = parameters[i + 1];
@@ -229,13 +247,17 @@ static int join_bucket(struct exchange *exchange, struct error *err)
 
 static int refuse_unmatched(struct exchange *exchange, struct error *err)
 {
-	static const struct { int method; const char *name; } names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+	static const struct {
+		int method;
+		const char *name;
+	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
 		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
 	struct buffer allow;
 	if (exchange->face->hides)
 		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
 	if ((exchange->allowed_methods & (int)exchange->method) != 0)
-		return error_set(err, ERROR_UNSUPPORTED, "this server does not do what the query of this request asks for");
+		return error_set(err, ERROR_UNSUPPORTED,
+			"this server does not do what the query of this request asks for");
 	if (exchange->allowed_methods == 0)
 		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
 	buffer_init(&allow, 128);
@@ -284,8 +306,9 @@ static int judge_again(struct exchange *exchange, struct error *err)
 	return identify_again(exchange, err) != 0 ? -1 : authorise(exchange, err);
 }
 
-/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked, or the bucket gone and its name another's. What
- * a large body is for was opened when the request began. */
+/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked,
+ * or the bucket gone and its name another's. What a large body is for was opened when the request
+ * began. */
 static enum next finish_small(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -299,10 +322,12 @@ enum next router_finish(struct exchange *exchange)
 	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
 	if (exchange->route->body != BODY_SMALL)
 		return exchange->route->finish(exchange);
-	return body_work_is_for(exchange) ? body_work_run(exchange, finish_small) : finish_small(exchange);
+	return body_work_is_for(exchange) ? body_work_run(exchange, finish_small)
+					  : finish_small(exchange);
 }
 
-/* What a read waited for may have taken a minute, and is told only now. A change was made while its caller might. */
+/* What a read waited for may have taken a minute, and is told only now. A change was made while its
+ * caller might. */
 enum next router_resume(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -314,7 +339,8 @@ enum next router_resume(struct exchange *exchange)
 	if (exchange->shared.resume != NULL)
 		return exchange->shared.resume(exchange);
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);
-	if ((exchange->method & (METHOD_GET | METHOD_HEAD)) != 0 && judge_again(exchange, &err) != 0)
+	if ((exchange->method & (METHOD_GET | METHOD_HEAD)) != 0 &&
+		judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange->route->resume(exchange);
 }

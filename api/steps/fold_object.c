@@ -9,34 +9,43 @@ struct fold_object { /* the exchange's state */
 	uint64_t to;
 };
 
-static int find_made(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
+static int find_made(
+	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	(void)view;
 	const struct fold_object *const state = exchange->state;
-	return run_find_fold_object(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), state->from, state->to,
-		exchange->parameters[3], exchange->arena, out, err);
+	return run_find_fold_object(exchange->context->store, steps_request_bucket(exchange),
+		steps_request_run(exchange), state->from, state->to, exchange->parameters[3],
+		exchange->arena, out, err);
 }
 
-static enum next fail(struct exchange *const exchange, const struct error *const err)
+static enum next fail(struct exchange *exchange, const struct error *err)
 {
 	return steps_error_fail(exchange, err, UINT64_MAX);
 }
 
-static bool read_steps(struct exchange *const exchange, struct fold_object *const out, enum next *const out_next)
+static bool read_steps(struct exchange *exchange, struct fold_object *out, enum next *out_next)
 {
 	struct span rest = exchange->parameters[2];
 	struct span from;
-	if (span_split(&rest, '-', &from) && span_parse_u64(from, &out->from) && span_parse_u64(rest, &out->to) && out->from < out->to)
+	if (span_split(&rest, '-', &from) && span_parse_u64(from, &out->from) &&
+		span_parse_u64(rest, &out->to) && out->from < out->to)
 		return true;
-	*out_next = steps_error_invalid(exchange, "steps", "must be two steps' numbers with a dash between them, the lower one first");
+	*out_next = steps_error_invalid(exchange, "steps",
+		"must be two steps' numbers with a dash between them, the lower one first");
 	return false;
 }
 
-enum next fold_object_begin(struct exchange *const exchange)
+enum next fold_object_begin(struct exchange *exchange)
 {
-	/* A fold made anew between the same steps may have other bytes that give the same result; its ETag tells them apart. */
-	static const struct object_reply_override overrides[] = {{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = find_made, .fail = fail, .overrides = overrides, .override_count = 1,
+	/* A fold made anew between the same steps may have other bytes that give the same result;
+	 * its ETag tells them apart. */
+	static const struct object_reply_override overrides[] = {
+		{"cache-control", "private, max-age=31536000, immutable"}};
+	static const struct object_reply_params params = {.find = find_made,
+		.fail = fail,
+		.overrides = overrides,
+		.override_count = 1,
 		.hide_user_metadata = true};
 	struct fold_object *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;

@@ -11,7 +11,12 @@
 #include "storage/runs/hot_load.h"
 #include "storage/runs/replica.h"
 
-enum { REPLICAS_MOST = 10000, BODY_MAX_BYTES = 8 * 1024 * 1024, PAGE_ARENA_BYTES = 64 * 1024 * 1024, ERROR_SHOWN_BYTES = 512 };
+enum {
+	REPLICAS_MOST = 10000,
+	BODY_MAX_BYTES = 8 * 1024 * 1024,
+	PAGE_ARENA_BYTES = 64 * 1024 * 1024,
+	ERROR_SHOWN_BYTES = 512
+};
 
 /* Thousands of replicas would hold up a reactor: a helper collects them. */
 struct status { /* the exchange's state */
@@ -27,7 +32,7 @@ struct status { /* the exchange's state */
 	struct error err;
 };
 
-static int by_step(const void *const a, const void *const b)
+static int by_step(const void *a, const void *b)
 {
 	const struct replica_message *const one = a;
 	const struct replica_message *const two = b;
@@ -37,21 +42,26 @@ static int by_step(const void *const a, const void *const b)
 }
 
 /* What is shown of each; pages are large, what they say may be long. True when there are more. */
-static bool take_page(struct status *const status, const struct replica_list_message *const page, struct span *const out_next)
+static bool take_page(
+	struct status *status, const struct replica_list_message *page, struct span *out_next)
 {
 	struct arena *const arena = status->exchange->arena;
 	for (size_t i = 0; i < page->count && status->count < REPLICAS_MOST; i++) {
 		const struct replica_message *const from = &page->replicas[i];
 		if (from->expired)
 			continue;
-		status->replicas[status->count++] = (struct replica_message){.id = arena_copy(arena, from->id), .state = from->state,
-			.has_step = from->has_step, .step = from->step, .error = arena_copy(arena, span_slice(from->error, 0, ERROR_SHOWN_BYTES))};
+		status->replicas[status->count++] = (struct replica_message){
+			.id = arena_copy(arena, from->id),
+			.state = from->state,
+			.has_step = from->has_step,
+			.step = from->step,
+			.error = arena_copy(arena, span_slice(from->error, 0, ERROR_SHOWN_BYTES))};
 	}
 	*out_next = arena_copy(arena, page->next);
 	return page->next.len > 0 && status->count < REPLICAS_MOST;
 }
 
-static int collect(struct status *const status, struct error *const err)
+static int collect(struct status *status, struct error *err)
 {
 	const struct hot_load_call *const call = status->call;
 	struct store *const store = status->exchange->context->store;
@@ -61,80 +71,97 @@ static int collect(struct status *const status, struct error *const err)
 	while (result == 0 && more) {
 		struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
 		struct replica_list_message page = {0};
-		result = replica_list(store, call->bucket, call->run, next, REPLICA_LIST_MAX, arena, &page, err);
+		result = replica_list(
+			store, call->bucket, call->run, next, REPLICA_LIST_MAX, arena, &page, err);
 		more = result == 0 && take_page(status, &page, &next);
 		arena_free(arena);
 	}
 	qsort(status->replicas, status->count, sizeof(status->replicas[0]), by_step);
-	return result != 0 ? -1 : hot_load_find_newest(store, call->bucket, call->run, status->exchange->arena, &status->newest, err);
+	return result != 0 ? -1
+			   : hot_load_find_newest(store, call->bucket, call->run,
+				     status->exchange->arena, &status->newest, err);
 }
 
 /* Sorted by step, so each is asked for once. */
-static int name_steps(struct status *const status, struct error *const err)
+static int name_steps(struct status *status, struct error *err)
 {
 	const struct hot_load_call *const call = status->call;
 	for (size_t i = 0; i < status->count; i++) {
 		const struct replica_message *const replica = &status->replicas[i];
-		const bool is_same = i > 0 && status->replicas[i - 1].has_step && status->replicas[i - 1].step == replica->step;
+		const bool is_same = i > 0 && status->replicas[i - 1].has_step &&
+			status->replicas[i - 1].step == replica->step;
 		status->identities[i] = is_same ? status->identities[i - 1] : (struct span){0};
-		if (replica->has_step && !is_same && hot_load_identity(status->exchange->context->store, call->bucket, call->run, replica->step,
-			    status->exchange->arena, &status->identities[i], err) != 0)
+		if (replica->has_step && !is_same &&
+			hot_load_identity(status->exchange->context->store, call->bucket, call->run,
+				replica->step, status->exchange->arena, &status->identities[i],
+				err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void find_status(struct helper_job *const job)
+static void find_status(struct helper_job *job)
 {
 	struct status *const status = (struct status *)((char *)job - offsetof(struct status, job));
 	struct exchange *const exchange = status->exchange;
-	status->replicas = arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->replicas[0]));
-	status->identities = arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->identities[0]));
+	status->replicas =
+		arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->replicas[0]));
+	status->identities =
+		arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->identities[0]));
 	if (status->replicas == NULL || status->identities == NULL)
-		status->result = error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		status->result =
+			error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out.");
 	else if (collect(status, &status->err) != 0 || name_steps(status, &status->err) != 0)
 		status->result = -1;
 	else if (arena_overflowed(exchange->arena))
-		status->result = error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
+		status->result = error_set(&status->err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
 	exchange_wake(exchange); /* nothing of it may be touched from here on */
 }
 
-static const char *stage_of(const struct status *const status, const struct replica_message *const replica)
+static const char *stage_of(const struct status *status, const struct replica_message *replica)
 {
-	return status->newest.failed ? replica_state_name(REPLICA_ERROR) : replica_state_name(replica->state);
+	return status->newest.failed ? replica_state_name(REPLICA_ERROR)
+				     : replica_state_name(replica->state);
 }
 
-static void print_replica(const struct status *const status, const size_t at, struct json_writer *const writer)
+static void print_replica(const struct status *status, size_t at, struct json_writer *writer)
 {
 	const struct replica_message *const replica = &status->replicas[at];
 	const struct span current = status->identities[at];
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "replica", replica->id);
 	json_writer_text(writer, "current_snapshot_identity", current);
-	json_writer_bool(writer, "readiness", replica->state == REPLICA_READY && !status->newest.failed);
+	json_writer_bool(
+		writer, "readiness", replica->state == REPLICA_READY && !status->newest.failed);
 	json_writer_object(writer, "loading_state");
 	json_writer_text(writer, "stage", span_text(stage_of(status, replica)));
-	json_writer_text(writer, "target_snapshot_identity", status->newest.is_known ? status->newest.identity : current);
+	json_writer_text(writer, "target_snapshot_identity",
+		status->newest.is_known ? status->newest.identity : current);
 	if (status->newest.failed || replica->error.len > 0)
-		json_writer_text(writer, "error", status->newest.failed ? status->newest.error : replica->error);
+		json_writer_text(writer, "error",
+			status->newest.failed ? status->newest.error : replica->error);
 	json_writer_end(writer, '}');
 	json_writer_end(writer, '}');
 }
 
 /* The snapshot itself, so that a failure shows where no replica has come yet. */
-static void print_snapshot(const struct hot_load_newest *const newest, struct json_writer *const writer)
+static void print_snapshot(const struct hot_load_newest *newest, struct json_writer *writer)
 {
 	if (!newest->is_known)
 		return;
 	json_writer_object(writer, "snapshot");
 	json_writer_text(writer, "identity", newest->identity);
-	json_writer_text(writer, "state", span_text(newest->failed ? "failed" : newest->is_step ? "published" : "waiting"));
+	json_writer_text(writer, "state",
+		span_text(newest->failed          ? "failed"
+				: newest->is_step ? "published"
+						  : "waiting"));
 	if (newest->failed)
 		json_writer_text(writer, "error", newest->error);
 	json_writer_end(writer, '}');
 }
 
-static int print(const struct status *const status, struct buffer *const body, struct error *const err)
+static int print(const struct status *status, struct buffer *body, struct error *err)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, body);
@@ -148,7 +175,7 @@ static int print(const struct status *const status, struct buffer *const body, s
 	return buffer_check(body, "the list of replicas", err);
 }
 
-enum next get_hot_load_begin(struct exchange *const exchange)
+enum next get_hot_load_begin(struct exchange *exchange)
 {
 	struct status *const status = arena_take(exchange->arena, sizeof(*status));
 	struct error err = {0};
@@ -162,7 +189,7 @@ enum next get_hot_load_begin(struct exchange *const exchange)
 	return NEXT_WAIT;
 }
 
-enum next get_hot_load_resume(struct exchange *const exchange)
+enum next get_hot_load_resume(struct exchange *exchange)
 {
 	struct status *const status = exchange->state;
 	struct buffer body;

@@ -4,7 +4,7 @@
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
 
-enum next get_step_begin(struct exchange *const exchange)
+enum next get_step_begin(struct exchange *exchange)
 {
 	struct step_message step;
 	struct version_bounds bounds;
@@ -13,15 +13,19 @@ enum next get_step_begin(struct exchange *const exchange)
 	uint64_t number;
 	uint64_t anchor = UINT64_MAX;
 	enum next next;
-	if (!steps_request_step(exchange, &number, &next) || !version_bounds_read(exchange, &bounds, &next))
+	if (!steps_request_step(exchange, &number, &next) ||
+		!version_bounds_read(exchange, &bounds, &next))
 		return next;
 	if (bounds.has_exact && bounds.exact != number)
-		return steps_error_invalid(exchange, "exact_version", "is another step than that of the path");
+		return steps_error_invalid(
+			exchange, "exact_version", "is another step than that of the path");
 	if (version_bounds_check(exchange, &bounds, &err) != 0)
 		return version_bounds_fail(exchange, &err, anchor);
-	const bool with_tensors = exchange_query(exchange, "tensors", &tensors) && span_equal_text(tensors, "true");
-	if (run_find_step(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), number, with_tensors,
-		    exchange->arena, &step, &anchor, &err) != 0) {
+	const bool with_tensors =
+		exchange_query(exchange, "tensors", &tensors) && span_equal_text(tensors, "true");
+	if (run_find_step(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), number, with_tensors, exchange->arena, &step,
+		    &anchor, &err) != 0) {
 		version_bounds_translate(&bounds, &err);
 		return version_bounds_fail(exchange, &err, anchor);
 	}

@@ -5,29 +5,36 @@
 #include "storage/runs/hot_load.h"
 
 /* A refusal names neither bucket nor run: the caller knows the deployment alone. */
-static int judge(struct exchange *const exchange, const struct hot_load_call *const call, const unsigned permission, struct error *const err)
+static int judge(struct exchange *exchange, const struct hot_load_call *call, unsigned permission,
+	struct error *err)
 {
-	const char *const key = arena_format(exchange->arena, "%.*s/", (int)call->run.len, (const char *)call->run.data);
+	const char *const key = arena_format(
+		exchange->arena, "%.*s/", (int)call->run.len, (const char *)call->run.data);
 	if (key == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
 	if (authorise_owned_key(exchange, call->bucket, span_text(key), permission, err) == 0)
 		return 0;
 	if (!authorise_is_refusal(err->kind))
 		return -1;
-	return error_set(err, ERROR_DENIED, "Your key may not %s the run of the deployment '%.*s'.", permission == PERMISSION_WRITE ? "write to" : "read",
-		(int)span_slice(call->deployment, 0, RUN_DEPLOYMENT_MAX_BYTES).len, (const char *)call->deployment.data);
+	return error_set(err, ERROR_DENIED, "Your key may not %s the run of the deployment '%.*s'.",
+		permission == PERMISSION_WRITE ? "write to" : "read",
+		(int)span_slice(call->deployment, 0, RUN_DEPLOYMENT_MAX_BYTES).len,
+		(const char *)call->deployment.data);
 }
 
-static int find(struct exchange *const exchange, struct hot_load_call *const call, const struct deployment_place *const among,
-	const unsigned permission, struct error *const err)
+static int find(struct exchange *exchange, struct hot_load_call *call,
+	const struct deployment_place *among, unsigned permission, struct error *err)
 {
-	if (hot_load_find(exchange->context->store, call->deployment, among, exchange->arena, &call->bucket, &call->run, err) != 0)
+	if (hot_load_find(exchange->context->store, call->deployment, among, exchange->arena,
+		    &call->bucket, &call->run, err) != 0)
 		return -1;
 	return judge(exchange, call, permission, err);
 }
 
-/* A key that was given for certain buckets, which may be another account's, finds what is in these: the first that it may. */
-static int find_granted(struct exchange *const exchange, struct hot_load_call *const call, const unsigned permission, struct error *const err)
+/* A key that was given for certain buckets, which may be another account's, finds what is in these:
+ * the first that it may. */
+static int find_granted(struct exchange *exchange, struct hot_load_call *call, unsigned permission,
+	struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct error failure = {0};
@@ -45,13 +52,15 @@ static int find_granted(struct exchange *const exchange, struct hot_load_call *c
 	return -1;
 }
 
-static int find_own(struct exchange *const exchange, struct hot_load_call *const call, const unsigned permission, struct error *const err)
+static int find_own(struct exchange *exchange, struct hot_load_call *call, unsigned permission,
+	struct error *err)
 {
 	const struct deployment_place among = {.account = exchange->principal->namespace};
 	return find(exchange, call, &among, permission, err);
 }
 
-struct hot_load_call *hot_load_call_open(struct exchange *const exchange, const unsigned permission, struct error *const err)
+struct hot_load_call *hot_load_call_open(
+	struct exchange *exchange, unsigned permission, struct error *err)
 {
 	struct hot_load_call *const call = arena_take(exchange->arena, sizeof(*call));
 	if (call == NULL) {
@@ -60,9 +69,11 @@ struct hot_load_call *hot_load_call_open(struct exchange *const exchange, const 
 	}
 	call->deployment = exchange_header(exchange, "fireworks-deployment");
 	if (call->deployment.len == 0) {
-		error_set(err, ERROR_INVALID, "The header fireworks-deployment is missing: it says which run is meant.");
+		error_set(err, ERROR_INVALID,
+			"The header fireworks-deployment is missing: it says which run is meant.");
 		return NULL;
 	}
 	const bool has_grants = exchange->principal->grant_count > 0;
-	return (has_grants ? find_granted : find_own)(exchange, call, permission, err) == 0 ? call : NULL;
+	return (has_grants ? find_granted : find_own)(exchange, call, permission, err) == 0 ? call
+											    : NULL;
 }

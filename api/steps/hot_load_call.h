@@ -1,5 +1,6 @@
-/* What the handlers of hot-loads share: the run that the deployment of the request is bound to in the caller's account (of a key with grants: in the
- * buckets that they name), and whether the caller may. The caller is signed in. */
+/* What the handlers of hot-loads share: the run that the deployment of the request is bound to in
+ * the caller's account (of a key with grants: in the buckets that they name), and whether the
+ * caller may. The caller is signed in. */
 #ifndef API_STEPS_HOT_LOAD_CALL_H
 #define API_STEPS_HOT_LOAD_CALL_H
 
@@ -10,7 +11,9 @@ struct hot_load_call {
 	struct span bucket;
 	struct span run;
 };
-/* NULL with the error set. In the exchange's arena. `permission` on the run's keys, of storage/buckets/account.h. */
-struct hot_load_call *hot_load_call_open(struct exchange *exchange, unsigned permission, struct error *err);
+/* NULL with the error set. In the exchange's arena. `permission` on the run's keys, of
+ * storage/buckets/account.h. */
+struct hot_load_call *hot_load_call_open(
+	struct exchange *exchange, unsigned permission, struct error *err);
 
 #endif

@@ -4,9 +4,11 @@
 
 /* "alder32" is how the first service that had it spells it. */
 static const char *const compression_words[] = {"none", "zstd", "COMPRESSION_FORMAT_ZSTD", NULL};
-static const char *const checksum_words[] = {"adler32", "alder32", "CHECKSUM_FORMAT_ADLER32", "xxh3-128", "blake3", NULL};
+static const char *const checksum_words[] = {
+	"adler32", "alder32", "CHECKSUM_FORMAT_ADLER32", "xxh3-128", "blake3", NULL};
 
-static int check_word(const struct json_node *const metadata, const char *const name, const char *const *const words, struct error *const err)
+static int check_word(const struct json_node *metadata, const char *name, const char *const *words,
+	struct error *err)
 {
 	struct span given = {0};
 	const struct json_node *const node = json_node_member(metadata, name);
@@ -17,20 +19,24 @@ static int check_word(const struct json_node *const metadata, const char *const 
 	for (size_t i = 0; words[i] != NULL; i++)
 		if (span_equal_text(given, words[i]))
 			return 0;
-	return error_set(err, ERROR_SNAPSHOT_FORMAT, "Snapshots with the %s '%.*s' cannot be read here: send full ones, or zstd frames of the XOR.", name,
-		(int)span_slice(given, 0, 40).len, (const char *)given.data);
+	return error_set(err, ERROR_SNAPSHOT_FORMAT,
+		"Snapshots with the %s '%.*s' cannot be read here: send full ones, or zstd frames of the XOR.",
+		name, (int)span_slice(given, 0, 40).len, (const char *)given.data);
 }
 
-static int read_incremental(const struct json_node *const metadata, struct arena *const arena, struct hot_load_request *const out,
-	struct error *const err)
+static int read_incremental(const struct json_node *metadata, struct arena *arena,
+	struct hot_load_request *out, struct error *err)
 {
 	struct span previous = {0};
 	if (metadata == NULL || json_node_is_null(metadata))
 		return 0;
 	if (!json_node_is_object(metadata))
-		return error_set(err, ERROR_INVALID, "The member incremental_snapshot_metadata must be an object.");
-	if (!json_node_text(json_node_member(metadata, "previous_snapshot_identity"), &previous) || previous.len == 0)
-		return error_set(err, ERROR_INVALID, "incremental_snapshot_metadata needs the text previous_snapshot_identity.");
+		return error_set(err, ERROR_INVALID,
+			"The member incremental_snapshot_metadata must be an object.");
+	if (!json_node_text(json_node_member(metadata, "previous_snapshot_identity"), &previous) ||
+		previous.len == 0)
+		return error_set(err, ERROR_INVALID,
+			"incremental_snapshot_metadata needs the text previous_snapshot_identity.");
 	out->is_incremental = true;
 	out->previous = arena_copy(arena, previous);
 	if (check_word(metadata, "compression_format", compression_words, err) != 0)
@@ -38,7 +44,8 @@ static int read_incremental(const struct json_node *const metadata, struct arena
 	return check_word(metadata, "checksum_format", checksum_words, err);
 }
 
-int hot_load_request_parse(const struct span json, struct arena *const arena, struct hot_load_request *const out, struct error *const err)
+int hot_load_request_parse(
+	struct span json, struct arena *arena, struct hot_load_request *out, struct error *err)
 {
 	struct span identity = {0};
 	int result;
@@ -51,7 +58,8 @@ int hot_load_request_parse(const struct span json, struct arena *const arena, st
 	else if (!json_node_text(json_node_member(root, "identity"), &identity))
 		result = error_set(err, ERROR_INVALID, "The request needs the text identity.");
 	else
-		result = read_incremental(json_node_member(root, "incremental_snapshot_metadata"), arena, out, err);
+		result = read_incremental(
+			json_node_member(root, "incremental_snapshot_metadata"), arena, out, err);
 	out->identity = arena_copy(arena, identity);
 	json_node_free(root);
 	return result;

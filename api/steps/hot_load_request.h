@@ -1,4 +1,5 @@
-/* The body of a hot-load, as trainers of hosted inference send it: what is not named here is passed over. docs/PROTOCOL.md, "Hot-load". */
+/* The body of a hot-load, as trainers of hosted inference send it: what is not named here is passed
+ * over. docs/PROTOCOL.md, "Hot-load". */
 #ifndef API_STEPS_HOT_LOAD_REQUEST_H
 #define API_STEPS_HOT_LOAD_REQUEST_H
 
@@ -12,8 +13,9 @@ struct hot_load_request {
 	bool is_incremental;
 	struct span previous; /* with is_incremental */
 };
-/* Texts lie in the arena. invalid: no JSON object, no identity, members of other types. snapshot_format: a compression or checksum that this
- * server cannot read (arc_v2 among them). */
-int hot_load_request_parse(struct span json, struct arena *arena, struct hot_load_request *out, struct error *err);
+/* Texts lie in the arena. invalid: no JSON object, no identity, members of other types.
+ * snapshot_format: a compression or checksum that this server cannot read (arc_v2 among them). */
+int hot_load_request_parse(
+	struct span json, struct arena *arena, struct hot_load_request *out, struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
-/* The long poll. The watch's generation is taken before the catalog is looked at, so a step that is published between the two wakes this
- * waiter at once instead of never. A waiting exchange holds no thread and no reader, only the struct below. */
+/* The long poll. The watch's generation is taken before the catalog is looked at, so a step that is
+ * published between the two wakes this waiter at once instead of never. A waiting exchange holds no
+ * thread and no reader, only the struct below. */
 #include "api/steps/latest_step.h"
 
 #include "api/exchange/long_wait.h"
@@ -16,16 +17,19 @@ struct latest_step { /* the exchange's state */
 	struct version_bounds bounds;
 };
 
-/* A server that stops answers at once and ends the connection, so that the client's next poll goes to its successor. */
-static enum next reply_nothing(struct exchange *const exchange, const bool stopping)
+/* A server that stops answers at once and ends the connection, so that the client's next poll goes
+ * to its successor. */
+static enum next reply_nothing(struct exchange *exchange, bool stopping)
 {
 	if (stopping)
 		exchange_add_header(exchange, "Connection", "close");
 	return exchange_reply_empty(exchange, 204);
 }
 
-/* What the reader waits for: a step above `after` and not below `min_version`, or the very one of `exact_version`. not_ready until then. */
-static int find(struct exchange *const exchange, struct step_message *const out, uint64_t *const out_anchor, struct error *const err)
+/* What the reader waits for: a step above `after` and not below `min_version`, or the very one of
+ * `exact_version`. not_ready until then. */
+static int find(struct exchange *exchange, struct step_message *out, uint64_t *out_anchor,
+	struct error *err)
 {
 	const struct latest_step *const state = exchange->state;
 	struct store *const store = exchange->context->store;
@@ -33,30 +37,35 @@ static int find(struct exchange *const exchange, struct step_message *const out,
 	const struct span run = steps_request_run(exchange);
 	*out_anchor = UINT64_MAX;
 	if (!state->bounds.has_exact)
-		return run_find_latest(store, bucket, run, state->has_after, state->after, exchange->arena, out, err);
-	if (run_find_step(store, bucket, run, state->bounds.exact, false, exchange->arena, out, out_anchor, err) != 0) {
+		return run_find_latest(store, bucket, run, state->has_after, state->after,
+			exchange->arena, out, err);
+	if (run_find_step(store, bucket, run, state->bounds.exact, false, exchange->arena, out,
+		    out_anchor, err) != 0) {
 		version_bounds_translate(&state->bounds, err);
 		return -1;
 	}
 	if (out->verified == STEP_PROOF_FAILED)
-		return error_set(err, ERROR_STEP_FAILED, "Step %llu is not what it was published as: its proof failed. Take another one.",
+		return error_set(err, ERROR_STEP_FAILED,
+			"Step %llu is not what it was published as: its proof failed. Take another one.",
 			(unsigned long long)out->step);
 	return 0;
 }
 
 /* The time is over. Nothing above `after` is no fault; that the bounds are not met is. */
-static enum next give_up(struct exchange *const exchange, struct error *const err, const bool stopping)
+static enum next give_up(struct exchange *exchange, struct error *err, bool stopping)
 {
 	const struct latest_step *const state = exchange->state;
 	struct error crowded = {0};
 	if (long_wait_check(&state->wait, &crowded) != 0)
 		return exchange_fail(exchange, &crowded);
-	if (stopping || (!state->bounds.has_exact && version_bounds_check(exchange, &state->bounds, err) == 0))
+	if (stopping ||
+		(!state->bounds.has_exact &&
+			version_bounds_check(exchange, &state->bounds, err) == 0))
 		return reply_nothing(exchange, stopping);
 	return version_bounds_fail(exchange, err, UINT64_MAX);
 }
 
-static enum next look(struct exchange *const exchange)
+static enum next look(struct exchange *exchange)
 {
 	struct latest_step *const state = exchange->state;
 	struct step_watch *const watch = store_step_watch(exchange->context->store);
@@ -76,32 +85,34 @@ static enum next look(struct exchange *const exchange)
 	return long_wait_for(&state->wait, bucket, run, seen);
 }
 
-enum next latest_step_begin(struct exchange *const exchange)
+enum next latest_step_begin(struct exchange *exchange)
 {
 	struct latest_step *const state = arena_take(exchange->arena, sizeof(*state));
 	uint64_t wait_seconds = 0;
 	bool has_wait;
 	enum next next;
 	ASSERT(state != NULL);
-	if (!steps_request_number(exchange, "after", &state->has_after, &state->after, &next)
-		|| !steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next)
-		|| !version_bounds_read(exchange, &state->bounds, &next))
+	if (!steps_request_number(exchange, "after", &state->has_after, &state->after, &next) ||
+		!steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next) ||
+		!version_bounds_read(exchange, &state->bounds, &next))
 		return next;
 	const struct version_bounds *const bounds = &state->bounds;
 	if (bounds->has_exact && state->has_after)
 		return steps_error_invalid(exchange, "exact_version", "does not go with after");
-	if (bounds->has_min && bounds->min > 0 && (!state->has_after || state->after < bounds->min - 1)) {
+	if (bounds->has_min && bounds->min > 0 &&
+		(!state->has_after || state->after < bounds->min - 1)) {
 		state->has_after = true;
 		state->after = bounds->min - 1;
 	}
 	if (wait_seconds > WAIT_MAX_SECONDS)
 		wait_seconds = WAIT_MAX_SECONDS;
-	long_wait_init(&state->wait, exchange, exchange->context->shares.waits, (int64_t)wait_seconds * 1000);
+	long_wait_init(&state->wait, exchange, exchange->context->shares.waits,
+		(int64_t)wait_seconds * 1000);
 	exchange->state = state;
 	return look(exchange);
 }
 
-enum next latest_step_resume(struct exchange *const exchange)
+enum next latest_step_resume(struct exchange *exchange)
 {
 	return look(exchange);
 }

@@ -3,10 +3,16 @@
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"
 
-enum { PAGE_RUNS = 100, PAGE_MAX_RUNS = 1000, BODY_MAX_BYTES = 8 * 1024 * 1024, RUN_MAX_BYTES = 64 * 1024 };
+enum {
+	PAGE_RUNS = 100,
+	PAGE_MAX_RUNS = 1000,
+	BODY_MAX_BYTES = 8 * 1024 * 1024,
+	RUN_MAX_BYTES = 64 * 1024
+};
 
 /* One run over the page is asked for, to know whether there is a next page. */
-static void print_runs(const struct run_message *const runs, const size_t count, const size_t shown, struct buffer *const body)
+static void print_runs(
+	const struct run_message *runs, size_t count, size_t shown, struct buffer *body)
 {
 	struct json_writer writer;
 	struct buffer one;
@@ -26,7 +32,7 @@ static void print_runs(const struct run_message *const runs, const size_t count,
 	buffer_release(&one);
 }
 
-enum next list_runs_begin(struct exchange *const exchange)
+enum next list_runs_begin(struct exchange *exchange)
 {
 	struct span after = {0};
 	struct run_message *runs = NULL;
@@ -37,7 +43,8 @@ enum next list_runs_begin(struct exchange *const exchange)
 	exchange_query(exchange, "after", &after);
 	if (!steps_request_limit(exchange, PAGE_RUNS, PAGE_MAX_RUNS, &limit, &next))
 		return next;
-	if (run_list(exchange->context->store, steps_request_bucket(exchange), after, limit + 1, exchange->arena, &runs, &count, &err) != 0)
+	if (run_list(exchange->context->store, steps_request_bucket(exchange), after, limit + 1,
+		    exchange->arena, &runs, &count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	for (size_t i = 0; i < count; i++)
 		steps_request_hide_webhook(exchange, &runs[i]);

@@ -1,11 +1,17 @@
-/* Manifests can be large, so a page ends at a number of steps or a number of bytes, whichever comes first; steps are read a few at a
- * time. */
+/* Manifests can be large, so a page ends at a number of steps or a number of bytes, whichever comes
+ * first; steps are read a few at a time. */
 #include "api/steps/list_steps.h"
 
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"
 
-enum { PAGE_STEPS = 100, PAGE_MAX_STEPS = 1000, PAGE_FULL_BYTES = 2 * 1024 * 1024, SLICE_STEPS = 8, BODY_MAX_BYTES = 40 * 1024 * 1024 };
+enum {
+	PAGE_STEPS = 100,
+	PAGE_MAX_STEPS = 1000,
+	PAGE_FULL_BYTES = 2 * 1024 * 1024,
+	SLICE_STEPS = 8,
+	BODY_MAX_BYTES = 40 * 1024 * 1024
+};
 
 struct page {
 	struct exchange *exchange;
@@ -13,19 +19,20 @@ struct page {
 	struct buffer body;
 	struct buffer one;
 	uint64_t from;
-	uint64_t left;  /* steps that the page may still take */
-	bool more;      /* there may be steps from `from` on */
+	uint64_t left; /* steps that the page may still take */
+	bool more;     /* there may be steps from `from` on */
 };
 
 /* One slice; true while the page wants another. */
-static bool add_slice(struct page *const page, struct error *const err)
+static bool add_slice(struct page *page, struct error *err)
 {
 	struct exchange *const exchange = page->exchange;
 	const size_t limit = page->left < SLICE_STEPS ? page->left : SLICE_STEPS;
 	struct step_message *steps = NULL;
 	size_t count = 0;
-	if (run_list_steps(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), page->from, limit,
-		    exchange->arena, &steps, &count, err) != 0)
+	if (run_list_steps(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), page->from, limit, exchange->arena, &steps, &count,
+		    err) != 0)
 		return false;
 	page->more = count == limit;
 	for (size_t i = 0; i < count; i++) {
@@ -42,7 +49,7 @@ static bool add_slice(struct page *const page, struct error *const err)
 	return page->more && page->left > 0;
 }
 
-static enum next reply(struct page *const page)
+static enum next reply(struct page *page)
 {
 	json_writer_end(&page->writer, ']');
 	if (page->more)
@@ -51,14 +58,14 @@ static enum next reply(struct page *const page)
 	return steps_request_reply_json(page->exchange, 200, &page->body);
 }
 
-enum next list_steps_begin(struct exchange *const exchange)
+enum next list_steps_begin(struct exchange *exchange)
 {
 	struct page page = {.exchange = exchange};
 	struct error err = {0};
 	bool has_from;
 	enum next next;
-	if (!steps_request_number(exchange, "from", &has_from, &page.from, &next)
-		|| !steps_request_limit(exchange, PAGE_STEPS, PAGE_MAX_STEPS, &page.left, &next))
+	if (!steps_request_number(exchange, "from", &has_from, &page.from, &next) ||
+		!steps_request_limit(exchange, PAGE_STEPS, PAGE_MAX_STEPS, &page.left, &next))
 		return next;
 	buffer_init(&page.body, BODY_MAX_BYTES);
 	buffer_init(&page.one, 2 * STEP_MESSAGE_MAX_BYTES);

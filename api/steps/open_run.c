@@ -7,7 +7,7 @@
 #include "api/steps/version_bounds.h"
 #include "storage/step_jobs/run_fork.h"
 
-enum next open_run_begin(struct exchange *const exchange)
+enum next open_run_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (run_check_name(steps_request_run(exchange), &err) != 0)
@@ -16,36 +16,47 @@ enum next open_run_begin(struct exchange *const exchange)
 }
 
 /* Who forks gets the bytes of the old run. */
-static enum next fork(struct exchange *const exchange, const struct run_request *const request, const struct run_open_params *const open)
+static enum next fork(struct exchange *exchange, const struct run_request *request,
+	const struct run_open_params *open)
 {
-	static const struct span owner = {NULL, 0}; /* a key without grants was let in as the owner's */
-	const struct run_fork_params params = {.open = *open, .from = request->fork_run, .step = request->fork_step};
+	/* a key without grants was let in as the owner's */
+	static const struct span owner = {NULL, 0};
+	const struct run_fork_params params = {
+		.open = *open, .from = request->fork_run, .step = request->fork_step};
 	struct error err = {0};
 	if (run_check_name(request->fork_run, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const char *const folder = arena_format(exchange->arena, "%.*s/", (int)request->fork_run.len, (const char *)request->fork_run.data);
-	if (!principal_allows(exchange->principal, open->bucket, owner, span_text(folder), PERMISSION_READ)) {
-		error_set(&err, ERROR_DENIED, "You may not read the run '%s', which is to be forked.", folder);
+	const char *const folder = arena_format(exchange->arena, "%.*s/",
+		(int)request->fork_run.len, (const char *)request->fork_run.data);
+	if (!principal_allows(
+		    exchange->principal, open->bucket, owner, span_text(folder), PERMISSION_READ)) {
+		error_set(&err, ERROR_DENIED,
+			"You may not read the run '%s', which is to be forked.", folder);
 		return exchange_fail(exchange, &err);
 	}
-	return run_wait_for(exchange, run_fork_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		run_fork_start(exchange->context->store, &params, exchange_wake_owner, exchange));
 }
 
-enum next open_run_finish(struct exchange *const exchange)
+enum next open_run_finish(struct exchange *exchange)
 {
 	struct run_request request;
 	struct error err = {0};
 	if (run_request_parse(exchange_body(exchange), exchange->arena, &request, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct run_open_params params = {.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange),
-		.has_keep_steps = request.has_keep_steps, .keep_steps = request.keep_steps, .has_expected_epoch = request.has_expected_epoch,
+	const struct run_open_params params = {.bucket = steps_request_bucket(exchange),
+		.run = steps_request_run(exchange),
+		.has_keep_steps = request.has_keep_steps,
+		.keep_steps = request.keep_steps,
+		.has_expected_epoch = request.has_expected_epoch,
 		.expected_epoch = request.expected_epoch};
 	if (request.has_fork)
 		return fork(exchange, &request, &params);
-	return run_wait_for(exchange, run_open_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		run_open_start(exchange->context->store, &params, exchange_wake_owner, exchange));
 }
 
-enum next open_run_resume(struct exchange *const exchange)
+enum next open_run_resume(struct exchange *exchange)
 {
 	struct run_outcome outcome;
 	struct error err = {0};

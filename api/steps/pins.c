@@ -7,12 +7,12 @@
 
 enum { LIST_BODY_MAX_BYTES = PINS_OF_RUN_MAX * 1024 };
 
-static struct span pin_name(const struct exchange *const exchange)
+static struct span pin_name(const struct exchange *exchange)
 {
 	return exchange->parameters[2];
 }
 
-static enum next reply(struct exchange *const exchange, const struct pin_message *const pin)
+static enum next reply(struct exchange *exchange, const struct pin_message *pin)
 {
 	struct buffer body;
 	buffer_init(&body, PIN_MESSAGE_MAX_BYTES);
@@ -21,7 +21,7 @@ static enum next reply(struct exchange *const exchange, const struct pin_message
 	return steps_request_reply_json(exchange, 200, &body);
 }
 
-enum next put_pin_begin(struct exchange *const exchange)
+enum next put_pin_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (replica_check_id("A pin's name", pin_name(exchange), &err) != 0)
@@ -29,18 +29,19 @@ enum next put_pin_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, PIN_MESSAGE_MAX_BYTES);
 }
 
-enum next put_pin_finish(struct exchange *const exchange)
+enum next put_pin_finish(struct exchange *exchange)
 {
 	struct pin_message pin;
 	struct error err = {0};
 	if (pin_message_parse(exchange_body(exchange), exchange->arena, &pin, &err) != 0)
 		return exchange_fail(exchange, &err);
 	pin.name = pin_name(exchange);
-	return run_wait_for(exchange, pin_put_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), &pin,
-		exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		pin_put_start(exchange->context->store, steps_request_bucket(exchange),
+			steps_request_run(exchange), &pin, exchange_wake_owner, exchange));
 }
 
-enum next put_pin_resume(struct exchange *const exchange)
+enum next put_pin_resume(struct exchange *exchange)
 {
 	struct run_outcome outcome;
 	struct error err = {0};
@@ -49,28 +50,31 @@ enum next put_pin_resume(struct exchange *const exchange)
 	return reply(exchange, &outcome.pin);
 }
 
-enum next get_pin_begin(struct exchange *const exchange)
+enum next get_pin_begin(struct exchange *exchange)
 {
 	struct pin_message pin;
 	struct error err = {0};
-	if (pin_find(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), pin_name(exchange), &pin, &err) != 0)
+	if (pin_find(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), pin_name(exchange), &pin, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, &pin);
 }
 
-enum next delete_pin_begin(struct exchange *const exchange)
+enum next delete_pin_begin(struct exchange *exchange)
 {
-	return run_wait_for(exchange, pin_remove_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
-		pin_name(exchange), exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		pin_remove_start(exchange->context->store, steps_request_bucket(exchange),
+			steps_request_run(exchange), pin_name(exchange), exchange_wake_owner,
+			exchange));
 }
 
-enum next list_pins_begin(struct exchange *const exchange)
+enum next list_pins_begin(struct exchange *exchange)
 {
 	struct pin_message *pins;
 	size_t count;
 	struct error err = {0};
-	if (pin_list(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), exchange->arena, &pins, &count,
-		    &err) != 0)
+	if (pin_list(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), exchange->arena, &pins, &count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	struct buffer body;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);

@@ -3,9 +3,11 @@
 #include "api/auth/keyring.h"
 #include "api/steps/steps_request.h"
 
-int publish_keys_check(struct exchange *const exchange, const struct step_message *const step, struct error *const err)
+int publish_keys_check(
+	struct exchange *exchange, const struct step_message *step, struct error *err)
 {
-	static const struct span owner = {NULL, 0}; /* a key without grants was let in as the owner's */
+	/* a key without grants was let in as the owner's */
+	static const struct span owner = {NULL, 0};
 	const struct span bucket = steps_request_bucket(exchange);
 	const struct span run = steps_request_run(exchange);
 	for (size_t f = 0; f < step->form_count; f++)
@@ -14,8 +16,10 @@ int publish_keys_check(struct exchange *const exchange, const struct step_messag
 			const struct span behind = span_slice(key, run.len, key.len);
 			if (span_starts(key, run) && span_starts(behind, span_text("/")))
 				continue;
-			if (!principal_allows(exchange->principal, bucket, owner, key, PERMISSION_READ))
-				return error_set(err, ERROR_DENIED, "The step names the key '%.*s', which is not the run's and which you may not read.",
+			if (!principal_allows(
+				    exchange->principal, bucket, owner, key, PERMISSION_READ))
+				return error_set(err, ERROR_DENIED,
+					"The step names the key '%.*s', which is not the run's and which you may not read.",
 					(int)span_slice(key, 0, 120).len, (const char *)key.data);
 		}
 	return 0;

@@ -5,8 +5,10 @@
 #include "api/exchange/exchange.h"
 #include "wire/step_message.h"
 
-/* Readers of the run get the bytes of what it names, and a refusal tells their digest. So whoever publishes names keys of the run, which the
- * route lets him write, or keys that he may read; else denied. */
-int publish_keys_check(struct exchange *exchange, const struct step_message *step, struct error *err);
+/* Readers of the run get the bytes of what it names, and a refusal tells their digest. So whoever
+ * publishes names keys of the run, which the route lets him write, or keys that he may read; else
+ * denied. */
+int publish_keys_check(
+	struct exchange *exchange, const struct step_message *step, struct error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
-enum next publish_step_begin(struct exchange *const exchange)
+enum next publish_step_begin(struct exchange *exchange)
 {
 	uint64_t step;
 	enum next next;
@@ -16,7 +16,7 @@ enum next publish_step_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, STEP_MESSAGE_MAX_BYTES);
 }
 
-enum next publish_step_finish(struct exchange *const exchange)
+enum next publish_step_finish(struct exchange *exchange)
 {
 	struct step_message message;
 	struct error err = {0};
@@ -27,17 +27,20 @@ enum next publish_step_finish(struct exchange *const exchange)
 	if (step_message_parse(exchange_body(exchange), exchange->arena, &message, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (message.step != step) {
-		error_set(&err, ERROR_INVALID, "The manifest is of step %" PRIu64 ", but the path names step %" PRIu64 ".", message.step, step);
+		error_set(&err, ERROR_INVALID,
+			"The manifest is of step %" PRIu64 ", but the path names step %" PRIu64 ".",
+			message.step, step);
 		return exchange_fail(exchange, &err);
 	}
 	if (publish_keys_check(exchange, &message, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return run_wait_for(exchange, run_publish_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
-		&message, exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		run_publish_start(exchange->context->store, steps_request_bucket(exchange),
+			steps_request_run(exchange), &message, exchange_wake_owner, exchange));
 }
 
 /* The reply is the step as it now stands in the catalog, not as it was sent. */
-enum next publish_step_resume(struct exchange *const exchange)
+enum next publish_step_resume(struct exchange *exchange)
 {
 	struct run_outcome outcome;
 	struct step_message published;
@@ -49,8 +52,9 @@ enum next publish_step_resume(struct exchange *const exchange)
 		return next;
 	if (run_wait_outcome(exchange, &outcome, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (run_find_step(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), step, false, exchange->arena,
-		    &published, &anchor, &err) != 0)
+	if (run_find_step(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), step, false, exchange->arena, &published, &anchor,
+		    &err) != 0)
 		return steps_error_fail(exchange, &err, anchor);
 	published.anchor_due = outcome.run.anchor_due;
 	return steps_request_reply_step(exchange, outcome.already ? 200 : 201, &published, false);

@@ -8,23 +8,26 @@
 
 enum { ANSWER_MAX_BYTES = 4096 };
 
-static bool read_numbers(struct exchange *const exchange, uint64_t *const out_step, struct step_part_params *const out, enum next *const out_next)
+static bool read_numbers(struct exchange *exchange, uint64_t *out_step,
+	struct step_part_params *out, enum next *out_next)
 {
 	bool has_parts;
 	if (!steps_request_step(exchange, out_step, out_next))
 		return false;
 	if (!span_parse_u64(exchange->parameters[3], &out->part)) {
-		*out_next = steps_error_invalid(exchange, "part", "must be a part's number: digits alone");
+		*out_next = steps_error_invalid(
+			exchange, "part", "must be a part's number: digits alone");
 		return false;
 	}
 	if (!steps_request_number(exchange, "of", &has_parts, &out->parts, out_next))
 		return false;
 	if (!has_parts)
-		*out_next = steps_error_invalid(exchange, "of", "is missing: how many parts the step has");
+		*out_next = steps_error_invalid(
+			exchange, "of", "is missing: how many parts the step has");
 	return has_parts;
 }
 
-enum next put_part_begin(struct exchange *const exchange)
+enum next put_part_begin(struct exchange *exchange)
 {
 	struct step_part_params params;
 	uint64_t step;
@@ -34,9 +37,10 @@ enum next put_part_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, STEP_MESSAGE_MAX_BYTES);
 }
 
-enum next put_part_finish(struct exchange *const exchange)
+enum next put_part_finish(struct exchange *exchange)
 {
-	struct step_part_params params = {.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
+	struct step_part_params params = {
+		.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
 	struct part_message message;
 	struct error err = {0};
 	uint64_t step;
@@ -48,10 +52,11 @@ enum next put_part_finish(struct exchange *const exchange)
 	if (publish_keys_check(exchange, &message.step, &err) != 0)
 		return exchange_fail(exchange, &err);
 	params.message = &message;
-	return run_wait_for(exchange, step_part_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		step_part_start(exchange->context->store, &params, exchange_wake_owner, exchange));
 }
 
-enum next put_part_resume(struct exchange *const exchange)
+enum next put_part_resume(struct exchange *exchange)
 {
 	struct run_outcome outcome;
 	struct buffer body;
@@ -60,5 +65,9 @@ enum next put_part_resume(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, ANSWER_MAX_BYTES);
 	part_answer_print(&outcome.part, &body);
-	return steps_request_reply_json(exchange, outcome.already ? 200 : outcome.part.published ? 201 : 202, &body);
+	return steps_request_reply_json(exchange,
+		outcome.already                  ? 200
+			: outcome.part.published ? 201
+						 : 202,
+		&body);
 }

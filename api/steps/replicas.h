@@ -1,4 +1,5 @@
-/* The fleet view: PUT, GET, DELETE /v1/runs/{bucket}/{run}/replicas/{id}, GET .../replicas. Putting waits only where the catalog must know first. */
+/* The fleet view: PUT, GET, DELETE /v1/runs/{bucket}/{run}/replicas/{id}, GET .../replicas. Putting
+ * waits only where the catalog must know first. */
 #ifndef API_STEPS_REPLICAS_H
 #define API_STEPS_REPLICAS_H
 

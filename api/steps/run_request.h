@@ -1,4 +1,5 @@
-/* The small JSON body of opening a run: {"keep_steps":N,"expected_epoch":E,"fork":{"run":R,"step":N}}, each optional. */
+/* The small JSON body of opening a run:
+ * {"keep_steps":N,"expected_epoch":E,"fork":{"run":R,"step":N}}, each optional. */
 #ifndef API_STEPS_RUN_REQUEST_H
 #define API_STEPS_RUN_REQUEST_H
 
@@ -16,7 +17,9 @@ struct run_request {
 	struct span fork_run;
 	uint64_t fork_step;
 };
-/* An empty body asks for nothing. invalid when it is no JSON object or a member is of another type; unknown members are passed over. */
-int run_request_parse(struct span json, struct arena *arena, struct run_request *out, struct error *err);
+/* An empty body asks for nothing. invalid when it is no JSON object or a member is of another type;
+ * unknown members are passed over. */
+int run_request_parse(
+	struct span json, struct arena *arena, struct run_request *out, struct error *err);
 
 #endif

@@ -4,22 +4,28 @@
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 
-/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so it must be the run's already, or the
- * caller's to read. */
-static int check_prefix(const struct exchange *const exchange, const char *const name, const char *const setting, struct error *const err)
+/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so
+ * it must be the run's already, or the caller's to read. */
+static int check_prefix(
+	const struct exchange *exchange, const char *name, const char *setting, struct error *err)
 {
-	static const struct span owner = {NULL, 0}; /* a key without grants was let in as the owner's */
+	/* a key without grants was let in as the owner's */
+	static const struct span owner = {NULL, 0};
 	char text[2 * RUN_PREFIX_MAX_BYTES];
 	const struct span run = steps_request_run(exchange);
 	const struct span prefix = span_of(text, run_settings_prefix(setting, run, text));
-	if (span_starts(prefix, run) && span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
+	if (span_starts(prefix, run) &&
+		span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
 		return 0;
-	if (principal_allows(exchange->principal, steps_request_bucket(exchange), owner, prefix, PERMISSION_READ))
+	if (principal_allows(exchange->principal, steps_request_bucket(exchange), owner, prefix,
+		    PERMISSION_READ))
 		return 0;
-	return error_set(err, ERROR_DENIED, "The setting \"%s\" names keys that are not the run's and that you may not all read.", name);
+	return error_set(err, ERROR_DENIED,
+		"The setting \"%s\" names keys that are not the run's and that you may not all read.",
+		name);
 }
 
-static int check_prefixes(struct exchange *const exchange, struct error *const err)
+static int check_prefixes(struct exchange *exchange, struct error *err)
 {
 	struct run_settings settings = run_settings_default();
 	if (run_settings_parse(&settings, exchange_body(exchange), true, err) != 0)
@@ -29,21 +35,23 @@ static int check_prefixes(struct exchange *const exchange, struct error *const e
 	return check_prefix(exchange, "hot_load_prefix", settings.hot_load_prefix, err);
 }
 
-enum next run_settings_begin(struct exchange *const exchange)
+enum next run_settings_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(exchange, RUN_SETTINGS_MAX_BYTES);
 }
 
-enum next run_settings_finish(struct exchange *const exchange)
+enum next run_settings_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (check_prefixes(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return run_wait_for(exchange, run_settings_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
-		exchange_body(exchange), exchange_wake_owner, exchange));
+	return run_wait_for(exchange,
+		run_settings_start(exchange->context->store, steps_request_bucket(exchange),
+			steps_request_run(exchange), exchange_body(exchange), exchange_wake_owner,
+			exchange));
 }
 
-enum next run_settings_resume(struct exchange *const exchange)
+enum next run_settings_resume(struct exchange *exchange)
 {
 	struct run_outcome outcome;
 	struct error err = {0};

@@ -1,4 +1,5 @@
-/* PUT /v1/runs/{bucket}/{run}/settings: changes the settings that the body names (wire/run_settings_message.h). */
+/* PUT /v1/runs/{bucket}/{run}/settings: changes the settings that the body names
+ * (wire/run_settings_message.h). */
 #ifndef API_STEPS_RUN_SETTINGS_H
 #define API_STEPS_RUN_SETTINGS_H
 

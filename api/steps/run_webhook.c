@@ -5,7 +5,7 @@
 
 enum { WEBHOOK_BODY_MAX_BYTES = 4096 };
 
-enum next run_webhook_begin(struct exchange *const exchange)
+enum next run_webhook_begin(struct exchange *exchange)
 {
 	char secret[RUN_WEBHOOK_SECRET_BYTES];
 	struct run_message run;
@@ -14,7 +14,8 @@ enum next run_webhook_begin(struct exchange *const exchange)
 	struct error err = {0};
 	struct store *const store = exchange->context->store;
 	const struct span bucket = steps_request_bucket(exchange);
-	if (run_find(store, bucket, steps_request_run(exchange), exchange->arena, &run, &err) != 0 ||
+	if (run_find(store, bucket, steps_request_run(exchange), exchange->arena, &run, &err) !=
+			0 ||
 		run_webhook_secret(store, bucket, steps_request_run(exchange), secret, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, WEBHOOK_BODY_MAX_BYTES);

@@ -1,4 +1,5 @@
-/* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published, whatever became of the key. */
+/* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published,
+ * whatever became of the key. */
 #ifndef API_STEPS_STEP_OBJECT_H
 #define API_STEPS_STEP_OBJECT_H
 

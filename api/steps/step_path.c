@@ -1,5 +1,6 @@
-/* GET path. Short ways are found at once on the reactor, long ones by a helper. With `wait`, a direct fold that would save much is asked for, and the
- * answer waits until it is made or refused; a waiting exchange holds no thread and no reader. */
+/* GET path. Short ways are found at once on the reactor, long ones by a helper. With `wait`, a
+ * direct fold that would save much is asked for, and the answer waits until it is made or refused;
+ * a waiting exchange holds no thread and no reader. */
 #include "api/steps/step_path.h"
 
 #include "api/exchange/long_wait.h"
@@ -18,15 +19,16 @@ struct step_path { /* the exchange's state */
 	struct run_path_params params;
 	struct version_bounds bounds;
 	struct span topic;
-	uint64_t seen;         /* the watch's generation before the catalog was looked at */
-	bool is_planned;       /* by a helper: what follows is its answer */
+	uint64_t seen;   /* the watch's generation before the catalog was looked at */
+	bool is_planned; /* by a helper: what follows is its answer */
 	int result;
 	struct path_message path;
 	struct run_path_facts facts;
 	struct error err;
 };
 
-static bool read_digest(struct exchange *const exchange, struct run_path_params *const params, enum next *const out_next)
+static bool read_digest(
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
 {
 	struct span text;
 	params->has_digest = exchange_query(exchange, "digest", &text);
@@ -34,14 +36,17 @@ static bool read_digest(struct exchange *const exchange, struct run_path_params 
 		return true;
 	if (params->has_have && digest128_parse(text, &params->digest))
 		return true;
-	*out_next = steps_error_invalid(exchange, "digest", "must be xxh3-128: and 32 hex digits, and goes with have");
+	*out_next = steps_error_invalid(
+		exchange, "digest", "must be xxh3-128: and 32 hex digits, and goes with have");
 	return false;
 }
 
-static bool read_want(struct exchange *const exchange, struct run_path_params *const params, enum next *const out_next)
+static bool read_want(
+	struct exchange *exchange, struct run_path_params *params, enum next *out_next)
 {
 	struct span text;
-	params->want_latest = !exchange_query(exchange, "want", &text) || span_equal_text(text, "latest");
+	params->want_latest =
+		!exchange_query(exchange, "want", &text) || span_equal_text(text, "latest");
 	if (params->want_latest || span_parse_u64(text, &params->want))
 		return true;
 	*out_next = steps_error_invalid(exchange, "want", "must be \"latest\" or a step's number");
@@ -49,7 +54,7 @@ static bool read_want(struct exchange *const exchange, struct run_path_params *c
 }
 
 /* An exact version is what is wanted, and nothing else may be. */
-static bool read_bounds(struct step_path *const state, enum next *const out_next)
+static bool read_bounds(struct step_path *state, enum next *out_next)
 {
 	struct run_path_params *const params = &state->params;
 	if (!version_bounds_read(state->exchange, &state->bounds, out_next))
@@ -57,7 +62,8 @@ static bool read_bounds(struct step_path *const state, enum next *const out_next
 	if (!state->bounds.has_exact)
 		return true;
 	if (!params->want_latest && params->want != state->bounds.exact) {
-		*out_next = steps_error_invalid(state->exchange, "exact_version", "is another step than want");
+		*out_next = steps_error_invalid(
+			state->exchange, "exact_version", "is another step than want");
 		return false;
 	}
 	params->want_latest = false;
@@ -65,7 +71,7 @@ static bool read_bounds(struct step_path *const state, enum next *const out_next
 	return true;
 }
 
-static bool read_wait(struct step_path *const state, enum next *const out_next)
+static bool read_wait(struct step_path *state, enum next *out_next)
 {
 	uint64_t seconds = 0;
 	bool has_wait;
@@ -74,17 +80,18 @@ static bool read_wait(struct step_path *const state, enum next *const out_next)
 	if (seconds > WAIT_MAX_SECONDS)
 		seconds = WAIT_MAX_SECONDS;
 	state->params.asks_fold = seconds > 0;
-	long_wait_init(&state->wait, state->exchange, state->exchange->context->shares.waits, (int64_t)seconds * 1000);
+	long_wait_init(&state->wait, state->exchange, state->exchange->context->shares.waits,
+		(int64_t)seconds * 1000);
 	return true;
 }
 
-static enum next fail(struct step_path *const state)
+static enum next fail(struct step_path *state)
 {
 	version_bounds_translate(&state->bounds, &state->err);
 	return version_bounds_fail(state->exchange, &state->err, state->facts.anchor);
 }
 
-static enum next reply(struct step_path *const state)
+static enum next reply(struct step_path *state)
 {
 	struct exchange *const exchange = state->exchange;
 	if (state->result != 0)
@@ -96,37 +103,42 @@ static enum next reply(struct step_path *const state)
 	return steps_request_reply_json(exchange, 200, &body);
 }
 
-static enum next wait_or_reply(struct step_path *const state)
+static enum next wait_or_reply(struct step_path *state)
 {
 	struct exchange *const exchange = state->exchange;
 	struct error crowded = {0};
 	state->is_planned = false;
-	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 || long_wait_enter(&state->wait, &crowded) != 0)
+	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 ||
+		long_wait_enter(&state->wait, &crowded) != 0)
 		return reply(state);
-	return long_wait_for(&state->wait, steps_request_bucket(exchange), state->topic, state->seen);
+	return long_wait_for(
+		&state->wait, steps_request_bucket(exchange), state->topic, state->seen);
 }
 
-static void find_path(struct step_path *const state)
+static void find_path(struct step_path *state)
 {
 	struct exchange *const exchange = state->exchange;
 	state->err = (struct error){0};
-	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena, &state->path, &state->facts, &state->err);
+	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena,
+		&state->path, &state->facts, &state->err);
 }
 
-static void plan_on_helper(struct helper_job *const job)
+static void plan_on_helper(struct helper_job *job)
 {
-	struct step_path *const state = (struct step_path *)((char *)job - offsetof(struct step_path, job));
+	struct step_path *const state =
+		(struct step_path *)((char *)job - offsetof(struct step_path, job));
 	state->params.may_take_long = true;
 	state->is_planned = true;
 	find_path(state);
 	exchange_wake(state->exchange); /* nothing of it may be touched from here on */
 }
 
-static enum next look(struct step_path *const state)
+static enum next look(struct step_path *state)
 {
 	struct exchange *const exchange = state->exchange;
 	struct store *const store = exchange->context->store;
-	state->seen = step_watch_generation(store_step_watch(store), steps_request_bucket(exchange), state->topic);
+	state->seen = step_watch_generation(
+		store_step_watch(store), steps_request_bucket(exchange), state->topic);
 	if (!state->params.may_take_long)
 		find_path(state);
 	if (!state->params.may_take_long && state->result <= 0)
@@ -136,17 +148,18 @@ static enum next look(struct step_path *const state)
 	return NEXT_WAIT;
 }
 
-enum next step_path_begin(struct exchange *const exchange)
+enum next step_path_begin(struct exchange *exchange)
 {
 	struct step_path *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;
 	ASSERT(state != NULL);
 	state->exchange = exchange;
 	struct run_path_params *const params = &state->params;
-	*params = (struct run_path_params){.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
-	if (!steps_request_number(exchange, "have", &params->has_have, &params->have, &next) || !read_digest(exchange, params, &next)
-		|| !read_want(exchange, params, &next) || !read_wait(state, &next)
-		|| !read_bounds(state, &next))
+	*params = (struct run_path_params){
+		.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
+	if (!steps_request_number(exchange, "have", &params->has_have, &params->have, &next) ||
+		!read_digest(exchange, params, &next) || !read_want(exchange, params, &next) ||
+		!read_wait(state, &next) || !read_bounds(state, &next))
 		return next;
 	state->facts.anchor = UINT64_MAX;
 	if (version_bounds_check(exchange, &state->bounds, &state->err) != 0)
@@ -156,7 +169,7 @@ enum next step_path_begin(struct exchange *const exchange)
 	return look(state);
 }
 
-enum next step_path_resume(struct exchange *const exchange)
+enum next step_path_resume(struct exchange *exchange)
 {
 	struct step_path *const state = exchange->state;
 	return state->is_planned ? wait_or_reply(state) : look(state);

@@ -1,4 +1,5 @@
-/* GET /v1/runs/{bucket}/{run}/path?have=&digest=&want=: the cheapest way from one step, or from nothing, to another. */
+/* GET /v1/runs/{bucket}/{run}/path?have=&digest=&want=: the cheapest way from one step, or from
+ * nothing, to another. */
 #ifndef API_STEPS_STEP_PATH_H
 #define API_STEPS_STEP_PATH_H
 

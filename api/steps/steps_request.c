@@ -9,28 +9,29 @@
 #include "base/encode.h"
 #include "storage/buckets/account.h"
 
-enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES }; /* answers add URLs */
+/* answers add URLs */
+enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES };
 
-struct span steps_request_bucket(const struct exchange *const exchange)
+struct span steps_request_bucket(const struct exchange *exchange)
 {
 	return exchange->parameters[0];
 }
 
-struct span steps_request_run(const struct exchange *const exchange)
+struct span steps_request_run(const struct exchange *exchange)
 {
 	return exchange->parameters[1];
 }
 
-const char *steps_request_name(struct exchange *const exchange)
+const char *steps_request_name(struct exchange *exchange)
 {
 	const struct span bucket = steps_request_bucket(exchange);
 	const struct span run = steps_request_run(exchange);
-	const char *const name = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
-		(const char *)run.data);
+	const char *const name = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len,
+		(const char *)bucket.data, (int)run.len, (const char *)run.data);
 	return name != NULL ? name : "";
 }
 
-bool steps_request_step(struct exchange *const exchange, uint64_t *const out_step, enum next *const out_next)
+bool steps_request_step(struct exchange *exchange, uint64_t *out_step, enum next *out_next)
 {
 	if (span_parse_u64(exchange->parameters[2], out_step) && *out_step < UINT64_MAX)
 		return true;
@@ -38,8 +39,8 @@ bool steps_request_step(struct exchange *const exchange, uint64_t *const out_ste
 	return false;
 }
 
-bool steps_request_number(struct exchange *const exchange, const char *const name, bool *const out_has, uint64_t *const out_value,
-	enum next *const out_next)
+bool steps_request_number(struct exchange *exchange, const char *name, bool *out_has,
+	uint64_t *out_value, enum next *out_next)
 {
 	struct span text;
 	*out_has = exchange_query(exchange, name, &text);
@@ -49,8 +50,8 @@ bool steps_request_number(struct exchange *const exchange, const char *const nam
 	return false;
 }
 
-bool steps_request_limit(struct exchange *const exchange, const uint64_t fallback, const uint64_t most, uint64_t *const out_limit,
-	enum next *const out_next)
+bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most,
+	uint64_t *out_limit, enum next *out_next)
 {
 	bool has;
 	*out_limit = fallback;
@@ -65,13 +66,13 @@ bool steps_request_limit(struct exchange *const exchange, const uint64_t fallbac
 	return true;
 }
 
-enum next steps_request_reply_json(struct exchange *const exchange, const int status, struct buffer *const body)
+enum next steps_request_reply_json(struct exchange *exchange, int status, struct buffer *body)
 {
 	return exchange_reply_buffer(exchange, status, "application/json", body);
 }
 
-enum next steps_request_reply_step(struct exchange *const exchange, const int status, const struct step_message *const step,
-	const bool with_tensors)
+enum next steps_request_reply_step(
+	struct exchange *exchange, int status, const struct step_message *step, bool with_tensors)
 {
 	struct buffer body;
 	buffer_init(&body, STEP_BODY_MAX_BYTES);
@@ -83,7 +84,8 @@ enum next steps_request_reply_step(struct exchange *const exchange, const int st
 	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", etag));
 	/* A manifest may gain a form, so it is asked again each time; the ETag makes that cheap. */
 	exchange_add_header(exchange, "Cache-Control", "private, no-cache");
-	if (status == 200 && conditional_etag_listed(exchange_header(exchange, "if-none-match"), etag)) {
+	if (status == 200 &&
+		conditional_etag_listed(exchange_header(exchange, "if-none-match"), etag)) {
 		exchange->reply.length = body.len;
 		exchange->reply.length_known = true;
 		buffer_release(&body);
@@ -92,17 +94,20 @@ enum next steps_request_reply_step(struct exchange *const exchange, const int st
 	return steps_request_reply_json(exchange, status, &body);
 }
 
-void steps_request_hide_webhook(struct exchange *const exchange, struct run_message *const run)
+void steps_request_hide_webhook(struct exchange *exchange, struct run_message *run)
 {
 	struct error ignored = {0};
-	const char *const key = arena_format(exchange->arena, "%.*s/", (int)run->run.len, (const char *)run->run.data);
+	const char *const key = arena_format(
+		exchange->arena, "%.*s/", (int)run->run.len, (const char *)run->run.data);
 	if (run->settings.webhook[0] == '\0')
 		return;
-	if (key == NULL || authorise_owned_key(exchange, steps_request_bucket(exchange), span_text(key), PERMISSION_WRITE, &ignored) != 0)
+	if (key == NULL ||
+		authorise_owned_key(exchange, steps_request_bucket(exchange), span_text(key),
+			PERMISSION_WRITE, &ignored) != 0)
 		memset(run->settings.webhook, 0, sizeof(run->settings.webhook));
 }
 
-enum next steps_request_reply_run(struct exchange *const exchange, const struct run_message *const run)
+enum next steps_request_reply_run(struct exchange *exchange, const struct run_message *run)
 {
 	struct buffer body;
 	buffer_init(&body, RUN_BODY_MAX_BYTES);

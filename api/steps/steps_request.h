@@ -13,13 +13,18 @@ const char *steps_request_name(struct exchange *exchange); /* "bucket/run", in t
 bool steps_request_step(struct exchange *exchange, uint64_t *out_step, enum next *out_next);
 
 /* A number of the query: digits alone. *out_has false when absent. */
-bool steps_request_number(struct exchange *exchange, const char *name, bool *out_has, uint64_t *out_value, enum next *out_next);
+bool steps_request_number(struct exchange *exchange, const char *name, bool *out_has,
+	uint64_t *out_value, enum next *out_next);
 /* `limit` of the query: 1 to `most`, `fallback` when absent; more counts as `most`. */
-bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most, uint64_t *out_limit, enum next *out_next);
+bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most,
+	uint64_t *out_limit, enum next *out_next);
 
-/* A manifest, with an ETag of the very bytes sent; 304 when If-None-Match names it (status 200 only). */
-enum next steps_request_reply_step(struct exchange *exchange, int status, const struct step_message *step, bool with_tensors);
-/* For answers to readers: a webhook's URL often is a secret of its own, so who may not write to the run does not see it. */
+/* A manifest, with an ETag of the very bytes sent; 304 when If-None-Match names it (status 200
+ * only). */
+enum next steps_request_reply_step(
+	struct exchange *exchange, int status, const struct step_message *step, bool with_tensors);
+/* For answers to readers: a webhook's URL often is a secret of its own, so who may not write to the
+ * run does not see it. */
 void steps_request_hide_webhook(struct exchange *exchange, struct run_message *run);
 enum next steps_request_reply_run(struct exchange *exchange, const struct run_message *run);
 /* A JSON body that was built in `body`, which is released. */

@@ -5,10 +5,11 @@
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
-bool version_bounds_read(struct exchange *const exchange, struct version_bounds *const out, enum next *const out_next)
+bool version_bounds_read(struct exchange *exchange, struct version_bounds *out, enum next *out_next)
 {
-	if (!steps_request_number(exchange, "min_version", &out->has_min, &out->min, out_next)
-		|| !steps_request_number(exchange, "exact_version", &out->has_exact, &out->exact, out_next))
+	if (!steps_request_number(exchange, "min_version", &out->has_min, &out->min, out_next) ||
+		!steps_request_number(
+			exchange, "exact_version", &out->has_exact, &out->exact, out_next))
 		return false;
 	if (!out->has_min || !out->has_exact)
 		return true;
@@ -16,28 +17,32 @@ bool version_bounds_read(struct exchange *const exchange, struct version_bounds 
 	return false;
 }
 
-int version_bounds_check(struct exchange *const exchange, const struct version_bounds *const bounds, struct error *const err)
+int version_bounds_check(
+	struct exchange *exchange, const struct version_bounds *bounds, struct error *err)
 {
 	struct step_message newest;
 	struct error why = {0};
 	if (!bounds->has_min)
 		return 0;
-	if (run_find_latest(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), bounds->min > 0,
-		    bounds->min - (bounds->min > 0), exchange->arena, &newest, &why) == 0)
+	if (run_find_latest(exchange->context->store, steps_request_bucket(exchange),
+		    steps_request_run(exchange), bounds->min > 0, bounds->min - (bounds->min > 0),
+		    exchange->arena, &newest, &why) == 0)
 		return 0;
 	*err = why;
 	if (why.kind == ERROR_NOT_READY)
-		error_set(err, ERROR_NOT_READY, "The run has no step %" PRIu64 " or later yet.", bounds->min);
+		error_set(err, ERROR_NOT_READY, "The run has no step %" PRIu64 " or later yet.",
+			bounds->min);
 	return -1;
 }
 
-void version_bounds_translate(const struct version_bounds *const bounds, struct error *const err)
+void version_bounds_translate(const struct version_bounds *bounds, struct error *err)
 {
 	if (bounds->has_exact && err->kind == ERROR_NO_STEP)
-		error_set(err, ERROR_NOT_READY, "Step %" PRIu64 " is not published yet.", bounds->exact);
+		error_set(err, ERROR_NOT_READY, "Step %" PRIu64 " is not published yet.",
+			bounds->exact);
 }
 
-enum next version_bounds_fail(struct exchange *const exchange, const struct error *const err, const uint64_t anchor)
+enum next version_bounds_fail(struct exchange *exchange, const struct error *err, uint64_t anchor)
 {
 	if (err->kind == ERROR_NOT_READY)
 		exchange_add_header(exchange, "Retry-After", "1");

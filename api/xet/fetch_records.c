@@ -1,4 +1,5 @@
-/* 403 makes clients ask for the reconstruction again, which is right whenever the URL's time is over or the records are not where they were. */
+/* 403 makes clients ask for the reconstruction again, which is right whenever the URL's time is
+ * over or the records are not where they were. */
 #include "api/xet/fetch_records.h"
 
 #include <inttypes.h>
@@ -22,21 +23,23 @@ struct fetch { /* the exchange's, in its arena */
 	bool has_ranges; /* the request says which */
 };
 
-static int refused(struct error *const err)
+static int refused(struct error *err)
 {
-	return error_set(err, ERROR_DENIED, "this URL is not valid, or not any more: ask for the reconstruction again");
+	return error_set(err, ERROR_DENIED,
+		"this URL is not valid, or not any more: ask for the reconstruction again");
 }
 
 /* A token of ours, whose time is not over and whose bucket is there. */
-static int take_token(struct exchange *const exchange, struct fetch *const fetch, struct error *const err)
+static int take_token(struct exchange *exchange, struct fetch *fetch, struct error *err)
 {
 	const struct api_context *const context = exchange->context;
 	struct bucket bucket;
 	struct error missing = {0};
 	if (!fetch_token_parse(exchange->parameters[0], context->token_key, &fetch->token) ||
-	    fetch->token.expires_s * 1000 <= context->clock->wall_ms(context->clock))
+		fetch->token.expires_s * 1000 <= context->clock->wall_ms(context->clock))
 		return refused(err);
-	if (bucket_find_id(context->store, fetch->token.bucket, exchange->arena, &bucket, &missing) == 0)
+	if (bucket_find_id(
+		    context->store, fetch->token.bucket, exchange->arena, &bucket, &missing) == 0)
 		return 0;
 	if (missing.kind == ERROR_NO_BUCKET)
 		return refused(err);
@@ -45,25 +48,28 @@ static int take_token(struct exchange *const exchange, struct fetch *const fetch
 }
 
 /* The span that holds this byte; the count when none does. */
-static size_t span_at(const struct fetch_token *const token, const uint64_t at)
+static size_t span_at(const struct fetch_token *token, uint64_t at)
 {
 	size_t i = 0;
-	while (i < token->span_count && at >= (uint64_t)token->spans[i].offset + token->spans[i].length)
+	while (i < token->span_count &&
+		at >= (uint64_t)token->spans[i].offset + token->spans[i].length)
 		i++;
 	return i < token->span_count && at >= token->spans[i].offset ? i : token->span_count;
 }
 
 /* Behind the last of the spans from `index` on that touch one another. */
-static size_t touching_end(const struct fetch_token *const token, const size_t index)
+static size_t touching_end(const struct fetch_token *token, size_t index)
 {
 	size_t end = index + 1;
-	while (end < token->span_count && token->spans[end].offset == (uint64_t)token->spans[end - 1].offset + token->spans[end - 1].length)
+	while (end < token->span_count &&
+		token->spans[end].offset ==
+			(uint64_t)token->spans[end - 1].offset + token->spans[end - 1].length)
 		end++;
 	return end;
 }
 
 /* Whether the token permits all of these bytes. */
-static bool is_permitted(const struct fetch_token *const token, const struct fetch_bytes *const bytes)
+static bool is_permitted(const struct fetch_token *token, const struct fetch_bytes *bytes)
 {
 	const size_t first = span_at(token, bytes->from);
 	if (first == token->span_count)
@@ -72,7 +78,7 @@ static bool is_permitted(const struct fetch_token *const token, const struct fet
 	return bytes->to <= (uint64_t)last->offset + last->length;
 }
 
-static int compare_bytes(const void *const a, const void *const b)
+static int compare_bytes(const void *a, const void *b)
 {
 	const struct fetch_bytes *const one = a;
 	const struct fetch_bytes *const other = b;
@@ -80,14 +86,17 @@ static int compare_bytes(const void *const a, const void *const b)
 }
 
 /* Open and suffix forms end where the token's bytes end. */
-static int resolve_ranges(struct fetch *const fetch, const struct xet_range *const asked, const size_t count, struct error *const err)
+static int resolve_ranges(
+	struct fetch *fetch, const struct xet_range *asked, size_t count, struct error *err)
 {
 	const struct fetch_span *const last = &fetch->token.spans[fetch->token.span_count - 1];
 	const uint64_t end = (uint64_t)last->offset + last->length;
 	for (size_t i = 0; i < count; i++) {
 		struct fetch_bytes *const bytes = &fetch->ranges[i];
-		const bool exceeds = !asked[i].is_suffix && asked[i].last != UINT64_MAX && asked[i].last >= end;
-		if (exceeds || !xet_range_resolve(&asked[i], end, &bytes->from, &bytes->to) || !is_permitted(&fetch->token, bytes))
+		const bool exceeds =
+			!asked[i].is_suffix && asked[i].last != UINT64_MAX && asked[i].last >= end;
+		if (exceeds || !xet_range_resolve(&asked[i], end, &bytes->from, &bytes->to) ||
+			!is_permitted(&fetch->token, bytes))
 			return error_set(err, ERROR_DENIED, "this URL does not permit these bytes");
 	}
 	qsort(fetch->ranges, count, sizeof(fetch->ranges[0]), compare_bytes);
@@ -98,7 +107,7 @@ static int resolve_ranges(struct fetch *const fetch, const struct xet_range *con
 	return 0;
 }
 
-static int take_ranges(struct exchange *const exchange, struct fetch *const fetch, struct error *const err)
+static int take_ranges(struct exchange *exchange, struct fetch *fetch, struct error *err)
 {
 	const struct span header = exchange_header(exchange, "range");
 	const struct fetch_token *const token = &fetch->token;
@@ -108,61 +117,72 @@ static int take_ranges(struct exchange *const exchange, struct fetch *const fetc
 	if (!fetch->has_ranges) {
 		const size_t end = touching_end(token, 0);
 		if (end < token->span_count)
-			return error_set(err, ERROR_INVALID, "this URL has several ranges: say which");
-		fetch->ranges[0] = (struct fetch_bytes){token->spans[0].offset, (uint64_t)token->spans[end - 1].offset + token->spans[end - 1].length};
+			return error_set(
+				err, ERROR_INVALID, "this URL has several ranges: say which");
+		fetch->ranges[0] = (struct fetch_bytes){token->spans[0].offset,
+			(uint64_t)token->spans[end - 1].offset + token->spans[end - 1].length};
 		fetch->range_count = 1;
 		return 0;
 	}
 	if (!xet_range_parse(header, asked, &count))
-		return error_set(err, ERROR_RANGE, "the Range header is malformed or has too many ranges");
+		return error_set(
+			err, ERROR_RANGE, "the Range header is malformed or has too many ranges");
 	return resolve_ranges(fetch, asked, count, err);
 }
 
-static struct body_source *open_inline(struct exchange *const exchange, const struct fetch_token *const token,
-	const struct fetch_bytes *const bytes, struct error *const err)
+static struct body_source *open_inline(struct exchange *exchange, const struct fetch_token *token,
+	const struct fetch_bytes *bytes, struct error *err)
 {
 	struct xet_view *const view = xet_view_new(exchange->context->store, err);
 	if (view == NULL)
 		return NULL;
-	struct body_source *const source = xet_view_open_inline(view, token->bucket, token->version, bytes->from, bytes->to - bytes->from, err);
+	struct body_source *const source = xet_view_open_inline(
+		view, token->bucket, token->version, bytes->from, bytes->to - bytes->from, err);
 	xet_view_free(view);
 	return source;
 }
 
-static struct body_source *open_records(struct exchange *const exchange, const struct fetch_token *const token,
-	const struct fetch_bytes *const bytes, struct error *const err)
+static struct body_source *open_records(struct exchange *exchange, const struct fetch_token *token,
+	const struct fetch_bytes *bytes, struct error *err)
 {
 	const size_t first = span_at(token, bytes->from);
 	struct xorb_run runs[FETCH_SPANS_MAX];
 	size_t count = 0;
 	for (size_t i = first; i < token->span_count && token->spans[i].offset < bytes->to; i++) {
 		const struct fetch_span *const span = &token->spans[i];
-		runs[count++] = (struct xorb_run){.pack = span->pack, .first = span->first, .count = span->count, .length = span->length};
+		runs[count++] = (struct xorb_run){.pack = span->pack,
+			.first = span->first,
+			.count = span->count,
+			.length = span->length};
 	}
-	return xorb_source_open(store_packs(exchange->context->store), runs, count, token->as_stored, bytes->from - token->spans[first].offset,
-		bytes->to - bytes->from, err);
+	return xorb_source_open(store_packs(exchange->context->store), runs, count,
+		token->as_stored, bytes->from - token->spans[first].offset, bytes->to - bytes->from,
+		err);
 }
 
 /* One permitted range. */
-static struct body_source *open_range(struct exchange *const exchange, const struct fetch_token *const token,
-	const struct fetch_bytes *const bytes, struct error *const err)
+static struct body_source *open_range(struct exchange *exchange, const struct fetch_token *token,
+	const struct fetch_bytes *bytes, struct error *err)
 {
-	struct body_source *const source = token->version != 0 ? open_inline(exchange, token, bytes, err) : open_records(exchange, token, bytes, err);
+	struct body_source *const source = token->version != 0
+		? open_inline(exchange, token, bytes, err)
+		: open_records(exchange, token, bytes, err);
 	if (source == NULL && err->kind == ERROR_NOT_FOUND)
 		refused(err); /* compacted, collected or removed meanwhile */
 	return source;
 }
 
-static void add_headers(struct exchange *const exchange, const struct fetch *const fetch)
+static void add_headers(struct exchange *exchange, const struct fetch *fetch)
 {
 	const int64_t now_s = exchange->context->clock->wall_ms(exchange->context->clock) / 1000;
 	const int64_t rest_s = fetch->token.expires_s - now_s;
-	exchange_add_header(exchange, "Cache-Control", arena_format(exchange->arena, "private, max-age=%" PRId64, rest_s / 2));
+	exchange_add_header(exchange, "Cache-Control",
+		arena_format(exchange->arena, "private, max-age=%" PRId64, rest_s / 2));
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
 	object_reply_disarm(exchange);
 }
 
-static enum next reply_one(struct exchange *const exchange, const struct fetch *const fetch)
+static enum next reply_one(struct exchange *exchange, const struct fetch *fetch)
 {
 	struct error err = {0};
 	const struct fetch_bytes *const bytes = &fetch->ranges[0];
@@ -172,11 +192,13 @@ static enum next reply_one(struct exchange *const exchange, const struct fetch *
 	add_headers(exchange, fetch);
 	if (fetch->has_ranges)
 		exchange_add_header(exchange, "Content-Range",
-			arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu32, bytes->from, bytes->to - 1, fetch->token.total));
-	return exchange_reply_source(exchange, fetch->has_ranges ? 206 : 200, "application/octet-stream", source, bytes->to - bytes->from);
+			arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu32,
+				bytes->from, bytes->to - 1, fetch->token.total));
+	return exchange_reply_source(exchange, fetch->has_ranges ? 206 : 200,
+		"application/octet-stream", source, bytes->to - bytes->from);
 }
 
-static enum next reply_several(struct exchange *const exchange, const struct fetch *const fetch)
+static enum next reply_several(struct exchange *exchange, const struct fetch *fetch)
 {
 	struct error err = {0};
 	struct multipart_part parts[XET_RANGES_MAX];
@@ -184,7 +206,8 @@ static enum next reply_several(struct exchange *const exchange, const struct fet
 	uint64_t length;
 	for (size_t i = 0; i < fetch->range_count; i++) {
 		const struct fetch_bytes *const bytes = &fetch->ranges[i];
-		parts[i] = (struct multipart_part){bytes->from, bytes->to - 1, open_range(exchange, &fetch->token, bytes, &err)};
+		parts[i] = (struct multipart_part){bytes->from, bytes->to - 1,
+			open_range(exchange, &fetch->token, bytes, &err)};
 		if (parts[i].source != NULL)
 			continue;
 		while (i-- > 0)
@@ -192,18 +215,23 @@ static enum next reply_several(struct exchange *const exchange, const struct fet
 		return exchange_fail(exchange, &err);
 	}
 	multipart_boundary(boundary);
-	struct body_source *const source = multipart_source_open(parts, fetch->range_count, fetch->token.total, boundary, &length);
+	struct body_source *const source = multipart_source_open(
+		parts, fetch->range_count, fetch->token.total, boundary, &length);
 	add_headers(exchange, fetch);
-	return exchange_reply_source(exchange, 206, arena_format(exchange->arena, "multipart/byteranges; boundary=%s", boundary), source, length);
+	return exchange_reply_source(exchange, 206,
+		arena_format(exchange->arena, "multipart/byteranges; boundary=%s", boundary),
+		source, length);
 }
 
-enum next fetch_records_begin(struct exchange *const exchange)
+enum next fetch_records_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct fetch *const fetch = arena_take(exchange->arena, sizeof(*fetch));
 	if (fetch == NULL)
 		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	if (fetch == NULL || take_token(exchange, fetch, &err) != 0 || take_ranges(exchange, fetch, &err) != 0)
+	if (fetch == NULL || take_token(exchange, fetch, &err) != 0 ||
+		take_ranges(exchange, fetch, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return fetch->range_count == 1 ? reply_one(exchange, fetch) : reply_several(exchange, fetch);
+	return fetch->range_count == 1 ? reply_one(exchange, fetch)
+				       : reply_several(exchange, fetch);
 }

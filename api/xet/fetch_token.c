@@ -6,21 +6,31 @@
 #include "base/encode.h"
 #include "base/little_endian.h"
 
-/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32
- * first, count, offset, length. For inline bytes u64 version and u32 length instead. */
-enum { VERSION = 1, FLAG_AS_STORED = 1, FLAG_INLINE = 2, HEAD_BYTES = 22, INLINE_BYTES = HEAD_BYTES + 12, SPAN_NUMBERS = 4 };
+/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the
+ * pack's id, or 0 for that of the span before; u32 first, count, offset, length. For inline bytes
+ * u64 version and u32 length instead. */
+enum {
+	VERSION = 1,
+	FLAG_AS_STORED = 1,
+	FLAG_INLINE = 2,
+	HEAD_BYTES = 22,
+	INLINE_BYTES = HEAD_BYTES + 12,
+	SPAN_NUMBERS = 4
+};
 
 static const char purpose[] = "fetch token";
 
-static size_t put_number(uint8_t *const bytes, const size_t at, const uint64_t value, const unsigned size)
+static size_t put_number(uint8_t *bytes, size_t at, uint64_t value, unsigned size)
 {
 	little_endian_put(bytes + at, value, size);
 	return at + size;
 }
 
-static size_t put_span(uint8_t *const bytes, size_t at, const struct fetch_span *const span, const struct fetch_span *const before)
+static size_t put_span(
+	uint8_t *bytes, size_t at, const struct fetch_span *span, const struct fetch_span *before)
 {
-	const bool same = before != NULL && memcmp(&before->pack, &span->pack, sizeof(span->pack)) == 0;
+	const bool same =
+		before != NULL && memcmp(&before->pack, &span->pack, sizeof(span->pack)) == 0;
 	bytes[at++] = !same;
 	if (!same) {
 		memcpy(bytes + at, span->pack.bytes, PACK_ID_BYTES);
@@ -32,13 +42,15 @@ static size_t put_span(uint8_t *const bytes, size_t at, const struct fetch_span 
 	return put_number(bytes, at, span->length, 4);
 }
 
-void fetch_token_print(const struct fetch_token *const token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *const out)
+void fetch_token_print(
+	const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out)
 {
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
 	struct buffer sealed;
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
 	bytes[0] = VERSION;
-	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) | (token->version != 0 ? FLAG_INLINE : 0));
+	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) |
+		(token->version != 0 ? FLAG_INLINE : 0));
 	size_t at = put_number(bytes, 2, (uint64_t)token->expires_s, 8);
 	at = put_number(bytes, at, (uint64_t)token->bucket, 8);
 	at = put_number(bytes, at, token->total, 4);
@@ -56,7 +68,7 @@ void fetch_token_print(const struct fetch_token *const token, const uint8_t key[
 }
 
 /* Takes the next span off the front. */
-static bool take_span(struct span *const rest, struct fetch_token *const out)
+static bool take_span(struct span *rest, struct fetch_token *out)
 {
 	struct fetch_span *const span = &out->spans[out->span_count];
 	const bool has_pack = rest->len > 0 && rest->data[0] == 1;
@@ -79,22 +91,24 @@ static bool take_span(struct span *const rest, struct fetch_token *const out)
 }
 
 /* Spans rise, and lie in the xorb. */
-static bool is_sound(const struct fetch_token *const token)
+static bool is_sound(const struct fetch_token *token)
 {
 	uint64_t end = 0;
 	for (size_t i = 0; i < token->span_count; i++) {
 		const struct fetch_span *const span = &token->spans[i];
-		if (span->offset < end || span->length == 0 || (token->version == 0 && span->count == 0))
+		if (span->offset < end || span->length == 0 ||
+			(token->version == 0 && span->count == 0))
 			return false;
 		end = (uint64_t)span->offset + span->length;
 	}
 	return token->span_count > 0 && end <= token->total;
 }
 
-bool fetch_token_decode(const struct span bytes, struct fetch_token *const out)
+bool fetch_token_decode(struct span bytes, struct fetch_token *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (bytes.len < HEAD_BYTES || bytes.data[0] != VERSION || bytes.data[1] > (FLAG_AS_STORED | FLAG_INLINE))
+	if (bytes.len < HEAD_BYTES || bytes.data[0] != VERSION ||
+		bytes.data[1] > (FLAG_AS_STORED | FLAG_INLINE))
 		return false;
 	out->as_stored = (bytes.data[1] & FLAG_AS_STORED) != 0;
 	out->expires_s = (int64_t)little_endian_get(bytes.data + 2, 8);
@@ -115,11 +129,13 @@ bool fetch_token_decode(const struct span bytes, struct fetch_token *const out)
 	return is_sound(out);
 }
 
-bool fetch_token_parse(const struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *const out)
+bool fetch_token_parse(
+	struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out)
 {
 	uint8_t sealed[FETCH_TOKEN_MAX_BYTES];
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
 	size_t len;
-	return decode_base64_url(text, sealed, sizeof(sealed), &len)
-		&& seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len) && fetch_token_decode(span_of(bytes, len), out);
+	return decode_base64_url(text, sealed, sizeof(sealed), &len) &&
+		seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len) &&
+		fetch_token_decode(span_of(bytes, len), out);
 }

@@ -1,33 +1,44 @@
-/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for an hour. Sealed with the server's key, because where
- * things lie tells how much everybody writes; nothing of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
+/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for
+ * an hour. Sealed with the server's key, because where things lie tells how much everybody writes;
+ * nothing of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
 #define API_XET_FETCH_TOKEN_H
 
 #include "base/buffer.h"
 #include "storage/packs/segment.h"
 
-enum { FETCH_TOKEN_SECONDS = 3600, FETCH_SPANS_MAX = 32, FETCH_TOKEN_MAX_BYTES = 1536, FETCH_KEY_BYTES = 32 };
+enum {
+	FETCH_TOKEN_SECONDS = 3600,
+	FETCH_SPANS_MAX = 32,
+	FETCH_TOKEN_MAX_BYTES = 1536,
+	FETCH_KEY_BYTES = 32
+};
 
 struct fetch_span {
 	struct pack_id pack;
-	uint32_t first;      /* chunk number in the pack */
+	uint32_t first; /* chunk number in the pack */
 	uint32_t count;
-	uint32_t offset;     /* in the shown xorb; spans rise and do not overlap */
+	uint32_t offset; /* in the shown xorb; spans rise and do not overlap */
 	uint32_t length;
 };
 struct fetch_token {
 	int64_t expires_s;
-	int64_t bucket;      /* id: with the bucket, the permission goes */
-	bool as_stored;      /* private codecs go out as they lie */
-	uint32_t total;      /* bytes of the shown xorb */
-	int64_t version;     /* not 0: the one record of this inline version; one span, of which offset and length count */
+	int64_t bucket; /* id: with the bucket, the permission goes */
+	bool as_stored; /* private codecs go out as they lie */
+	uint32_t total; /* bytes of the shown xorb */
+	/* not 0: the one record of this inline version; one span, of which offset and length
+	 * count */
+	int64_t version;
 	struct fetch_span spans[FETCH_SPANS_MAX];
 	size_t span_count;
 };
 /* Adds the text. At least one span. */
-void fetch_token_print(const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
-/* False when the text is not a token that `key` has sealed. Whether its time is over is the caller's to judge. */
-bool fetch_token_parse(struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
+void fetch_token_print(
+	const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
+/* False when the text is not a token that `key` has sealed. Whether its time is over is the
+ * caller's to judge. */
+bool fetch_token_parse(
+	struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
 
 /* The bytes in the seal, for tests. */
 bool fetch_token_decode(struct span bytes, struct fetch_token *out);

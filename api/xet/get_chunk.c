@@ -8,12 +8,12 @@ struct get_chunk { /* the exchange's state */
 	struct chunk_answer *answer;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	chunk_answer_free(((struct get_chunk *)exchange->state)->answer);
 }
 
-enum next get_chunk_begin(struct exchange *const exchange)
+enum next get_chunk_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct chunk_id id;
@@ -26,11 +26,12 @@ enum next get_chunk_begin(struct exchange *const exchange)
 	}
 	exchange->state = state;
 	exchange->release = release;
-	state->answer = chunk_answer_start(exchange->context->store, &id, exchange->transfer->is_write, exchange_wake_owner, exchange, &err);
+	state->answer = chunk_answer_start(exchange->context->store, &id,
+		exchange->transfer->is_write, exchange_wake_owner, exchange, &err);
 	return state->answer == NULL ? exchange_fail(exchange, &err) : NEXT_WAIT;
 }
 
-enum next get_chunk_resume(struct exchange *const exchange)
+enum next get_chunk_resume(struct exchange *exchange)
 {
 	struct get_chunk *const state = exchange->state;
 	struct error err = {0};

@@ -1,5 +1,6 @@
-/* GET /xet/v1/reconstructions/{hash}, /xet/v2/..., /xet/v1/reconstructions?file_id=..., or POST there with a list: what of which xorbs a file is,
- * and where to fetch it. HEAD /xet/v1/files/{hash}: its size. */
+/* GET /xet/v1/reconstructions/{hash}, /xet/v2/..., /xet/v1/reconstructions?file_id=..., or POST
+ * there with a list: what of which xorbs a file is, and where to fetch it. HEAD
+ * /xet/v1/files/{hash}: its size. */
 #ifndef API_XET_GET_RECONSTRUCTION_H
 #define API_XET_GET_RECONSTRUCTION_H
 

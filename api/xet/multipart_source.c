@@ -17,9 +17,9 @@ struct multipart {
 	size_t count;
 	uint64_t total;
 	char boundary[MULTIPART_BOUNDARY_BYTES];
-	size_t part;                 /* whose head is given out, or whose bytes; `count`: the end */
+	size_t part; /* whose head is given out, or whose bytes; `count`: the end */
 	bool in_part;
-	char head[HEAD_MAX_BYTES];   /* what stands before the part, or at the end */
+	char head[HEAD_MAX_BYTES]; /* what stands before the part, or at the end */
 	size_t head_at;
 	size_t head_len;
 };
@@ -32,7 +32,7 @@ void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES])
 }
 
 /* What stands before a part, or behind the last. Its length. */
-static size_t write_head(const struct multipart *const multipart, const size_t part, char out[HEAD_MAX_BYTES])
+static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES])
 {
 	const char *const separator = part > 0 ? "\r\n" : "";
 	int len;
@@ -40,13 +40,15 @@ static size_t write_head(const struct multipart *const multipart, const size_t p
 		len = snprintf(out, HEAD_MAX_BYTES, "%s--%s--\r\n", separator, multipart->boundary);
 	else
 		len = snprintf(out, HEAD_MAX_BYTES,
-			"%s--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n", separator,
-			multipart->boundary, multipart->parts[part].first, multipart->parts[part].last, multipart->total);
+			"%s--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64
+			"-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
+			separator, multipart->boundary, multipart->parts[part].first,
+			multipart->parts[part].last, multipart->total);
 	ASSERT(len > 0 && len < HEAD_MAX_BYTES);
 	return (size_t)len;
 }
 
-static size_t give_head(struct multipart *const multipart, uint8_t *const into, const size_t capacity)
+static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity)
 {
 	const size_t rest = multipart->head_len - multipart->head_at;
 	const size_t len = rest < capacity ? rest : capacity;
@@ -58,7 +60,7 @@ static size_t give_head(struct multipart *const multipart, uint8_t *const into, 
 }
 
 /* The head of the next part, or the end. */
-static void begin_part(struct multipart *const multipart, const size_t part)
+static void begin_part(struct multipart *multipart, size_t part)
 {
 	multipart->part = part;
 	multipart->in_part = false;
@@ -66,7 +68,8 @@ static void begin_part(struct multipart *const multipart, const size_t part)
 	multipart->head_len = write_head(multipart, part, multipart->head);
 }
 
-static ptrdiff_t multipart_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t multipart_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct multipart *const multipart = (struct multipart *)source;
 	size_t used = 0;
@@ -91,7 +94,7 @@ static ptrdiff_t multipart_read(struct body_source *const source, uint8_t *const
 	return (ptrdiff_t)used;
 }
 
-static void multipart_close(struct body_source *const source)
+static void multipart_close(struct body_source *source)
 {
 	struct multipart *const multipart = (struct multipart *)source;
 	for (size_t i = 0; i < multipart->count; i++)
@@ -100,8 +103,8 @@ static void multipart_close(struct body_source *const source)
 	free(multipart);
 }
 
-struct body_source *multipart_source_open(const struct multipart_part *const parts, const size_t count, const uint64_t total,
-	const char *const boundary, uint64_t *const out_length)
+struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count,
+	uint64_t total, const char *boundary, uint64_t *out_length)
 {
 	ASSERT(strlen(boundary) == MULTIPART_BOUNDARY_BYTES - 1);
 	struct multipart *const multipart = memory_new(sizeof(*multipart));
@@ -114,7 +117,8 @@ struct body_source *multipart_source_open(const struct multipart_part *const par
 	char head[HEAD_MAX_BYTES];
 	*out_length = write_head(multipart, count, head);
 	for (size_t i = 0; i < count; i++)
-		*out_length += write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
+		*out_length +=
+			write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
 	begin_part(multipart, 0);
 	return &multipart->source;
 }

@@ -1,19 +1,21 @@
-/* The body of a reply with several ranges: multipart/byteranges (RFC 9110, 14.6), each part streamed from a source of its own. */
+/* The body of a reply with several ranges: multipart/byteranges (RFC 9110, 14.6), each part
+ * streamed from a source of its own. */
 #ifndef API_XET_MULTIPART_SOURCE_H
 #define API_XET_MULTIPART_SOURCE_H
 
 #include "base/stream.h"
 
-enum { MULTIPART_BOUNDARY_BYTES = 49 }; /* 48 characters and a NUL: too long and too random to stand in any data */
+/* 48 characters and a NUL: too long and too random to stand in any data */
+enum { MULTIPART_BOUNDARY_BYTES = 49 };
 
 struct multipart_part {
-	uint64_t first;              /* of the whole, inclusive */
+	uint64_t first; /* of the whole, inclusive */
 	uint64_t last;
-	struct body_source *source;  /* gives last - first + 1 bytes; taken over */
+	struct body_source *source; /* gives last - first + 1 bytes; taken over */
 };
 void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES]);
 /* `parts` is copied; *out_length is what the body takes. Close closes all sources. */
-struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count, uint64_t total, const char *boundary,
-	uint64_t *out_length);
+struct body_source *multipart_source_open(const struct multipart_part *parts, size_t count,
+	uint64_t total, const char *boundary, uint64_t *out_length);
 
 #endif

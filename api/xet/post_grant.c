@@ -6,12 +6,12 @@
 
 enum { GRANT_BODY_MAX_BYTES = 16 * 1024 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	xorb_promise_free(exchange->state);
 }
 
-enum next post_grant_begin(struct exchange *const exchange)
+enum next post_grant_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct chunk_id hash;
@@ -20,24 +20,29 @@ enum next post_grant_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, GRANT_BODY_MAX_BYTES);
 }
 
-/* Length and checksum of what the client would send say nothing about what is here: that was verified. */
-static int check_body(const struct span body, struct error *const err)
+/* Length and checksum of what the client would send say nothing about what is here: that was
+ * verified. */
+static int check_body(struct span body, struct error *err)
 {
 	struct json_node *const root = json_node_parse(body, "the request for a grant", err);
 	if (root == NULL)
 		return -1;
 	const bool is_object = json_node_is_object(root);
 	json_node_free(root);
-	return is_object ? 0 : error_set(err, ERROR_INVALID, "The request for a grant is a JSON object.");
+	return is_object
+		? 0
+		: error_set(err, ERROR_INVALID, "The request for a grant is a JSON object.");
 }
 
-enum next post_grant_finish(struct exchange *const exchange)
+enum next post_grant_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct chunk_id hash;
-	if (check_body(exchange_body(exchange), &err) != 0 || xorb_request_hash(exchange, &hash, &err) != 0)
+	if (check_body(exchange_body(exchange), &err) != 0 ||
+		xorb_request_hash(exchange, &hash, &err) != 0)
 		return exchange_fail(exchange, &err);
-	struct xorb_promise *const promise = xorb_promise_renew(exchange->context->store, &hash, exchange_wake_owner, exchange, &err);
+	struct xorb_promise *const promise = xorb_promise_renew(
+		exchange->context->store, &hash, exchange_wake_owner, exchange, &err);
 	if (promise == NULL)
 		return exchange_fail(exchange, &err);
 	exchange->state = promise;
@@ -45,7 +50,7 @@ enum next post_grant_finish(struct exchange *const exchange)
 	return NEXT_WAIT;
 }
 
-enum next post_grant_resume(struct exchange *const exchange)
+enum next post_grant_resume(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (xorb_promise_outcome(exchange->state, &err) != 0)

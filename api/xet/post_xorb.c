@@ -4,36 +4,36 @@
 #include "chunker/xorb_parse.h"
 #include "storage/xet/xorb_put.h"
 
-struct post_xorb { /* the exchange's state */
+struct post_xorb {             /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
 	struct xorb_put *put;
 };
 
-static enum sink_result write_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	return xorb_put_write(((struct post_xorb *)sink)->put, bytes, err);
 }
 
 /* The xorb is finished in post_xorb_finish, once every filter found the body good. */
-static int finish_body(struct body_sink *const sink, struct error *const err)
+static int finish_body(struct body_sink *sink, struct error *err)
 {
 	(void)sink, (void)err;
 	return 0;
 }
 
-static void abort_body(struct body_sink *const sink)
+static void abort_body(struct body_sink *sink)
 {
 	struct post_xorb *const state = (struct post_xorb *)sink;
 	xorb_put_free(state->put);
 	state->put = NULL;
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	xorb_put_free(((struct post_xorb *)exchange->state)->put);
 }
 
-static int open_put(struct exchange *const exchange, struct post_xorb *const state, struct error *const err)
+static int open_put(struct exchange *exchange, struct post_xorb *state, struct error *err)
 {
 	struct xorb_put_params params = {
 		.private_codecs = xorb_request_has_private_codecs(exchange),
@@ -44,12 +44,13 @@ static int open_put(struct exchange *const exchange, struct post_xorb *const sta
 	if (xorb_request_hash(exchange, &params.hash, err) != 0)
 		return -1;
 	if (exchange->has_length && exchange->length > XORB_BODY_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "A serialized xorb has at most %d bytes.", XORB_BODY_MAX_BYTES);
+		return error_set(err, ERROR_TOO_LARGE, "A serialized xorb has at most %d bytes.",
+			XORB_BODY_MAX_BYTES);
 	state->put = xorb_put_open(exchange->context->store, &params, err);
 	return state->put == NULL ? -1 : 0;
 }
 
-enum next post_xorb_begin(struct exchange *const exchange)
+enum next post_xorb_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct post_xorb *const state = arena_take(exchange->arena, sizeof *state);
@@ -57,7 +58,8 @@ enum next post_xorb_begin(struct exchange *const exchange)
 		error_set(&err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
 		return exchange_fail(exchange, &err);
 	}
-	*state = (struct post_xorb){.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+	*state = (struct post_xorb){
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
 	if (open_put(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
@@ -65,14 +67,14 @@ enum next post_xorb_begin(struct exchange *const exchange)
 	return exchange_accept(exchange, &state->sink);
 }
 
-enum next post_xorb_finish(struct exchange *const exchange)
+enum next post_xorb_finish(struct exchange *exchange)
 {
 	struct post_xorb *const state = exchange->state;
 	xorb_put_finish(state->put);
 	return NEXT_WAIT;
 }
 
-enum next post_xorb_resume(struct exchange *const exchange)
+enum next post_xorb_resume(struct exchange *exchange)
 {
 	static const char *const bodies[] = {"{\"was_inserted\":false}", "{\"was_inserted\":true}"};
 	const struct post_xorb *const state = exchange->state;

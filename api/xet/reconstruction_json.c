@@ -5,7 +5,8 @@
 #include "api/auth/xet_token.h"
 #include "api/xet/fetch_token.h"
 
-void reconstruction_json_terms(const struct reconstruction_json *const reply, const char *const name, const size_t from, const size_t to)
+void reconstruction_json_terms(
+	const struct reconstruction_json *reply, const char *name, size_t from, size_t to)
 {
 	struct json_writer *const json = reply->json;
 	json_writer_array(json, name);
@@ -25,8 +26,9 @@ void reconstruction_json_terms(const struct reconstruction_json *const reply, co
 	json_writer_end(json, ']');
 }
 
-/* The URL of ranges [from, to) of the plan, which are of one xorb and have no more pieces than a token can name. */
-static void write_url(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+/* The URL of ranges [from, to) of the plan, which are of one xorb and have no more pieces than a
+ * token can name. */
+static void write_url(const struct reconstruction_json *reply, size_t from, size_t to)
 {
 	const struct api_context *const context = reply->exchange->context;
 	const struct reconstruction *const plan = reply->plan;
@@ -37,10 +39,14 @@ static void write_url(const struct reconstruction_json *const reply, const size_
 		.total = (uint32_t)plan->ranges[from].total,
 		.version = plan->pieces[plan->ranges[from].piece].place.version,
 	};
-	for (size_t i = plan->ranges[from].piece; i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
+	for (size_t i = plan->ranges[from].piece;
+		i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
 		const struct reconstruction_piece *const piece = &plan->pieces[i];
-		token.spans[token.span_count++] = (struct fetch_span){.pack = piece->place.pack, .first = piece->place.base + piece->first,
-			.count = piece->end - piece->first, .offset = (uint32_t)piece->offset, .length = (uint32_t)piece->length};
+		token.spans[token.span_count++] = (struct fetch_span){.pack = piece->place.pack,
+			.first = piece->place.base + piece->first,
+			.count = piece->end - piece->first,
+			.offset = (uint32_t)piece->offset,
+			.length = (uint32_t)piece->length};
 	}
 	struct buffer url;
 	buffer_init(&url, 8 * FETCH_TOKEN_MAX_BYTES);
@@ -51,7 +57,7 @@ static void write_url(const struct reconstruction_json *const reply, const size_
 	buffer_release(&url);
 }
 
-static void write_bounds(struct json_writer *const json, const char *const name, const uint64_t start, const uint64_t end)
+static void write_bounds(struct json_writer *json, const char *name, uint64_t start, uint64_t end)
 {
 	json_writer_object(json, name);
 	json_writer_u64(json, "start", start);
@@ -60,7 +66,8 @@ static void write_bounds(struct json_writer *const json, const char *const name,
 }
 
 /* Chunks, and the bytes that hold them (inclusive). */
-static void write_range(const struct reconstruction_json *const reply, const size_t index, const char *const chunks, const char *const bytes)
+static void write_range(const struct reconstruction_json *reply, size_t index, const char *chunks,
+	const char *bytes)
 {
 	const struct reconstruction_range *const range = &reply->plan->ranges[index];
 	const struct reconstruction_piece *const first = &reply->plan->pieces[range->piece];
@@ -69,7 +76,7 @@ static void write_range(const struct reconstruction_json *const reply, const siz
 	write_bounds(reply->json, bytes, first->offset, last->offset + last->length - 1);
 }
 
-static void write_plain_entry(const struct reconstruction_json *const reply, const size_t index)
+static void write_plain_entry(const struct reconstruction_json *reply, size_t index)
 {
 	json_writer_object(reply->json, NULL);
 	write_url(reply, index, index + 1);
@@ -77,7 +84,7 @@ static void write_plain_entry(const struct reconstruction_json *const reply, con
 	json_writer_end(reply->json, '}');
 }
 
-static void write_grouped_entry(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+static void write_grouped_entry(const struct reconstruction_json *reply, size_t from, size_t to)
 {
 	json_writer_object(reply->json, NULL);
 	write_url(reply, from, to);
@@ -91,8 +98,9 @@ static void write_grouped_entry(const struct reconstruction_json *const reply, c
 	json_writer_end(reply->json, '}');
 }
 
-/* Where the ranges end that may share a URL with the first: of one place, so that their offsets rise. */
-static size_t entry_end(const struct reconstruction_json *const reply, const size_t from, const size_t xorb_end)
+/* Where the ranges end that may share a URL with the first: of one place, so that their offsets
+ * rise. */
+static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end)
 {
 	const struct reconstruction *const plan = reply->plan;
 	const struct reconstruction_range *const first = &plan->ranges[from];
@@ -101,8 +109,10 @@ static size_t entry_end(const struct reconstruction_json *const reply, const siz
 		return to;
 	const struct reconstruction_place *const place = &plan->pieces[first->piece].place;
 	while (to < xorb_end && to - from < FETCH_SPANS_MAX && plan->ranges[to].piece_count == 1) {
-		const struct reconstruction_place *const other = &plan->pieces[plan->ranges[to].piece].place;
-		if (other->base != place->base || memcmp(&other->pack, &place->pack, sizeof(place->pack)) != 0)
+		const struct reconstruction_place *const other =
+			&plan->pieces[plan->ranges[to].piece].place;
+		if (other->base != place->base ||
+			memcmp(&other->pack, &place->pack, sizeof(place->pack)) != 0)
 			break;
 		to++;
 	}
@@ -110,7 +120,7 @@ static size_t entry_end(const struct reconstruction_json *const reply, const siz
 }
 
 /* The entries of ranges [from, to), which are those of one xorb. */
-static void write_xorb(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+static void write_xorb(const struct reconstruction_json *reply, size_t from, size_t to)
 {
 	char hash[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&reply->plan->ranges[from].xorb, hash);
@@ -126,16 +136,19 @@ static void write_xorb(const struct reconstruction_json *const reply, const size
 	json_writer_end(reply->json, ']');
 }
 
-int reconstruction_json_ranges(const struct reconstruction_json *const reply, struct error *const err)
+int reconstruction_json_ranges(const struct reconstruction_json *reply, struct error *err)
 {
 	const struct reconstruction *const plan = reply->plan;
 	for (size_t i = 0; i < plan->range_count; i++)
-		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX || plan->ranges[i].total > UINT32_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "A xorb of the file lies in too many places.");
+		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX ||
+			plan->ranges[i].total > UINT32_MAX)
+			return error_set(err, ERROR_TOO_LARGE,
+				"A xorb of the file lies in too many places.");
 	json_writer_object(reply->json, reply->grouped ? "xorbs" : "fetch_info");
 	for (size_t i = 0; i < plan->range_count;) {
 		size_t end = i + 1;
-		while (end < plan->range_count && chunk_id_equal(&plan->ranges[end].xorb, &plan->ranges[i].xorb))
+		while (end < plan->range_count &&
+			chunk_id_equal(&plan->ranges[end].xorb, &plan->ranges[i].xorb))
 			end++;
 		write_xorb(reply, i, end);
 		i = end;

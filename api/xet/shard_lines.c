@@ -6,26 +6,26 @@
 
 enum { LINE_MAX_BYTES = 4096, LINE_MS = 10 * 1000 };
 
-static int64_t now_ms(const struct shard_lines *const lines)
+static int64_t now_ms(const struct shard_lines *lines)
 {
 	const struct clock_source *const clock = lines->exchange->context->clock;
 	return clock->monotonic_ms(clock);
 }
 
-static void set_due(struct shard_lines *const lines)
+static void set_due(struct shard_lines *lines)
 {
 	const int64_t given_ms = lines->exchange->context->shard_line_ms;
 	lines->due_ms = now_ms(lines) + (given_ms > 0 ? given_ms : LINE_MS);
 }
 
 /* Until a line is due, or the shard is done. */
-static void wait_on(struct shard_lines *const lines)
+static void wait_on(struct shard_lines *lines)
 {
 	const int64_t left_ms = lines->due_ms - now_ms(lines);
 	shard_wait_for(lines->wait, left_ms > 0 ? left_ms : 1);
 }
 
-static void begin_line(struct shard_lines *const lines, struct json_writer *const json, const char *const type)
+static void begin_line(struct shard_lines *lines, struct json_writer *json, const char *type)
 {
 	lines->sent = 0;
 	buffer_init(&lines->line, LINE_MAX_BYTES);
@@ -34,14 +34,14 @@ static void begin_line(struct shard_lines *const lines, struct json_writer *cons
 	json_writer_text(json, "type", span_text(type));
 }
 
-static void end_line(struct shard_lines *const lines, struct json_writer *const json)
+static void end_line(struct shard_lines *lines, struct json_writer *json)
 {
 	json_writer_end(json, '}');
 	buffer_add_byte(&lines->line, '\n');
 }
 
 /* Clients show how far the first is in percent, of whatever. */
-static void print_progress(struct shard_lines *const lines)
+static void print_progress(struct shard_lines *lines)
 {
 	struct json_writer json;
 	struct shard_progress progress;
@@ -56,7 +56,7 @@ static void print_progress(struct shard_lines *const lines)
 	end_line(lines, &json);
 }
 
-static void print_result(struct shard_lines *const lines)
+static void print_result(struct shard_lines *lines)
 {
 	struct json_writer json;
 	begin_line(lines, &json, "result");
@@ -64,30 +64,33 @@ static void print_result(struct shard_lines *const lines)
 }
 
 /* `retryable`: the client sends the whole shard again. A full disk stays so for longer. */
-static void print_failure(struct shard_lines *const lines, const struct error *const err)
+static void print_failure(struct shard_lines *lines, const struct error *err)
 {
 	struct json_writer json;
 	const struct error_row *const row = error_map_find(err->kind);
 	begin_line(lines, &json, "error");
 	json_writer_text(&json, "message", span_text(error_map_text(err, row)));
-	json_writer_bool(&json, "retryable", row->json_status >= 500 && err->kind != ERROR_NO_SPACE);
+	json_writer_bool(
+		&json, "retryable", row->json_status >= 500 && err->kind != ERROR_NO_SPACE);
 	end_line(lines, &json);
 }
 
-static bool is_stopping(const struct exchange *const exchange)
+static bool is_stopping(const struct exchange *exchange)
 {
 	const _Atomic bool *const stopping = exchange->context->stopping;
 	return stopping != NULL && *stopping;
 }
 
-/* What broke on our side keeps its status, and so does a server that stops: clients try again then as well, and it is logged. */
-static enum next reply_at_once(struct shard_lines *const lines)
+/* What broke on our side keeps its status, and so does a server that stops: clients try again then
+ * as well, and it is logged. */
+static enum next reply_at_once(struct shard_lines *lines)
 {
 	struct exchange *const exchange = lines->exchange;
 	struct shard_report report;
 	struct error err = {0};
 	const int result = shard_put_outcome(shard_wait_put(lines->wait), &report, &err);
-	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE || (err.kind == ERROR_BUSY && !is_stopping(exchange));
+	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE ||
+		(err.kind == ERROR_BUSY && !is_stopping(exchange));
 	if (result != 0 && !is_told)
 		return exchange_fail(exchange, &err);
 	if (result == 0)
@@ -99,7 +102,7 @@ static enum next reply_at_once(struct shard_lines *const lines)
 }
 
 /* The status is out: what it would have said goes into the last line. */
-static void print_end(struct shard_lines *const lines)
+static void print_end(struct shard_lines *lines)
 {
 	const struct exchange *const exchange = lines->exchange;
 	struct shard_report report;
@@ -110,11 +113,12 @@ static void print_end(struct shard_lines *const lines)
 		return;
 	}
 	if (error_map_find(err.kind)->json_status >= 500 && exchange->context->log != NULL)
-		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "request_failed", &err);
+		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id,
+			"request_failed", &err);
 	print_failure(lines, &err);
 }
 
-static ptrdiff_t give(struct shard_lines *const lines, uint8_t *const into, const size_t capacity)
+static ptrdiff_t give(struct shard_lines *lines, uint8_t *into, size_t capacity)
 {
 	const size_t left = lines->line.len - lines->sent;
 	const size_t len = left < capacity ? left : capacity;
@@ -125,7 +129,8 @@ static ptrdiff_t give(struct shard_lines *const lines, uint8_t *const into, cons
 	return (ptrdiff_t)len;
 }
 
-static ptrdiff_t read_lines(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t read_lines(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct shard_lines *const lines = (struct shard_lines *)source;
 	if (lines->line.len == 0) {
@@ -141,15 +146,17 @@ static ptrdiff_t read_lines(struct body_source *const source, uint8_t *const int
 			return SOURCE_WAIT;
 		}
 	}
-	return buffer_failed(&lines->line) ? error_set(err, ERROR_NO_MEMORY, "A line does not fit its memory.") : give(lines, into, capacity);
+	return buffer_failed(&lines->line)
+		? error_set(err, ERROR_NO_MEMORY, "A line does not fit its memory.")
+		: give(lines, into, capacity);
 }
 
-static void close_lines(struct body_source *const source)
+static void close_lines(struct body_source *source)
 {
 	buffer_release(&((struct shard_lines *)source)->line);
 }
 
-static enum next begin_stream(struct shard_lines *const lines)
+static enum next begin_stream(struct shard_lines *lines)
 {
 	struct exchange *const exchange = lines->exchange;
 	lines->source = (struct body_source){.read = read_lines, .close = close_lines};
@@ -158,7 +165,7 @@ static enum next begin_stream(struct shard_lines *const lines)
 	return exchange_reply_stream(exchange, 200, "application/x-ndjson", &lines->source);
 }
 
-enum next shard_lines_begin(struct shard_lines *const lines)
+enum next shard_lines_begin(struct shard_lines *lines)
 {
 	set_due(lines);
 	wait_on(lines);
@@ -166,7 +173,7 @@ enum next shard_lines_begin(struct shard_lines *const lines)
 }
 
 /* A server that stops says so with a status, as long as it can. */
-enum next shard_lines_resume(struct shard_lines *const lines)
+enum next shard_lines_resume(struct shard_lines *lines)
 {
 	if (shard_wait_is_done(lines->wait))
 		return reply_at_once(lines);

@@ -1,5 +1,6 @@
-/* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it through the step watch, which wakes a waiter
- * once: the end is published there under a name that nobody else has, the wait's address. A watch that is closed wakes at once; so when the server
+/* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it
+ * through the step watch, which wakes a waiter once: the end is published there under a name that
+ * nobody else has, the wait's address. A watch that is closed wakes at once; so when the server
  * stops the end alone does it. From finish on the exchange and the shard both hold the wait. */
 #include "api/xet/shard_wait.h"
 
@@ -18,16 +19,16 @@ struct shard_wait {
 	struct step_watch *watch;
 	struct shard_put *put;
 	bool is_finished;
-	_Atomic int end;           /* of enum end_wakes */
+	_Atomic int end; /* of enum end_wakes */
 	_Atomic unsigned holders;
 };
 
-static struct span name_of(struct shard_wait *const *const wait)
+static struct span name_of(struct shard_wait *const *wait)
 {
 	return span_of(wait, sizeof(*wait));
 }
 
-static void let_go(struct shard_wait *const wait)
+static void let_go(struct shard_wait *wait)
 {
 	if (atomic_fetch_sub(&wait->holders, 1) > 1)
 		return;
@@ -35,17 +36,17 @@ static void let_go(struct shard_wait *const wait)
 	free(wait);
 }
 
-static void wake_exchange(struct step_waiter *const waiter)
+static void wake_exchange(struct step_waiter *waiter)
 {
 	exchange_wake(((struct shard_wait *)waiter)->exchange);
 }
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	exchange_wake(((struct shard_wait *)owner)->exchange);
 }
 
-static void is_done(void *const owner)
+static void is_done(void *owner)
 {
 	struct shard_wait *const wait = owner;
 	if (atomic_exchange(&wait->end, END_WAS) == END_WAKES_EXCHANGE)
@@ -55,7 +56,7 @@ static void is_done(void *const owner)
 	let_go(wait);
 }
 
-struct shard_wait *shard_wait_open(struct exchange *const exchange)
+struct shard_wait *shard_wait_open(struct exchange *exchange)
 {
 	struct store *const store = exchange->context->store;
 	struct shard_wait *const wait = memory_new(sizeof(*wait));
@@ -74,24 +75,24 @@ struct shard_wait *shard_wait_open(struct exchange *const exchange)
 	return wait;
 }
 
-struct shard_put *shard_wait_put(const struct shard_wait *const wait)
+struct shard_put *shard_wait_put(const struct shard_wait *wait)
 {
 	return wait->put;
 }
 
-void shard_wait_finish(struct shard_wait *const wait)
+void shard_wait_finish(struct shard_wait *wait)
 {
 	wait->is_finished = true;
 	atomic_fetch_add(&wait->holders, 1);
 	shard_put_finish(wait->put);
 }
 
-bool shard_wait_is_done(const struct shard_wait *const wait)
+bool shard_wait_is_done(const struct shard_wait *wait)
 {
 	return atomic_load(&wait->end) == END_WAS;
 }
 
-static void wait_for_end(struct shard_wait *const wait)
+static void wait_for_end(struct shard_wait *wait)
 {
 	int expected = END_WAKES_BY_WATCH;
 	if (!atomic_compare_exchange_strong(&wait->end, &expected, END_WAKES_EXCHANGE))
@@ -99,16 +100,17 @@ static void wait_for_end(struct shard_wait *const wait)
 }
 
 /* The generation is taken before the look, so that an end in between is not missed. */
-static void wait_for_time(struct shard_wait *const wait, const int64_t ms)
+static void wait_for_time(struct shard_wait *wait, int64_t ms)
 {
 	const uint64_t seen = step_watch_generation(wait->watch, span_text(""), name_of(&wait));
 	if (shard_wait_is_done(wait))
 		exchange_wake(wait->exchange);
 	else
-		step_watch_wait(wait->watch, span_text(""), name_of(&wait), seen, ms, &wait->waiter);
+		step_watch_wait(
+			wait->watch, span_text(""), name_of(&wait), seen, ms, &wait->waiter);
 }
 
-void shard_wait_for(struct shard_wait *const wait, const int64_t ms)
+void shard_wait_for(struct shard_wait *wait, int64_t ms)
 {
 	const _Atomic bool *const stopping = wait->exchange->context->stopping;
 	if (ms == 0 || (stopping != NULL && *stopping))
@@ -117,13 +119,13 @@ void shard_wait_for(struct shard_wait *const wait, const int64_t ms)
 		wait_for_time(wait, ms);
 }
 
-void shard_wait_hang_up(struct shard_wait *const wait)
+void shard_wait_hang_up(struct shard_wait *wait)
 {
 	if (wait->is_finished && !shard_wait_is_done(wait))
 		shard_put_give_up(wait->put);
 }
 
-void shard_wait_close(struct shard_wait *const wait)
+void shard_wait_close(struct shard_wait *wait)
 {
 	if (wait == NULL)
 		return;

@@ -1,5 +1,6 @@
-/* A shard on its way into the store, and the exchange that waits for it: until it is done, or for a while at a time. The exchange may end before the
- * shard, which is given up then. The calls are the exchange's thread's. */
+/* A shard on its way into the store, and the exchange that waits for it: until it is done, or for a
+ * while at a time. The exchange may end before the shard, which is given up then. The calls are the
+ * exchange's thread's. */
 #ifndef API_XET_SHARD_WAIT_H
 #define API_XET_SHARD_WAIT_H
 
@@ -8,15 +9,18 @@
 
 struct shard_wait;
 
-struct shard_wait *shard_wait_open(struct exchange *exchange); /* for the bucket and account of its token */
+/* for the bucket and account of its token */
+struct shard_wait *shard_wait_open(struct exchange *exchange);
 struct shard_put *shard_wait_put(const struct shard_wait *wait);
 /* The shard's body is whole. */
 void shard_wait_finish(struct shard_wait *wait);
 bool shard_wait_is_done(const struct shard_wait *wait);
-/* For NEXT_WAIT or SOURCE_WAIT, behind finish: exchange_wake comes once, when the shard is done, or after `ms` at the latest (0, and whenever the
- * server is stopping: when it is done), or earlier: look. It may have come when this returns. */
+/* For NEXT_WAIT or SOURCE_WAIT, behind finish: exchange_wake comes once, when the shard is done, or
+ * after `ms` at the latest (0, and whenever the server is stopping: when it is done), or earlier:
+ * look. It may have come when this returns. */
 void shard_wait_for(struct shard_wait *wait, int64_t ms);
-/* Nobody waits any more: the shard is given up, and the wait ends soon. While the exchange waits; from any thread. */
+/* Nobody waits any more: the shard is given up, and the wait ends soon. While the exchange waits;
+ * from any thread. */
 void shard_wait_hang_up(struct shard_wait *wait);
 /* At any time but while the exchange waits. NULL is fine. */
 void shard_wait_close(struct shard_wait *wait);

@@ -1,4 +1,5 @@
-/* What clients tell of themselves: taken and forgotten, since they wait for the answer. And the health of the Xet face. */
+/* What clients tell of themselves: taken and forgotten, since they wait for the answer. And the
+ * health of the Xet face. */
 #ifndef API_XET_TELEMETRY_H
 #define API_XET_TELEMETRY_H
 

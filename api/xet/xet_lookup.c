@@ -4,20 +4,23 @@
 #include "api/auth/xet_token.h"
 #include "storage/buckets/bucket_grant.h"
 
-int xet_lookup_parse(const struct span text, struct chunk_id *const out, struct error *const err)
+int xet_lookup_parse(struct span text, struct chunk_id *out, struct error *err)
 {
-	return chunk_id_parse(text, out) ? 0 : error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
+	return chunk_id_parse(text, out)
+		? 0
+		: error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
 }
 
-static int may_read(void *const owner, const struct span key, const bool is_current, struct error *const err)
+static int may_read(void *owner, struct span key, bool is_current, struct error *err)
 {
-	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
+	const unsigned permission =
+		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
 	struct exchange *const exchange = owner;
 	return authorise_asks(exchange, exchange->transfer->bucket, key, permission, err);
 }
 
-int xet_lookup_find(struct exchange *const exchange, struct xet_view *const view, const struct chunk_id *const file, struct xet_content *const out,
-	struct error *const err)
+int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const struct chunk_id *file,
+	struct xet_content *out, struct error *err)
 {
 	const struct api_context *const context = exchange->context;
 	const struct xet_reach reach = {

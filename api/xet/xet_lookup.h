@@ -8,6 +8,7 @@
 /* invalid unless it is 64 digits. */
 int xet_lookup_parse(struct span text, struct chunk_id *out, struct error *err);
 /* not_found. The route asks for a token: exchange->transfer is there. */
-int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const struct chunk_id *file, struct xet_content *out, struct error *err);
+int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const struct chunk_id *file,
+	struct xet_content *out, struct error *err);
 
 #endif

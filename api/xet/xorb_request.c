@@ -1,15 +1,15 @@
 #include "api/xet/xorb_request.h"
 
-int xorb_request_hash(const struct exchange *const exchange, struct chunk_id *const out, struct error *const err)
+int xorb_request_hash(const struct exchange *exchange, struct chunk_id *out, struct error *err)
 {
 	const struct span text = exchange->parameters[1];
 	if (chunk_id_parse(text, out))
 		return 0;
-	return error_set(err, ERROR_INVALID, "'%.*s' is no hash: 64 digits in lower case.", (int)(text.len < 80 ? text.len : 80),
-		(const char *)text.data);
+	return error_set(err, ERROR_INVALID, "'%.*s' is no hash: 64 digits in lower case.",
+		(int)(text.len < 80 ? text.len : 80), (const char *)text.data);
 }
 
-bool xorb_request_has_private_codecs(struct exchange *const exchange)
+bool xorb_request_has_private_codecs(struct exchange *exchange)
 {
 	return span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
 }

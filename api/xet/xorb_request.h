@@ -1,5 +1,5 @@
-/* What the requests about xorbs have in common: the hash in the path, "/xet/v1/xorbs/{prefix}/{hash}". Clients send `default` as the prefix; it
- * means nothing. */
+/* What the requests about xorbs have in common: the hash in the path,
+ * "/xet/v1/xorbs/{prefix}/{hash}". Clients send `default` as the prefix; it means nothing. */
 #ifndef API_XET_XORB_REQUEST_H
 #define API_XET_XORB_REQUEST_H
 

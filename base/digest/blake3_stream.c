@@ -9,7 +9,7 @@ struct blake3_stream {
 	blake3_hasher hasher;
 };
 
-static void begin(blake3_hasher *const hasher, const uint8_t *const key)
+static void begin(blake3_hasher *hasher, const uint8_t *key)
 {
 	if (key != NULL)
 		blake3_hasher_init_keyed(hasher, key);
@@ -17,7 +17,7 @@ static void begin(blake3_hasher *const hasher, const uint8_t *const key)
 		blake3_hasher_init(hasher);
 }
 
-void blake3(const uint8_t key[BLAKE3_BYTES], const struct span bytes, uint8_t out[BLAKE3_BYTES])
+void blake3(const uint8_t key[BLAKE3_BYTES], struct span bytes, uint8_t out[BLAKE3_BYTES])
 {
 	blake3_hasher hasher;
 	begin(&hasher, key);
@@ -32,22 +32,22 @@ struct blake3_stream *blake3_stream_new(const uint8_t key[BLAKE3_BYTES])
 	return stream;
 }
 
-void blake3_stream_reset(struct blake3_stream *const stream)
+void blake3_stream_reset(struct blake3_stream *stream)
 {
 	blake3_hasher_reset(&stream->hasher);
 }
 
-void blake3_stream_add(struct blake3_stream *const stream, const struct span bytes)
+void blake3_stream_add(struct blake3_stream *stream, struct span bytes)
 {
 	blake3_hasher_update(&stream->hasher, bytes.data, bytes.len);
 }
 
-void blake3_stream_result(const struct blake3_stream *const stream, uint8_t out[BLAKE3_BYTES])
+void blake3_stream_result(const struct blake3_stream *stream, uint8_t out[BLAKE3_BYTES])
 {
 	blake3_hasher_finalize(&stream->hasher, out, BLAKE3_BYTES);
 }
 
-void blake3_stream_free(struct blake3_stream *const stream)
+void blake3_stream_free(struct blake3_stream *stream)
 {
 	free(stream);
 }

@@ -1,5 +1,5 @@
-/* BLAKE3 over the official code (its one home): keyed for the hashes of Xet, plain for checksums of weights. Any thread; a stream by one at a
- * time. */
+/* BLAKE3 over the official code (its one home): keyed for the hashes of Xet, plain for checksums of
+ * weights. Any thread; a stream by one at a time. */
 #ifndef BASE_DIGEST_BLAKE3_STREAM_H
 #define BASE_DIGEST_BLAKE3_STREAM_H
 

@@ -14,56 +14,67 @@ static const struct {
 	bool allows[2]; /* by type */
 	enum checksum_type by_default;
 } kinds[CHECKSUM_ALGORITHMS] = {
-	[CHECKSUM_CRC32] = {"ChecksumCRC32", "x-amz-checksum-crc32", 4, {true, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_CRC32C] = {"ChecksumCRC32C", "x-amz-checksum-crc32c", 4, {true, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_CRC64NVME] = {"ChecksumCRC64NVME", "x-amz-checksum-crc64nvme", 8, {true, false}, CHECKSUM_FULL_OBJECT},
-	[CHECKSUM_SHA1] = {"ChecksumSHA1", "x-amz-checksum-sha1", 20, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_SHA256] = {"ChecksumSHA256", "x-amz-checksum-sha256", 32, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_SHA512] = {"ChecksumSHA512", "x-amz-checksum-sha512", 64, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_MD5] = {"ChecksumMD5", "x-amz-checksum-md5", 16, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_XXHASH64] = {"ChecksumXXHASH64", "x-amz-checksum-xxhash64", 8, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_XXHASH3] = {"ChecksumXXHASH3", "x-amz-checksum-xxhash3", 8, {false, true}, CHECKSUM_COMPOSITE},
-	[CHECKSUM_XXHASH128] = {"ChecksumXXHASH128", "x-amz-checksum-xxhash128", 16, {false, true}, CHECKSUM_COMPOSITE},
+	[CHECKSUM_CRC32] = {"ChecksumCRC32", "x-amz-checksum-crc32", 4, {true, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_CRC32C] = {"ChecksumCRC32C", "x-amz-checksum-crc32c", 4, {true, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_CRC64NVME] = {"ChecksumCRC64NVME", "x-amz-checksum-crc64nvme", 8, {true, false},
+		CHECKSUM_FULL_OBJECT},
+	[CHECKSUM_SHA1] = {"ChecksumSHA1", "x-amz-checksum-sha1", 20, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_SHA256] = {"ChecksumSHA256", "x-amz-checksum-sha256", 32, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_SHA512] = {"ChecksumSHA512", "x-amz-checksum-sha512", 64, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_MD5] = {"ChecksumMD5", "x-amz-checksum-md5", 16, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_XXHASH64] = {"ChecksumXXHASH64", "x-amz-checksum-xxhash64", 8, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_XXHASH3] = {"ChecksumXXHASH3", "x-amz-checksum-xxhash3", 8, {false, true},
+		CHECKSUM_COMPOSITE},
+	[CHECKSUM_XXHASH128] = {"ChecksumXXHASH128", "x-amz-checksum-xxhash128", 16, {false, true},
+		CHECKSUM_COMPOSITE},
 };
 _Static_assert(CHECKSUM_FULL_OBJECT == 0 && CHECKSUM_COMPOSITE == 1, "the order of `allows`");
 
-const char *checksum_element(const enum checksum_algorithm algorithm)
+const char *checksum_element(enum checksum_algorithm algorithm)
 {
 	return algorithm != CHECKSUM_NONE ? kinds[algorithm].element : "";
 }
 
-const char *checksum_header(const enum checksum_algorithm algorithm)
+const char *checksum_header(enum checksum_algorithm algorithm)
 {
 	return algorithm != CHECKSUM_NONE ? kinds[algorithm].header : "";
 }
 
-const char *checksum_name(const enum checksum_algorithm algorithm)
+const char *checksum_name(enum checksum_algorithm algorithm)
 {
 	return algorithm != CHECKSUM_NONE ? kinds[algorithm].element + ELEMENT_PREFIX : "";
 }
 
-const char *checksum_suffix(const enum checksum_algorithm algorithm)
+const char *checksum_suffix(enum checksum_algorithm algorithm)
 {
 	return algorithm != CHECKSUM_NONE ? kinds[algorithm].header + HEADER_PREFIX : "";
 }
 
-size_t checksum_length(const enum checksum_algorithm algorithm)
+size_t checksum_length(enum checksum_algorithm algorithm)
 {
 	return kinds[algorithm].len;
 }
 
-bool checksum_allows(const enum checksum_algorithm algorithm, const enum checksum_type type)
+bool checksum_allows(enum checksum_algorithm algorithm, enum checksum_type type)
 {
 	return kinds[algorithm].allows[type];
 }
 
-enum checksum_type checksum_default_type(const enum checksum_algorithm algorithm)
+enum checksum_type checksum_default_type(enum checksum_algorithm algorithm)
 {
 	return kinds[algorithm].by_default;
 }
 
 /* The algorithm whose text is `name` in any case. */
-static enum checksum_algorithm checksum_find(const struct span name, const char *(*const text)(enum checksum_algorithm))
+static enum checksum_algorithm checksum_find(
+	struct span name, const char *(*text)(enum checksum_algorithm))
 {
 	for (unsigned i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++)
 		if (span_equal_nocase(name, text((enum checksum_algorithm)i)))
@@ -71,17 +82,17 @@ static enum checksum_algorithm checksum_find(const struct span name, const char 
 	return CHECKSUM_NONE;
 }
 
-enum checksum_algorithm checksum_by_name(const struct span name)
+enum checksum_algorithm checksum_by_name(struct span name)
 {
 	return checksum_find(name, checksum_name);
 }
 
-enum checksum_algorithm checksum_by_header(const struct span name)
+enum checksum_algorithm checksum_by_header(struct span name)
 {
 	return checksum_find(name, checksum_header);
 }
 
-void checksum_format(const struct checksum *const checksum, const unsigned parts, char out[CHECKSUM_TEXT_BYTES])
+void checksum_format(const struct checksum *checksum, unsigned parts, char out[CHECKSUM_TEXT_BYTES])
 {
 	struct buffer text;
 	buffer_init(&text, CHECKSUM_TEXT_BYTES - 1);
@@ -93,18 +104,21 @@ void checksum_format(const struct checksum *const checksum, const unsigned parts
 	buffer_release(&text);
 }
 
-bool checksum_parse(const enum checksum_algorithm algorithm, const struct span text, struct checksum *const out)
+bool checksum_parse(enum checksum_algorithm algorithm, struct span text, struct checksum *out)
 {
-	struct checksum checksum = { .algorithm = algorithm, .type = CHECKSUM_FULL_OBJECT };
+	struct checksum checksum = {.algorithm = algorithm, .type = CHECKSUM_FULL_OBJECT};
 	size_t len;
-	if (algorithm == CHECKSUM_NONE || !decode_base64(text, checksum.bytes, sizeof checksum.bytes, &len) || len != checksum_length(algorithm))
+	if (algorithm == CHECKSUM_NONE ||
+		!decode_base64(text, checksum.bytes, sizeof checksum.bytes, &len) ||
+		len != checksum_length(algorithm))
 		return false;
 	checksum.len = (uint8_t)len;
 	*out = checksum;
 	return true;
 }
 
-bool checksum_equal(const struct checksum *const a, const struct checksum *const b)
+bool checksum_equal(const struct checksum *a, const struct checksum *b)
 {
-	return a->algorithm == b->algorithm && span_equal(span_of(a->bytes, a->len), span_of(b->bytes, b->len));
+	return a->algorithm == b->algorithm &&
+		span_equal(span_of(a->bytes, a->len), span_of(b->bytes, b->len));
 }

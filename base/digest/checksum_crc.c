@@ -15,7 +15,7 @@ static const struct {
 	[CHECKSUM_CRC64NVME] = {64, 0x9a6c9329ac4bc9b5},
 };
 
-bool checksum_combines(const enum checksum_algorithm algorithm)
+bool checksum_combines(enum checksum_algorithm algorithm)
 {
 	return fields[algorithm].bits != 0;
 }
@@ -32,7 +32,7 @@ static uint32_t crc32c(uint32_t crc, struct span bytes)
 	return ~crc;
 }
 
-uint64_t checksum_crc(const enum checksum_algorithm algorithm, const uint64_t before, const struct span bytes)
+uint64_t checksum_crc(enum checksum_algorithm algorithm, uint64_t before, struct span bytes)
 {
 	if (bytes.len == 0)
 		return before;
@@ -48,7 +48,7 @@ uint64_t checksum_crc(const enum checksum_algorithm algorithm, const uint64_t be
 }
 
 /* a times b modulo the polynomial. */
-static uint64_t field_multiply(const enum checksum_algorithm algorithm, const uint64_t a, uint64_t b)
+static uint64_t field_multiply(enum checksum_algorithm algorithm, uint64_t a, uint64_t b)
 {
 	uint64_t product = 0;
 	for (unsigned power = 0; power < fields[algorithm].bits; power++) {
@@ -60,11 +60,12 @@ static uint64_t field_multiply(const enum checksum_algorithm algorithm, const ui
 }
 
 /* x to the power of 8 times `bytes`. */
-static uint64_t field_shift(const enum checksum_algorithm algorithm, uint64_t bytes)
+static uint64_t field_shift(enum checksum_algorithm algorithm, uint64_t bytes)
 {
 	const uint64_t one = UINT64_C(1) << (fields[algorithm].bits - 1);
 	uint64_t result = one;
-	for (uint64_t square = one >> 8; bytes > 0; bytes >>= 1) { /* x^8, then its square and so on */
+	/* x^8, then its square and so on */
+	for (uint64_t square = one >> 8; bytes > 0; bytes >>= 1) {
 		if ((bytes & 1) != 0)
 			result = field_multiply(algorithm, result, square);
 		square = field_multiply(algorithm, square, square);
@@ -72,7 +73,7 @@ static uint64_t field_shift(const enum checksum_algorithm algorithm, uint64_t by
 	return result;
 }
 
-static uint64_t load_big_endian(const struct checksum *const checksum)
+static uint64_t load_big_endian(const struct checksum *checksum)
 {
 	uint64_t value = 0;
 	for (size_t i = 0; i < checksum->len; i++)
@@ -80,12 +81,15 @@ static uint64_t load_big_endian(const struct checksum *const checksum)
 	return value;
 }
 
-/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both ends cancel out. */
-void checksum_combine(struct checksum *const first, const struct checksum *const second, const uint64_t second_bytes)
+/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both
+ * ends cancel out. */
+void checksum_combine(struct checksum *first, const struct checksum *second, uint64_t second_bytes)
 {
 	const enum checksum_algorithm algorithm = first->algorithm;
 	ASSERT(checksum_combines(algorithm) && second->algorithm == algorithm);
-	uint64_t value = field_multiply(algorithm, load_big_endian(first), field_shift(algorithm, second_bytes)) ^ load_big_endian(second);
+	uint64_t value = field_multiply(algorithm, load_big_endian(first),
+				 field_shift(algorithm, second_bytes)) ^
+		load_big_endian(second);
 	for (size_t i = first->len; i-- > 0; value >>= 8)
 		first->bytes[i] = (uint8_t)value;
 }

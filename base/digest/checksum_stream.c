@@ -1,4 +1,5 @@
-/* One face for five kinds of state: a number for the CRCs, a stream of base/digest/digest.h, base/digest/md5.h or base/digest/xxh3.h for the others. */
+/* One face for five kinds of state: a number for the CRCs, a stream of base/digest/digest.h,
+ * base/digest/md5.h or base/digest/xxh3.h for the others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,66 +18,66 @@ struct checksum_stream {
 	struct xxh64_stream *xxh64;
 };
 
-static void store_big_endian(uint64_t value, struct checksum *const out)
+static void store_big_endian(uint64_t value, struct checksum *out)
 {
 	for (size_t i = out->len; i-- > 0; value >>= 8)
 		out->bytes[i] = (uint8_t)value;
 }
 
-static void crc_add(struct checksum_stream *const stream, const struct span bytes)
+static void crc_add(struct checksum_stream *stream, struct span bytes)
 {
 	stream->number = checksum_crc(stream->algorithm, stream->number, bytes);
 }
 
-static void crc_result(struct checksum_stream *const stream, struct checksum *const out)
+static void crc_result(struct checksum_stream *stream, struct checksum *out)
 {
 	store_big_endian(stream->number, out);
 	stream->number = 0;
 }
 
-static void digest_add(struct checksum_stream *const stream, const struct span bytes)
+static void digest_add(struct checksum_stream *stream, struct span bytes)
 {
 	digest_stream_add(stream->digest, bytes);
 }
 
-static void digest_result(struct checksum_stream *const stream, struct checksum *const out)
+static void digest_result(struct checksum_stream *stream, struct checksum *out)
 {
 	digest_stream_result(stream->digest, out->bytes);
 }
 
-static void md5_add(struct checksum_stream *const stream, const struct span bytes)
+static void md5_add(struct checksum_stream *stream, struct span bytes)
 {
 	md5_stream_add(stream->md5, bytes);
 }
 
-static void md5_result(struct checksum_stream *const stream, struct checksum *const out)
+static void md5_result(struct checksum_stream *stream, struct checksum *out)
 {
 	md5_stream_result(stream->md5, out->bytes);
 }
 
-static void xxh64_add(struct checksum_stream *const stream, const struct span bytes)
+static void xxh64_add(struct checksum_stream *stream, struct span bytes)
 {
 	xxh64_stream_add(stream->xxh64, bytes);
 }
 
-static void xxh64_result(struct checksum_stream *const stream, struct checksum *const out)
+static void xxh64_result(struct checksum_stream *stream, struct checksum *out)
 {
 	store_big_endian(xxh64_stream_result(stream->xxh64), out);
 	xxh64_stream_reset(stream->xxh64);
 }
 
-static void xxh3_add(struct checksum_stream *const stream, const struct span bytes)
+static void xxh3_add(struct checksum_stream *stream, struct span bytes)
 {
 	xxh3_stream_add(stream->xxh3, bytes);
 }
 
-static void xxh3_short_result(struct checksum_stream *const stream, struct checksum *const out)
+static void xxh3_short_result(struct checksum_stream *stream, struct checksum *out)
 {
 	store_big_endian(xxh3_stream_result_64(stream->xxh3), out);
 	xxh3_stream_reset(stream->xxh3);
 }
 
-static void xxh3_long_result(struct checksum_stream *const stream, struct checksum *const out)
+static void xxh3_long_result(struct checksum_stream *stream, struct checksum *out)
 {
 	const struct digest128 digest = xxh3_stream_result(stream->xxh3);
 	memcpy(out->bytes, digest.bytes, sizeof digest.bytes);
@@ -100,7 +101,7 @@ static const struct {
 	[CHECKSUM_XXHASH128] = {xxh3_add, xxh3_long_result, 0},
 };
 
-struct checksum_stream *checksum_stream_new(const enum checksum_algorithm algorithm)
+struct checksum_stream *checksum_stream_new(enum checksum_algorithm algorithm)
 {
 	ASSERT(algorithm > CHECKSUM_NONE && algorithm < CHECKSUM_ALGORITHMS);
 	struct checksum_stream *const stream = memory_new(sizeof *stream);
@@ -116,18 +117,19 @@ struct checksum_stream *checksum_stream_new(const enum checksum_algorithm algori
 	return stream;
 }
 
-void checksum_stream_add(struct checksum_stream *const stream, const struct span bytes)
+void checksum_stream_add(struct checksum_stream *stream, struct span bytes)
 {
 	methods[stream->algorithm].add(stream, bytes);
 }
 
-void checksum_stream_result(struct checksum_stream *const stream, struct checksum *const out)
+void checksum_stream_result(struct checksum_stream *stream, struct checksum *out)
 {
-	*out = (struct checksum){ .algorithm = stream->algorithm, .len = (uint8_t)checksum_length(stream->algorithm) };
+	*out = (struct checksum){
+		.algorithm = stream->algorithm, .len = (uint8_t)checksum_length(stream->algorithm)};
 	methods[stream->algorithm].result(stream, out);
 }
 
-void checksum_stream_free(struct checksum_stream *const stream)
+void checksum_stream_free(struct checksum_stream *stream)
 {
 	if (stream == NULL)
 		return;
@@ -138,7 +140,7 @@ void checksum_stream_free(struct checksum_stream *const stream)
 	free(stream);
 }
 
-void checksum_of(const enum checksum_algorithm algorithm, const struct span bytes, struct checksum *const out)
+void checksum_of(enum checksum_algorithm algorithm, struct span bytes, struct checksum *out)
 {
 	struct checksum_stream *const stream = checksum_stream_new(algorithm);
 	checksum_stream_add(stream, bytes);

@@ -9,7 +9,8 @@
 
 #include "base/memory.h"
 
-_Static_assert(SHA256_BYTES == SHA256_DIGEST_SIZE && DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE, "sizes of the digests");
+_Static_assert(SHA256_BYTES == SHA256_DIGEST_SIZE && DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE,
+	"sizes of the digests");
 
 struct digest_stream {
 	const struct nettle_hash *hash;
@@ -20,7 +21,7 @@ struct digest_stream {
 	} state;
 };
 
-struct digest_stream *digest_stream_new(const enum digest_kind kind)
+struct digest_stream *digest_stream_new(enum digest_kind kind)
 {
 	static const struct nettle_hash *const hashes[] = {
 		[DIGEST_SHA1] = &nettle_sha1,
@@ -33,23 +34,23 @@ struct digest_stream *digest_stream_new(const enum digest_kind kind)
 	return stream;
 }
 
-size_t digest_stream_bytes(const struct digest_stream *const stream)
+size_t digest_stream_bytes(const struct digest_stream *stream)
 {
 	return stream->hash->digest_size;
 }
 
-void digest_stream_add(struct digest_stream *const stream, const struct span bytes)
+void digest_stream_add(struct digest_stream *stream, struct span bytes)
 {
 	if (bytes.len > 0)
 		stream->hash->update(&stream->state, bytes.len, bytes.data);
 }
 
-void digest_stream_result(struct digest_stream *const stream, uint8_t out[DIGEST_MAX_BYTES])
+void digest_stream_result(struct digest_stream *stream, uint8_t out[DIGEST_MAX_BYTES])
 {
 	stream->hash->digest(&stream->state, stream->hash->digest_size, out);
 }
 
-void digest_stream_free(struct digest_stream *const stream)
+void digest_stream_free(struct digest_stream *stream)
 {
 	free(stream);
 }
@@ -65,23 +66,23 @@ struct sha256_stream *sha256_stream_new(void)
 	return stream;
 }
 
-void sha256_stream_add(struct sha256_stream *const stream, const struct span bytes)
+void sha256_stream_add(struct sha256_stream *stream, struct span bytes)
 {
 	if (bytes.len > 0)
 		sha256_update(&stream->state, bytes.len, bytes.data);
 }
 
-void sha256_stream_result(struct sha256_stream *const stream, uint8_t out[SHA256_BYTES])
+void sha256_stream_result(struct sha256_stream *stream, uint8_t out[SHA256_BYTES])
 {
 	sha256_digest(&stream->state, SHA256_BYTES, out);
 }
 
-void sha256_stream_free(struct sha256_stream *const stream)
+void sha256_stream_free(struct sha256_stream *stream)
 {
 	free(stream);
 }
 
-void sha256(const struct span bytes, uint8_t out[SHA256_BYTES])
+void sha256(struct span bytes, uint8_t out[SHA256_BYTES])
 {
 	struct sha256_stream stream;
 	sha256_init(&stream.state);
@@ -89,17 +90,18 @@ void sha256(const struct span bytes, uint8_t out[SHA256_BYTES])
 	sha256_stream_result(&stream, out);
 }
 
-void hmac_sha256(const struct span key, const struct span message, uint8_t out[SHA256_BYTES])
+void hmac_sha256(struct span key, struct span message, uint8_t out[SHA256_BYTES])
 {
 	struct hmac_sha256_ctx state;
-	hmac_sha256_set_key(&state, key.len, key.len > 0 ? key.data : out); /* nettle wants a pointer, be it to nothing */
+	/* nettle wants a pointer, be it to nothing */
+	hmac_sha256_set_key(&state, key.len, key.len > 0 ? key.data : out);
 	if (message.len > 0)
 		hmac_sha256_update(&state, message.len, message.data);
 	hmac_sha256_digest(&state, SHA256_BYTES, out);
 	explicit_bzero(&state, sizeof state);
 }
 
-void hmac_sha1(const struct span key, const struct span message, uint8_t out[SHA1_BYTES])
+void hmac_sha1(struct span key, struct span message, uint8_t out[SHA1_BYTES])
 {
 	struct hmac_sha1_ctx state;
 	hmac_sha1_set_key(&state, key.len, key.len > 0 ? key.data : out);

@@ -12,8 +12,10 @@ struct fingerprint {
 
 /* Of the first certificate in a PEM text. False: there is none. */
 bool fingerprint_of_pem(struct span pem, struct fingerprint *out);
-void fingerprint_format(const struct fingerprint *fingerprint, char out[FINGERPRINT_TEXT_BYTES]); /* "sha256:" and lower-case digits */
-/* That form, with or without "sha256:"; and what `openssl x509 -fingerprint -sha256` prints: capitals, a colon between bytes. */
+void fingerprint_format(const struct fingerprint *fingerprint,
+	char out[FINGERPRINT_TEXT_BYTES]); /* "sha256:" and lower-case digits */
+/* That form, with or without "sha256:"; and what `openssl x509 -fingerprint -sha256` prints:
+ * capitals, a colon between bytes. */
 bool fingerprint_parse(struct span text, struct fingerprint *out);
 bool fingerprint_equal(const struct fingerprint *a, const struct fingerprint *b);
 

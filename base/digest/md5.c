@@ -9,12 +9,14 @@
 struct md5_stream {
 	uint32_t state[MD5_STATE_WORDS];
 	uint64_t bytes;
-	uint8_t rest[MD5_BLOCK_BYTES]; /* bytes % MD5_BLOCK_BYTES of them wait for the others of their block */
+	/* bytes % MD5_BLOCK_BYTES of them wait for the others of their block */
+	uint8_t rest[MD5_BLOCK_BYTES];
 };
 
-static void md5_reset(struct md5_stream *const stream)
+static void md5_reset(struct md5_stream *stream)
 {
-	static const uint32_t beginning[MD5_STATE_WORDS] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 };
+	static const uint32_t beginning[MD5_STATE_WORDS] = {
+		0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 	memcpy(stream->state, beginning, sizeof beginning);
 	stream->bytes = 0;
 }
@@ -26,8 +28,9 @@ struct md5_stream *md5_stream_new(void)
 	return stream;
 }
 
-/* Takes what completes an earlier block and what is left over at the end; gives the whole blocks between. */
-static struct md5_lane md5_blocks(struct md5_stream *const stream, struct span bytes)
+/* Takes what completes an earlier block and what is left over at the end; gives the whole blocks
+ * between. */
+static struct md5_lane md5_blocks(struct md5_stream *stream, struct span bytes)
 {
 	const size_t waiting = stream->bytes % MD5_BLOCK_BYTES;
 	stream->bytes += bytes.len;
@@ -36,18 +39,18 @@ static struct md5_lane md5_blocks(struct md5_stream *const stream, struct span b
 		if (piece.len > 0)
 			memcpy(stream->rest + waiting, piece.data, piece.len);
 		bytes = span_slice(bytes, piece.len, bytes.len);
-		struct md5_lane lane = { stream->state, stream->rest, 1 };
+		struct md5_lane lane = {stream->state, stream->rest, 1};
 		if (waiting + piece.len == MD5_BLOCK_BYTES)
 			md5_lanes_advance(&lane, 1);
 	}
-	const struct md5_lane lane = { stream->state, bytes.data, bytes.len / MD5_BLOCK_BYTES };
+	const struct md5_lane lane = {stream->state, bytes.data, bytes.len / MD5_BLOCK_BYTES};
 	const struct span rest = span_slice(bytes, lane.blocks * MD5_BLOCK_BYTES, MD5_BLOCK_BYTES);
 	if (rest.len > 0)
 		memcpy(stream->rest, rest.data, rest.len);
 	return lane;
 }
 
-void md5_streams_add(struct md5_stream *const streams[], const struct span bytes[], const size_t count)
+void md5_streams_add(struct md5_stream *const streams[], const struct span bytes[], size_t count)
 {
 	struct md5_lane lanes[MD5_LANES];
 	ASSERT(count <= MD5_LANES);
@@ -56,15 +59,15 @@ void md5_streams_add(struct md5_stream *const streams[], const struct span bytes
 	md5_lanes_advance(lanes, count);
 }
 
-void md5_stream_add(struct md5_stream *const stream, const struct span bytes)
+void md5_stream_add(struct md5_stream *stream, struct span bytes)
 {
 	md5_streams_add(&stream, &bytes, 1);
 }
 
 /* A one bit, zeros up to a whole block but eight bytes, and there the length in bits. */
-static void md5_pad(struct md5_stream *const stream)
+static void md5_pad(struct md5_stream *stream)
 {
-	static const uint8_t padding[MD5_BLOCK_BYTES] = { 0x80 };
+	static const uint8_t padding[MD5_BLOCK_BYTES] = {0x80};
 	uint8_t length[8];
 	for (size_t i = 0; i < sizeof length; i++)
 		length[i] = (uint8_t)(stream->bytes * 8 >> (8 * i));
@@ -73,7 +76,7 @@ static void md5_pad(struct md5_stream *const stream)
 	md5_stream_add(stream, span_of(length, sizeof length));
 }
 
-void md5_stream_result(struct md5_stream *const stream, uint8_t out[MD5_BYTES])
+void md5_stream_result(struct md5_stream *stream, uint8_t out[MD5_BYTES])
 {
 	md5_pad(stream);
 	for (size_t i = 0; i < MD5_BYTES; i++)
@@ -81,7 +84,7 @@ void md5_stream_result(struct md5_stream *const stream, uint8_t out[MD5_BYTES])
 	md5_reset(stream);
 }
 
-void md5_stream_free(struct md5_stream *const stream)
+void md5_stream_free(struct md5_stream *stream)
 {
 	free(stream);
 }

@@ -1,4 +1,5 @@
-/* MD5 of streams, over base/digest/md5_lanes.h. S3 wants it of every object and nobody should trust it. Any thread; a stream by one at a time. */
+/* MD5 of streams, over base/digest/md5_lanes.h. S3 wants it of every object and nobody should trust
+ * it. Any thread; a stream by one at a time. */
 #ifndef BASE_DIGEST_MD5_H
 #define BASE_DIGEST_MD5_H
 
@@ -13,6 +14,6 @@ void md5_stream_add(struct md5_stream *stream, struct span bytes);
 /* bytes[i] to streams[i], all different, at most MD5_LANES: in about the time of one. */
 void md5_streams_add(struct md5_stream *const streams[], const struct span bytes[], size_t count);
 void md5_stream_result(struct md5_stream *stream, uint8_t out[MD5_BYTES]); /* also resets */
-void md5_stream_free(struct md5_stream *stream);                          /* NULL is fine */
+void md5_stream_free(struct md5_stream *stream);                           /* NULL is fine */
 
 #endif

@@ -1,6 +1,6 @@
 /* One message goes word by word. Several go side by side, in the narrowest rows that have room for
- * them: the steps wait for each other at any width, but words that no message has must be transposed
- * too. Three widths, each compiled for three sets of instructions. */
+ * them: the steps wait for each other at any width, but words that no message has must be
+ * transposed too. Three widths, each compiled for three sets of instructions. */
 #include "base/digest/md5_lanes.h"
 
 #include <stdbool.h>
@@ -8,12 +8,13 @@
 #include "base/digest/md5_steps.h"
 #include "base/error.h"
 
-static uint32_t load_word(const uint8_t *const data)
+static uint32_t load_word(const uint8_t *data)
 {
-	return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+	return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 |
+		(uint32_t)data[3] << 24;
 }
 
-static void advance_one(struct md5_lane *const lane)
+static void advance_one(struct md5_lane *lane)
 {
 	uint32_t *const state = lane->state;
 	for (; lane->blocks > 0; lane->blocks--, lane->data += MD5_BLOCK_BYTES) {
@@ -21,7 +22,7 @@ static void advance_one(struct md5_lane *const lane)
 		uint32_t b = state[1];
 		uint32_t c = state[2];
 		uint32_t d = state[3];
-#define WORD(i) load_word(lane->data + 4 * (i))
+#define WORD(i)      load_word(lane->data + 4 * (i))
 #define ADDEND(step) md5_addends[step]
 		MD5_ROUNDS(uint32_t, WORD, ADDEND)
 #undef ADDEND
@@ -38,13 +39,14 @@ typedef uint32_t quad __attribute__((vector_size(16)));
 struct side_by_side {
 	uint32_t state[MD5_STATE_WORDS][MD5_LANES]; /* the same word of all messages in one row */
 	const uint8_t *data[MD5_LANES];
-	const uint32_t *addends; /* in memory: a step adds one from there, where a constant takes two instructions more */
+	/* in memory: a step adds one from there, where a constant takes two instructions more */
+	const uint32_t *addends;
 };
 
 #if defined __clang__
 #define PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
-#define PICK(x, y, ...) __builtin_shuffle(x, y, (quad){ __VA_ARGS__ })
+#define PICK(x, y, ...) __builtin_shuffle(x, y, (quad){__VA_ARGS__})
 #endif
 
 #define MD5_ROW_LANES 4
@@ -54,8 +56,8 @@ struct side_by_side {
 #define MD5_ROW_LANES 16
 #include "base/digest/md5_rows.def"
 
-static inline __attribute__((always_inline)) void advance_rows(struct side_by_side *const side, const size_t count,
-	const size_t blocks)
+static inline __attribute__((always_inline)) void advance_rows(
+	struct side_by_side *const side, const size_t count, const size_t blocks)
 {
 	if (count <= 4)
 		advance_rows_4(side, blocks);
@@ -65,20 +67,20 @@ static inline __attribute__((always_inline)) void advance_rows(struct side_by_si
 		advance_rows_16(side, blocks);
 }
 
-static void advance_plain(struct side_by_side *const side, const size_t count, const size_t blocks)
+static void advance_plain(struct side_by_side *side, size_t count, size_t blocks)
 {
 	advance_rows(side, count, blocks);
 }
 
 #if defined __x86_64__
-__attribute__((target("avx2"))) static void advance_avx2(struct side_by_side *const side, const size_t count,
-	const size_t blocks)
+__attribute__((target("avx2"))) static void advance_avx2(
+	struct side_by_side *const side, const size_t count, const size_t blocks)
 {
 	advance_rows(side, count, blocks);
 }
 
-__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advance_avx512(struct side_by_side *const side,
-	const size_t count, const size_t blocks)
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advance_avx512(
+	struct side_by_side *const side, const size_t count, const size_t blocks)
 {
 	advance_rows(side, count, blocks);
 }
@@ -86,7 +88,8 @@ __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advanc
 
 struct way {
 	void (*advance)(struct side_by_side *side, size_t count, size_t blocks);
-	size_t worth; /* from so many lanes on it takes clearly less time than one after the other */
+	/* from so many lanes on it takes clearly less time than one after the other */
+	size_t worth;
 };
 
 enum { MOST_WAYS = 3 };
@@ -96,21 +99,23 @@ static size_t find_ways(struct way ways[MOST_WAYS])
 {
 	size_t count = 0;
 #if defined __x86_64__
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-	    __builtin_cpu_supports("avx512dq"))
-		ways[count++] = (struct way){ advance_avx512, 3 };
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+		ways[count++] = (struct way){advance_avx512, 3};
 	if (__builtin_cpu_supports("avx2"))
-		ways[count++] = (struct way){ advance_avx2, 3 };
+		ways[count++] = (struct way){advance_avx2, 3};
 #endif
-	const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; /* as transpose_quads reads */
-	ways[count++] = (struct way){ advance_plain, is_little_endian ? 3 : MD5_LANES + 1 };
+	/* as transpose_quads reads */
+	const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	ways[count++] = (struct way){advance_plain, is_little_endian ? 3 : MD5_LANES + 1};
 	return count;
 }
 
-/* As far as the shortest goes. Rows that no lane has run along with the first one's bytes, for nothing. */
-static void advance_together(const struct way *const way, struct md5_lane *const lanes, const size_t count)
+/* As far as the shortest goes. Rows that no lane has run along with the first one's bytes, for
+ * nothing. */
+static void advance_together(const struct way *way, struct md5_lane *lanes, size_t count)
 {
-	struct side_by_side side = { .addends = md5_addends };
+	struct side_by_side side = {.addends = md5_addends};
 	size_t blocks = lanes[0].blocks;
 	for (size_t i = 1; i < count; i++)
 		if (lanes[i].blocks < blocks)
@@ -130,7 +135,7 @@ static void advance_together(const struct way *const way, struct md5_lane *const
 	}
 }
 
-static size_t drop_finished(struct md5_lane *const lanes, const size_t count)
+static size_t drop_finished(struct md5_lane *lanes, size_t count)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
@@ -139,16 +144,17 @@ static size_t drop_finished(struct md5_lane *const lanes, const size_t count)
 	return kept;
 }
 
-static void advance_by(const struct way *const way, struct md5_lane *const lanes, size_t count)
+static void advance_by(const struct way *way, struct md5_lane *lanes, size_t count)
 {
 	ASSERT(count <= MD5_LANES);
-	for (count = drop_finished(lanes, count); count >= way->worth; count = drop_finished(lanes, count))
+	for (count = drop_finished(lanes, count); count >= way->worth;
+		count = drop_finished(lanes, count))
 		advance_together(way, lanes, count);
 	for (size_t i = 0; i < count; i++)
 		advance_one(&lanes[i]);
 }
 
-void md5_lanes_advance(struct md5_lane *const lanes, const size_t count)
+void md5_lanes_advance(struct md5_lane *lanes, size_t count)
 {
 	md5_lanes_advance_by(0, lanes, count);
 }
@@ -166,7 +172,7 @@ size_t md5_lanes_ways(void)
 	return find_ways(ways);
 }
 
-void md5_lanes_advance_by(const size_t way, struct md5_lane *const lanes, const size_t count)
+void md5_lanes_advance_by(size_t way, struct md5_lane *lanes, size_t count)
 {
 	struct way ways[MOST_WAYS];
 	ASSERT(way < find_ways(ways));

@@ -1,4 +1,5 @@
-/* A sealed text is nonce, ciphertext, tag. Nonces are random: with 96 bits and the few secrets of a catalog they do not meet. */
+/* A sealed text is nonce, ciphertext, tag. Nonces are random: with 96 bits and the few secrets of a
+ * catalog they do not meet. */
 #include "base/digest/seal.h"
 
 #include <nettle/chacha-poly1305.h>
@@ -8,9 +9,11 @@
 #include "base/random.h"
 
 enum { NONCE_BYTES = CHACHA_POLY1305_NONCE_SIZE, TAG_BYTES = CHACHA_POLY1305_DIGEST_SIZE };
-_Static_assert(SEAL_KEY_BYTES == CHACHA_POLY1305_KEY_SIZE && SEAL_OVERHEAD_BYTES == NONCE_BYTES + TAG_BYTES, "sizes of the cipher");
+_Static_assert(SEAL_KEY_BYTES == CHACHA_POLY1305_KEY_SIZE &&
+		SEAL_OVERHEAD_BYTES == NONCE_BYTES + TAG_BYTES,
+	"sizes of the cipher");
 
-void seal(const uint8_t key[SEAL_KEY_BYTES], const struct span plain, struct buffer *const out)
+void seal(const uint8_t key[SEAL_KEY_BYTES], struct span plain, struct buffer *out)
 {
 	struct chacha_poly1305_ctx cipher;
 	uint8_t *const nonce = buffer_reserve(out, plain.len + SEAL_OVERHEAD_BYTES);
@@ -28,12 +31,14 @@ void seal(const uint8_t key[SEAL_KEY_BYTES], const struct span plain, struct buf
 }
 
 /* The plain text becomes part of `out` only once the tag has proven it. */
-int seal_open(const uint8_t key[SEAL_KEY_BYTES], const struct span sealed, struct buffer *const out, struct error *const err)
+int seal_open(const uint8_t key[SEAL_KEY_BYTES], struct span sealed, struct buffer *out,
+	struct error *err)
 {
 	struct chacha_poly1305_ctx cipher;
 	uint8_t tag[TAG_BYTES];
 	if (sealed.len < SEAL_OVERHEAD_BYTES)
-		return error_set(err, ERROR_CORRUPT, "the sealed secret has %zu bytes, fewer than the seal itself", sealed.len);
+		return error_set(err, ERROR_CORRUPT,
+			"the sealed secret has %zu bytes, fewer than the seal itself", sealed.len);
 	const size_t len = sealed.len - SEAL_OVERHEAD_BYTES;
 	uint8_t *const plain = buffer_reserve(out, len);
 	if (plain == NULL)
@@ -44,9 +49,11 @@ int seal_open(const uint8_t key[SEAL_KEY_BYTES], const struct span sealed, struc
 		chacha_poly1305_decrypt(&cipher, len, plain, sealed.data + NONCE_BYTES);
 	chacha_poly1305_digest(&cipher, TAG_BYTES, tag);
 	explicit_bzero(&cipher, sizeof cipher);
-	if (!span_equal_secret(span_of(tag, TAG_BYTES), span_slice(sealed, NONCE_BYTES + len, TAG_BYTES))) {
+	if (!span_equal_secret(
+		    span_of(tag, TAG_BYTES), span_slice(sealed, NONCE_BYTES + len, TAG_BYTES))) {
 		explicit_bzero(plain, len);
-		return error_set(err, ERROR_CORRUPT, "the sealed secret was made with another key or has changed");
+		return error_set(err, ERROR_CORRUPT,
+			"the sealed secret was made with another key or has changed");
 	}
 	buffer_commit(out, len);
 	return 0;
@@ -57,9 +64,12 @@ struct token_keys {
 	uint8_t sign[SHA256_BYTES];
 	uint8_t hide[SHA256_BYTES];
 };
-_Static_assert(SHA256_BYTES == CHACHA_KEY_SIZE && (int)SHA256_BYTES == (int)SEAL_TOKEN_OVERHEAD_BYTES, "a digest is a key and a signature");
+_Static_assert(
+	SHA256_BYTES == CHACHA_KEY_SIZE && (int)SHA256_BYTES == (int)SEAL_TOKEN_OVERHEAD_BYTES,
+	"a digest is a key and a signature");
 
-static void derive_keys(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, struct token_keys *const out)
+static void derive_keys(
+	const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct token_keys *out)
 {
 	uint8_t own[SHA256_BYTES];
 	hmac_sha256(span_of(key, SEAL_KEY_BYTES), span_text(purpose), own);
@@ -68,8 +78,10 @@ static void derive_keys(const uint8_t key[SEAL_KEY_BYTES], const char *const pur
 	explicit_bzero(own, sizeof own);
 }
 
-/* The key of the stream follows from all of the signature, so the stream's own nonce can be the same always. */
-static void mask(const struct token_keys *const keys, const uint8_t signature[SHA256_BYTES], const struct span from, uint8_t *const to)
+/* The key of the stream follows from all of the signature, so the stream's own nonce can be the
+ * same always. */
+static void mask(const struct token_keys *keys, const uint8_t signature[SHA256_BYTES],
+	struct span from, uint8_t *to)
 {
 	static const uint8_t nonce[CHACHA_NONCE_SIZE] = {0};
 	struct chacha_ctx cipher;
@@ -83,7 +95,8 @@ static void mask(const struct token_keys *const keys, const uint8_t signature[SH
 	explicit_bzero(key, sizeof key);
 }
 
-void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, const struct span plain, struct buffer *const out)
+void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct span plain,
+	struct buffer *out)
 {
 	struct token_keys keys;
 	uint8_t *const text = buffer_reserve(out, plain.len + SHA256_BYTES);
@@ -96,8 +109,8 @@ void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, co
 	explicit_bzero(&keys, sizeof keys);
 }
 
-bool seal_token_open(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, const struct span token, uint8_t *const out, const size_t capacity,
-	size_t *const out_len)
+bool seal_token_open(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct span token,
+	uint8_t *out, size_t capacity, size_t *out_len)
 {
 	struct token_keys keys;
 	uint8_t expected[SHA256_BYTES];

@@ -16,17 +16,17 @@ struct xxh3_stream {
 	XXH3_state_t *state; /* made by the library, which knows its alignment */
 };
 
-uint64_t xxh3_64(const struct span bytes)
+uint64_t xxh3_64(struct span bytes)
 {
 	return xxh3_wide_works() ? xxh3_wide_64(bytes) : XXH3_64bits(bytes.data, bytes.len);
 }
 
-uint64_t xxh3_64_seeded(const struct span bytes, const uint64_t seed)
+uint64_t xxh3_64_seeded(struct span bytes, uint64_t seed)
 {
 	return XXH3_64bits_withSeed(bytes.data, bytes.len, seed);
 }
 
-static struct digest128 canonical(const XXH128_hash_t hash)
+static struct digest128 canonical(XXH128_hash_t hash)
 {
 	XXH128_canonical_t text;
 	struct digest128 digest;
@@ -36,9 +36,10 @@ static struct digest128 canonical(const XXH128_hash_t hash)
 	return digest;
 }
 
-struct digest128 xxh3_128(const struct span bytes)
+struct digest128 xxh3_128(struct span bytes)
 {
-	/* Large ones by the way of the stream, which is the faster one; its state is worth making then. */
+	/* Large ones by the way of the stream, which is the faster one; its state is worth making
+	 * then. */
 	if (bytes.len < STREAMED_BYTES || !xxh3_wide_works())
 		return canonical(XXH3_128bits(bytes.data, bytes.len));
 	struct xxh3_stream *const stream = xxh3_stream_new();
@@ -57,13 +58,13 @@ struct xxh3_stream *xxh3_stream_new(void)
 	return stream;
 }
 
-void xxh3_stream_reset(struct xxh3_stream *const stream)
+void xxh3_stream_reset(struct xxh3_stream *stream)
 {
 	const XXH_errorcode code = XXH3_128bits_reset(stream->state);
 	ASSERT(code == XXH_OK);
 }
 
-void xxh3_stream_add(struct xxh3_stream *const stream, const struct span bytes)
+void xxh3_stream_add(struct xxh3_stream *stream, struct span bytes)
 {
 	if (bytes.len == 0)
 		return;
@@ -75,17 +76,17 @@ void xxh3_stream_add(struct xxh3_stream *const stream, const struct span bytes)
 	ASSERT(code == XXH_OK);
 }
 
-struct digest128 xxh3_stream_result(const struct xxh3_stream *const stream)
+struct digest128 xxh3_stream_result(const struct xxh3_stream *stream)
 {
 	return canonical(XXH3_128bits_digest(stream->state));
 }
 
-uint64_t xxh3_stream_result_64(const struct xxh3_stream *const stream)
+uint64_t xxh3_stream_result_64(const struct xxh3_stream *stream)
 {
 	return XXH3_64bits_digest(stream->state);
 }
 
-void xxh3_stream_free(struct xxh3_stream *const stream)
+void xxh3_stream_free(struct xxh3_stream *stream)
 {
 	if (stream == NULL)
 		return;
@@ -106,13 +107,13 @@ struct xxh64_stream *xxh64_stream_new(void)
 	return stream;
 }
 
-void xxh64_stream_reset(struct xxh64_stream *const stream)
+void xxh64_stream_reset(struct xxh64_stream *stream)
 {
 	const XXH_errorcode code = XXH64_reset(stream->state, 0);
 	ASSERT(code == XXH_OK);
 }
 
-void xxh64_stream_add(struct xxh64_stream *const stream, const struct span bytes)
+void xxh64_stream_add(struct xxh64_stream *stream, struct span bytes)
 {
 	if (bytes.len == 0)
 		return;
@@ -120,12 +121,12 @@ void xxh64_stream_add(struct xxh64_stream *const stream, const struct span bytes
 	ASSERT(code == XXH_OK);
 }
 
-uint64_t xxh64_stream_result(const struct xxh64_stream *const stream)
+uint64_t xxh64_stream_result(const struct xxh64_stream *stream)
 {
 	return XXH64_digest(stream->state);
 }
 
-void xxh64_stream_free(struct xxh64_stream *const stream)
+void xxh64_stream_free(struct xxh64_stream *stream)
 {
 	if (stream == NULL)
 		return;
@@ -133,23 +134,25 @@ void xxh64_stream_free(struct xxh64_stream *const stream)
 	free(stream);
 }
 
-bool digest128_equal(const struct digest128 *const a, const struct digest128 *const b)
+bool digest128_equal(const struct digest128 *a, const struct digest128 *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-void digest128_format(const struct digest128 *const digest, char out[DIGEST128_TEXT_BYTES])
+void digest128_format(const struct digest128 *digest, char out[DIGEST128_TEXT_BYTES])
 {
 	memcpy(out, digest_prefix, PREFIX_BYTES);
 	encode_hex(span_of(digest->bytes, sizeof digest->bytes), out + PREFIX_BYTES);
 }
 
 /* One digest, one text: upper-case digits are refused. */
-bool digest128_parse(const struct span text, struct digest128 *const out_digest)
+bool digest128_parse(struct span text, struct digest128 *out_digest)
 {
 	struct digest128 digest;
 	char again[DIGEST128_TEXT_BYTES];
-	if (text.len != DIGEST128_TEXT_BYTES - 1 || !decode_hex(span_slice(text, PREFIX_BYTES, text.len), digest.bytes, sizeof digest.bytes))
+	if (text.len != DIGEST128_TEXT_BYTES - 1 ||
+		!decode_hex(span_slice(text, PREFIX_BYTES, text.len), digest.bytes,
+			sizeof digest.bytes))
 		return false;
 	digest128_format(&digest, again);
 	if (!span_equal_text(text, again))

@@ -1,11 +1,13 @@
-/* XXH3, the checksum of stored bytes and the digest of objects, tensors and checkpoints; over libxxhash (its one home).
- * Not a defence against forgers; BLAKE3 is. Any thread; a stream by one at a time. */
+/* XXH3, the checksum of stored bytes and the digest of objects, tensors and checkpoints; over
+ * libxxhash (its one home). Not a defence against forgers; BLAKE3 is. Any thread; a stream by one
+ * at a time. */
 #ifndef BASE_DIGEST_XXH3_H
 #define BASE_DIGEST_XXH3_H
 
 #include "base/span.h"
 
-/* The 128-bit digest in canonical (big-endian) byte order. Text form: `xxh3-128:` + 32 lower-case hex digits. */
+/* The 128-bit digest in canonical (big-endian) byte order. Text form: `xxh3-128:` + 32 lower-case
+ * hex digits. */
 struct digest128 {
 	uint8_t bytes[16];
 };

@@ -1,5 +1,5 @@
-/* The parts of XXH3 that take the time, in registers of 32 bytes: half the time of the distribution's library, which is built for the oldest
- * processor. base/digest/xxh3.c's alone. */
+/* The parts of XXH3 that take the time, in registers of 32 bytes: half the time of the
+ * distribution's library, which is built for the oldest processor. base/digest/xxh3.c's alone. */
 #ifndef BASE_DIGEST_XXH3_WIDE_H
 #define BASE_DIGEST_XXH3_WIDE_H
 

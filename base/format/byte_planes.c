@@ -1,17 +1,18 @@
-/* Whole blocks of elements go through loops of fixed length over arrays that do not overlap: the form that compilers turn into
- * vector code. What remains goes byte by byte. */
+/* Whole blocks of elements go through loops of fixed length over arrays that do not overlap: the
+ * form that compilers turn into vector code. What remains goes byte by byte. */
 #include "base/format/byte_planes.h"
 
 #include "base/error.h"
 
 enum { BLOCK = 32 /* elements */ };
 
-size_t byte_planes_length(const size_t len, const size_t width, const size_t plane)
+size_t byte_planes_length(size_t len, size_t width, size_t plane)
 {
 	return len / width + (plane < len % width ? 1 : 0);
 }
 
-static void split_block2(const uint8_t *restrict const from, uint8_t *restrict const a, uint8_t *restrict const b)
+static void split_block2(
+	const uint8_t *restrict const from, uint8_t *restrict const a, uint8_t *restrict const b)
 {
 	for (size_t i = 0; i < BLOCK; i++) {
 		a[i] = from[2 * i];
@@ -19,7 +20,8 @@ static void split_block2(const uint8_t *restrict const from, uint8_t *restrict c
 	}
 }
 
-static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict const b, uint8_t *restrict const into)
+static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict const b,
+	uint8_t *restrict const into)
 {
 	for (size_t i = 0; i < BLOCK; i++) {
 		into[2 * i] = a[i];
@@ -27,7 +29,8 @@ static void join_block2(const uint8_t *restrict const a, const uint8_t *restrict
 	}
 }
 
-static void split_block4(const uint8_t *restrict const from, uint8_t *const planes[BYTE_PLANES_MAX], const size_t at)
+static void split_block4(
+	const uint8_t *restrict const from, uint8_t *const planes[BYTE_PLANES_MAX], size_t at)
 {
 	uint8_t *restrict const a = planes[0] + at;
 	uint8_t *restrict const b = planes[1] + at;
@@ -41,7 +44,8 @@ static void split_block4(const uint8_t *restrict const from, uint8_t *const plan
 	}
 }
 
-static void join_block4(const uint8_t *const planes[BYTE_PLANES_MAX], const size_t at, uint8_t *restrict const into)
+static void join_block4(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t at, uint8_t *restrict const into)
 {
 	const uint8_t *restrict const a = planes[0] + at;
 	const uint8_t *restrict const b = planes[1] + at;
@@ -56,26 +60,29 @@ static void join_block4(const uint8_t *const planes[BYTE_PLANES_MAX], const size
 }
 
 /* Of any width: what is rare may go element by element. */
-static void split_elements(const uint8_t *const from, const size_t width, const size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
+static void split_elements(
+	const uint8_t *from, size_t width, size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
 {
 	for (size_t plane = 0; plane < width; plane++)
 		for (size_t i = 0; i < elements; i++)
 			planes[plane][i] = from[width * i + plane];
 }
 
-static void join_elements(const uint8_t *const planes[BYTE_PLANES_MAX], const size_t width, const size_t elements, uint8_t *const into)
+static void join_elements(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t width, size_t elements, uint8_t *into)
 {
 	for (size_t plane = 0; plane < width; plane++)
 		for (size_t i = 0; i < elements; i++)
 			into[width * i + plane] = planes[plane][i];
 }
 
-void byte_planes_split(const struct span content, const size_t width, uint8_t *const into)
+void byte_planes_split(struct span content, size_t width, uint8_t *into)
 {
 	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
 	uint8_t *planes[BYTE_PLANES_MAX] = {into};
 	for (size_t plane = 1; plane < width; plane++)
-		planes[plane] = planes[plane - 1] + byte_planes_length(content.len, width, plane - 1);
+		planes[plane] =
+			planes[plane - 1] + byte_planes_length(content.len, width, plane - 1);
 	const size_t whole = content.len / (BLOCK * width) * BLOCK;
 	if (width == 1 || width == 8)
 		split_elements(content.data, width, whole, planes);
@@ -89,7 +96,8 @@ void byte_planes_split(const struct span content, const size_t width, uint8_t *c
 		planes[i % width][i / width] = content.data[i];
 }
 
-void byte_planes_join(const uint8_t *const planes[BYTE_PLANES_MAX], const size_t width, uint8_t *const into, const size_t len)
+void byte_planes_join(
+	const uint8_t *const planes[BYTE_PLANES_MAX], size_t width, uint8_t *into, size_t len)
 {
 	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
 	const size_t whole = len / (BLOCK * width) * BLOCK;

@@ -19,7 +19,7 @@ struct compressor *compressor_new(void)
 	return compressor;
 }
 
-void compressor_free(struct compressor *const compressor)
+void compressor_free(struct compressor *compressor)
 {
 	if (compressor == NULL)
 		return;
@@ -28,18 +28,21 @@ void compressor_free(struct compressor *const compressor)
 	free(compressor);
 }
 
-size_t compress_bound(const size_t len)
+size_t compress_bound(size_t len)
 {
 	return ZSTD_compressBound(len);
 }
 
-size_t compress_zstd(struct compressor *const compressor, const struct span from, uint8_t *const into, const size_t capacity, const int level)
+size_t compress_zstd(
+	struct compressor *compressor, struct span from, uint8_t *into, size_t capacity, int level)
 {
-	const size_t size = ZSTD_compressCCtx(compressor->pack, into, capacity, from.data, from.len, level);
+	const size_t size =
+		ZSTD_compressCCtx(compressor->pack, into, capacity, from.data, from.len, level);
 	return ZSTD_isError(size) ? 0 : size;
 }
 
-size_t compress_zstd_plane(struct compressor *const compressor, const struct span from, uint8_t *const into, const size_t capacity)
+size_t compress_zstd_plane(
+	struct compressor *compressor, struct span from, uint8_t *into, size_t capacity)
 {
 	static const struct {
 		ZSTD_cParameter parameter;
@@ -47,22 +50,28 @@ size_t compress_zstd_plane(struct compressor *const compressor, const struct spa
 	} settings[] = {{ZSTD_c_compressionLevel, 1}, {ZSTD_c_minMatch, 7}, {ZSTD_c_hashLog, 6}};
 	ZSTD_CCtx_reset(compressor->pack, ZSTD_reset_session_and_parameters);
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-		const size_t set = ZSTD_CCtx_setParameter(compressor->pack, settings[i].parameter, settings[i].value);
+		const size_t set = ZSTD_CCtx_setParameter(
+			compressor->pack, settings[i].parameter, settings[i].value);
 		ASSERT(!ZSTD_isError(set));
 	}
 	const size_t size = ZSTD_compress2(compressor->pack, into, capacity, from.data, from.len);
 	return ZSTD_isError(size) ? 0 : size;
 }
 
-int decompress_zstd(struct compressor *const compressor, const struct span from, uint8_t *const into, const size_t len, struct error *const err)
+int decompress_zstd(struct compressor *compressor, struct span from, uint8_t *into, size_t len,
+	struct error *err)
 {
 	const size_t frame = ZSTD_findFrameCompressedSize(from.data, from.len);
 	if (ZSTD_isError(frame) || frame != from.len)
-		return error_set(err, ERROR_CORRUPT, "%zu bytes are not one whole zstd frame", from.len);
+		return error_set(
+			err, ERROR_CORRUPT, "%zu bytes are not one whole zstd frame", from.len);
 	const size_t size = ZSTD_decompressDCtx(compressor->unpack, into, len, from.data, from.len);
 	if (ZSTD_isError(size))
-		return error_set(err, ERROR_CORRUPT, "a zstd frame of %zu bytes does not decode: %s", from.len, ZSTD_getErrorName(size));
+		return error_set(err, ERROR_CORRUPT,
+			"a zstd frame of %zu bytes does not decode: %s", from.len,
+			ZSTD_getErrorName(size));
 	if (size != len)
-		return error_set(err, ERROR_CORRUPT, "a zstd frame holds %zu bytes, not %zu", size, len);
+		return error_set(
+			err, ERROR_CORRUPT, "a zstd frame holds %zu bytes, not %zu", size, len);
 	return 0;
 }

@@ -7,8 +7,7 @@
 
 enum { PIECE_BYTES = 64 * 1024 };
 
-static int decode(struct inflate_state *const state, struct buffer *const out,
-	struct error *const err)
+static int decode(struct inflate_state *state, struct buffer *out, struct error *err)
 {
 	do {
 		uint8_t piece[PIECE_BYTES];
@@ -29,7 +28,7 @@ static int decode(struct inflate_state *const state, struct buffer *const out,
 	return 0;
 }
 
-int gunzip(const struct span member, struct buffer *const out, struct error *const err)
+int gunzip(struct span member, struct buffer *out, struct error *err)
 {
 	if (member.len > UINT32_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "it is over 4 GiB");

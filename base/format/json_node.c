@@ -1,4 +1,5 @@
-/* A json_node is jansson's json_t under another name: reading borrows from the document and never counts references. */
+/* A json_node is jansson's json_t under another name: reading borrows from the document and never
+ * counts references. */
 #include "base/format/json_node.h"
 
 #include <jansson.h>
@@ -6,19 +7,20 @@
 
 enum { DEPTH_MAX = 64 };
 
-static json_t *value_of(const struct json_node *const node)
+static json_t *value_of(const struct json_node *node)
 {
 	return (json_t *)node; /* jansson's readers take a mutable pointer and change nothing */
 }
 
-static struct json_node *node_of(json_t *const value)
+static struct json_node *node_of(json_t *value)
 {
 	return (struct json_node *)value;
 }
 
-/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are checked before it sees the text. Quotes and escapes
- * are all that matters here: whatever else is wrong with the text, jansson says better. */
-static bool is_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
+/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are
+ * checked before it sees the text. Quotes and escapes are all that matters here: whatever else is
+ * wrong with the text, jansson says better. */
+static bool is_within(struct span text, size_t values_max, const char *what, struct error *err)
 {
 	int depth = 0;
 	size_t values = 0; /* at most those that there are */
@@ -35,74 +37,81 @@ static bool is_within(const struct span text, const size_t values_max, const cha
 			depth--;
 		values += !quoted && (byte == ',' || byte == '{' || byte == '[');
 		if (depth > DEPTH_MAX)
-			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels", what, DEPTH_MAX) == 0;
+			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels",
+				       what, DEPTH_MAX) == 0;
 		if (values > values_max)
-			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values", what, values_max) == 0;
+			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values",
+				       what, values_max) == 0;
 	}
 	return true;
 }
 
-struct json_node *json_node_parse(const struct span text, const char *const what, struct error *const err)
+struct json_node *json_node_parse(struct span text, const char *what, struct error *err)
 {
 	return json_node_parse_within(text, SIZE_MAX, what, err);
 }
 
-struct json_node *json_node_parse_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
+struct json_node *json_node_parse_within(
+	struct span text, size_t values_max, const char *what, struct error *err)
 {
 	json_error_t fault;
 	if (!is_within(text, values_max, what, err))
 		return NULL;
 	const char *const bytes = text.len > 0 ? (const char *)text.data : "";
-	json_t *const root = json_loadb(bytes, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
+	json_t *const root = json_loadb(
+		bytes, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
 	if (root == NULL)
-		error_set(err, ERROR_INVALID, "%s is not valid JSON: line %d column %d: %s", what, fault.line, fault.column, fault.text);
+		error_set(err, ERROR_INVALID, "%s is not valid JSON: line %d column %d: %s", what,
+			fault.line, fault.column, fault.text);
 	return node_of(root);
 }
 
-void json_node_free(struct json_node *const root)
+void json_node_free(struct json_node *root)
 {
 	json_decref(value_of(root));
 }
 
-bool json_node_is_object(const struct json_node *const node)
+bool json_node_is_object(const struct json_node *node)
 {
 	return json_is_object(value_of(node));
 }
 
-bool json_node_is_array(const struct json_node *const node)
+bool json_node_is_array(const struct json_node *node)
 {
 	return json_is_array(value_of(node));
 }
 
-bool json_node_is_text(const struct json_node *const node)
+bool json_node_is_text(const struct json_node *node)
 {
 	return json_is_string(value_of(node));
 }
 
-bool json_node_is_null(const struct json_node *const node)
+bool json_node_is_null(const struct json_node *node)
 {
 	return json_is_null(value_of(node));
 }
 
-size_t json_node_count(const struct json_node *const node)
+size_t json_node_count(const struct json_node *node)
 {
-	return json_node_is_object(node) ? json_object_size(value_of(node)) : json_array_size(value_of(node));
+	return json_node_is_object(node) ? json_object_size(value_of(node))
+					 : json_array_size(value_of(node));
 }
 
-const struct json_node *json_node_at(const struct json_node *const array, const size_t index)
+const struct json_node *json_node_at(const struct json_node *array, size_t index)
 {
 	return node_of(json_array_get(value_of(array), index));
 }
 
-const struct json_node *json_node_member(const struct json_node *const object, const char *const name)
+const struct json_node *json_node_member(const struct json_node *object, const char *name)
 {
 	return node_of(json_object_get(value_of(object), name));
 }
 
-bool json_node_each(const struct json_node *const object, void **const cursor, struct span *const out_name,
-	const struct json_node **const out_value)
+bool json_node_each(const struct json_node *object, void **cursor, struct span *out_name,
+	const struct json_node **out_value)
 {
-	void *const at = *cursor == NULL ? json_object_iter(value_of(object)) : json_object_iter_next(value_of(object), *cursor);
+	void *const at = *cursor == NULL ? json_object_iter(value_of(object))
+					 : json_object_iter_next(value_of(object), *cursor);
 	if (at == NULL)
 		return false;
 	*cursor = at;
@@ -111,7 +120,7 @@ bool json_node_each(const struct json_node *const object, void **const cursor, s
 	return true;
 }
 
-bool json_node_text(const struct json_node *const node, struct span *const out_text)
+bool json_node_text(const struct json_node *node, struct span *out_text)
 {
 	if (!json_node_is_text(node))
 		return false;
@@ -119,7 +128,7 @@ bool json_node_text(const struct json_node *const node, struct span *const out_t
 	return true;
 }
 
-bool json_node_i64(const struct json_node *const node, int64_t *const out_value)
+bool json_node_i64(const struct json_node *node, int64_t *out_value)
 {
 	if (!json_is_integer(value_of(node)))
 		return false;
@@ -127,7 +136,7 @@ bool json_node_i64(const struct json_node *const node, int64_t *const out_value)
 	return true;
 }
 
-bool json_node_u64(const struct json_node *const node, uint64_t *const out_value)
+bool json_node_u64(const struct json_node *node, uint64_t *out_value)
 {
 	int64_t value = 0;
 	if (!json_node_i64(node, &value) || value < 0)
@@ -136,7 +145,7 @@ bool json_node_u64(const struct json_node *const node, uint64_t *const out_value
 	return true;
 }
 
-bool json_node_bool(const struct json_node *const node, bool *const out_value)
+bool json_node_bool(const struct json_node *node, bool *out_value)
 {
 	if (!json_is_boolean(value_of(node)))
 		return false;
@@ -144,13 +153,13 @@ bool json_node_bool(const struct json_node *const node, bool *const out_value)
 	return true;
 }
 
-static int add_to_buffer(const char *const text, const size_t len, void *const out)
+static int add_to_buffer(const char *text, size_t len, void *out)
 {
 	buffer_add(out, text, len);
 	return 0;
 }
 
-void json_node_print(const struct json_node *const node, struct buffer *const out)
+void json_node_print(const struct json_node *node, struct buffer *out)
 {
 	json_dump_callback(value_of(node), add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
 }

@@ -4,27 +4,35 @@
 
 enum { DEPTH_MAX = 64 };
 
-void json_writer_init(struct json_writer *const writer, struct buffer *const out)
+void json_writer_init(struct json_writer *writer, struct buffer *out)
 {
 	*writer = (struct json_writer){.out = out};
 }
 
 /* The two-character escapes that JSON names; 0 for all others. */
-static char short_escape(const uint8_t byte)
+static char short_escape(uint8_t byte)
 {
 	switch (byte) {
-	case '"': return '"';
-	case '\\': return '\\';
-	case '\b': return 'b';
-	case '\f': return 'f';
-	case '\n': return 'n';
-	case '\r': return 'r';
-	case '\t': return 't';
-	default: return '\0';
+	case '"':
+		return '"';
+	case '\\':
+		return '\\';
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return '\0';
 	}
 }
 
-static void add_escaped(struct buffer *const out, const uint8_t byte)
+static void add_escaped(struct buffer *out, uint8_t byte)
 {
 	const char escape = short_escape(byte);
 	if (escape != '\0')
@@ -33,13 +41,13 @@ static void add_escaped(struct buffer *const out, const uint8_t byte)
 		buffer_format(out, "\\u%04x", byte);
 }
 
-static bool is_plain(const uint8_t byte)
+static bool is_plain(uint8_t byte)
 {
 	return byte >= 0x20 && byte != '"' && byte != '\\' && byte < 0x7f;
 }
 
 /* Bytes that are not UTF-8 become U+FFFD each, so that what is printed always parses. */
-static void add_quoted(struct buffer *const out, const struct span text)
+static void add_quoted(struct buffer *out, struct span text)
 {
 	buffer_add_byte(out, '"');
 	for (size_t at = 0; at < text.len;) {
@@ -63,7 +71,7 @@ static void add_quoted(struct buffer *const out, const struct span text)
 }
 
 /* The comma and the name in front of any value. */
-static void begin_value(struct json_writer *const writer, const char *const name)
+static void begin_value(struct json_writer *writer, const char *name)
 {
 	const uint64_t level = UINT64_C(1) << (writer->depth > 0 ? writer->depth - 1 : 0);
 	if (writer->depth > 0 && (writer->has_member & level) != 0)
@@ -76,7 +84,7 @@ static void begin_value(struct json_writer *const writer, const char *const name
 	buffer_add_byte(writer->out, ':');
 }
 
-static void open_level(struct json_writer *const writer, const char *const name, const char bracket)
+static void open_level(struct json_writer *writer, const char *name, char bracket)
 {
 	begin_value(writer, name);
 	ASSERT(writer->depth < DEPTH_MAX);
@@ -85,54 +93,54 @@ static void open_level(struct json_writer *const writer, const char *const name,
 	buffer_add_byte(writer->out, (uint8_t)bracket);
 }
 
-void json_writer_object(struct json_writer *const writer, const char *const name)
+void json_writer_object(struct json_writer *writer, const char *name)
 {
 	open_level(writer, name, '{');
 }
 
-void json_writer_array(struct json_writer *const writer, const char *const name)
+void json_writer_array(struct json_writer *writer, const char *name)
 {
 	open_level(writer, name, '[');
 }
 
-void json_writer_end(struct json_writer *const writer, const char bracket)
+void json_writer_end(struct json_writer *writer, char bracket)
 {
 	ASSERT(writer->depth > 0 && (bracket == '}' || bracket == ']'));
 	writer->depth--;
 	buffer_add_byte(writer->out, (uint8_t)bracket);
 }
 
-void json_writer_text(struct json_writer *const writer, const char *const name, const struct span text)
+void json_writer_text(struct json_writer *writer, const char *name, struct span text)
 {
 	begin_value(writer, name);
 	add_quoted(writer->out, text);
 }
 
-void json_writer_u64(struct json_writer *const writer, const char *const name, const uint64_t value)
+void json_writer_u64(struct json_writer *writer, const char *name, uint64_t value)
 {
 	begin_value(writer, name);
 	buffer_format(writer->out, "%" PRIu64, value);
 }
 
-void json_writer_i64(struct json_writer *const writer, const char *const name, const int64_t value)
+void json_writer_i64(struct json_writer *writer, const char *name, int64_t value)
 {
 	begin_value(writer, name);
 	buffer_add_number(writer->out, value);
 }
 
-void json_writer_bool(struct json_writer *const writer, const char *const name, const bool value)
+void json_writer_bool(struct json_writer *writer, const char *name, bool value)
 {
 	begin_value(writer, name);
 	buffer_add_text(writer->out, value ? "true" : "false");
 }
 
-void json_writer_null(struct json_writer *const writer, const char *const name)
+void json_writer_null(struct json_writer *writer, const char *name)
 {
 	begin_value(writer, name);
 	buffer_add_text(writer->out, "null");
 }
 
-void json_writer_raw(struct json_writer *const writer, const char *const name, const struct span json)
+void json_writer_raw(struct json_writer *writer, const char *name, struct span json)
 {
 	begin_value(writer, name);
 	buffer_add_span(writer->out, json);

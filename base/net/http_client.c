@@ -1,5 +1,5 @@
-/* One easy handle per client: libcurl keeps its connection between requests, and every option is set anew for each. Answers arrive in
- * http_answer.c. */
+/* One easy handle per client: libcurl keeps its connection between requests, and every option is
+ * set anew for each. Answers arrive in http_answer.c. */
 #include "base/net/http_client_internal.h"
 
 #include <limits.h>
@@ -40,38 +40,45 @@ static void start_library(void)
 	ASSERT(code == CURLE_OK);
 }
 
-/* What would let a URL made of endpoint and target mean another host than the endpoint is refused. */
-static int check_endpoint(const char *const endpoint, struct error *const err)
+/* What would let a URL made of endpoint and target mean another host than the endpoint is
+ * refused. */
+static int check_endpoint(const char *endpoint, struct error *err)
 {
 	const struct span text = span_text(endpoint);
 	const bool tls = span_starts(text, span_text("https://"));
 	if (!tls && !span_starts(text, span_text("http://")))
-		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" begins with neither https:// nor http://", endpoint);
+		return error_set(err, ERROR_INVALID,
+			"the endpoint \"%s\" begins with neither https:// nor http://", endpoint);
 	const struct span host = span_slice(text, tls ? 8 : 7, text.len);
 	for (size_t i = 0; i < host.len; i++)
-		if (host.data[i] <= ' ' || host.data[i] >= 0x7f || memchr("@?#\\", host.data[i], 4) != NULL)
-			return error_set(err, ERROR_INVALID, "the endpoint \"%s\" holds more than a scheme, a host and a port", endpoint);
+		if (host.data[i] <= ' ' || host.data[i] >= 0x7f ||
+			memchr("@?#\\", host.data[i], 4) != NULL)
+			return error_set(err, ERROR_INVALID,
+				"the endpoint \"%s\" holds more than a scheme, a host and a port",
+				endpoint);
 	if (host.len == 0 || host.data[0] == '/' || host.data[0] == ':')
 		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" names no host", endpoint);
 	return 0;
 }
 
-static int check_options(const struct http_client_options *const options, struct error *const err)
+static int check_options(const struct http_client_options *options, struct error *err)
 {
 	if (check_endpoint(options->endpoint, err) != 0)
 		return -1;
 	if (options->ca_file != NULL && access(options->ca_file, R_OK) != 0)
 		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
 	if (options->unverified && options->token != NULL)
-		return error_set(err, ERROR_INVALID, "a token goes to nobody whose certificate is not checked");
+		return error_set(err, ERROR_INVALID,
+			"a token goes to nobody whose certificate is not checked");
 	const struct span token = span_text(options->token);
 	for (size_t i = 0; i < token.len; i++)
 		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
-			return error_set(err, ERROR_INVALID, "the token holds blanks, line ends or other characters that no token has");
+			return error_set(err, ERROR_INVALID,
+				"the token holds blanks, line ends or other characters that no token has");
 	return 0;
 }
 
-static char *copy_endpoint(const char *const endpoint)
+static char *copy_endpoint(const char *endpoint)
 {
 	char *const copy = memory_copy_text(endpoint);
 	for (size_t len = strlen(copy); len > 0 && copy[len - 1] == '/'; len--)
@@ -79,7 +86,7 @@ static char *copy_endpoint(const char *const endpoint)
 	return copy;
 }
 
-static char *make_authorization(const char *const token)
+static char *make_authorization(const char *token)
 {
 	static const char prefix[] = "Authorization: Bearer ";
 	if (token == NULL)
@@ -90,7 +97,7 @@ static char *make_authorization(const char *const token)
 	return header;
 }
 
-struct http_client *http_client_new(const struct http_client_options *const options, struct error *const err)
+struct http_client *http_client_new(const struct http_client_options *options, struct error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	if (check_options(options, err) != 0)
@@ -98,7 +105,8 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	pthread_once(&once, start_library);
 	CURL *const easy = curl_easy_init();
 	if (easy == NULL) {
-		error_set(err, ERROR_NO_MEMORY, "cannot set up an HTTP client for %s", options->endpoint);
+		error_set(err, ERROR_NO_MEMORY, "cannot set up an HTTP client for %s",
+			options->endpoint);
 		return NULL;
 	}
 	struct http_client *const client = memory_new(sizeof *client);
@@ -108,9 +116,11 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->unverified = options->unverified;
 	client->authorization = make_authorization(options->token);
-	client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+	client->connect_timeout_ms =
+		options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 	client->total_timeout_ms = options->total_timeout_ms;
-	client->stall_timeout_ms = options->stall_timeout_ms > 0 ? options->stall_timeout_ms : STALL_TIMEOUT_MS;
+	client->stall_timeout_ms =
+		options->stall_timeout_ms > 0 ? options->stall_timeout_ms : STALL_TIMEOUT_MS;
 	client->on_silence = options->on_silence;
 	client->silence_owner = options->silence_owner;
 	client->silence_ms = options->silence_ms;
@@ -118,7 +128,7 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	return client;
 }
 
-void http_client_free(struct http_client *const client)
+void http_client_free(struct http_client *client)
 {
 	if (client == NULL)
 		return;
@@ -132,30 +142,34 @@ void http_client_free(struct http_client *const client)
 	free(client);
 }
 
-void http_client_cancel(struct http_client *const client)
+void http_client_cancel(struct http_client *client)
 {
 	atomic_store(&client->cancelled, true);
 }
 
-void http_response_release(struct http_response *const response)
+void http_response_release(struct http_response *response)
 {
 	buffer_release(&response->body);
 }
 
 /* Never more than was declared, whatever the source has: the connection would be out of step. */
-static size_t read_source(char *const into, const size_t size, const size_t count, void *const argument)
+static size_t read_source(char *into, size_t size, size_t count, void *argument)
 {
 	struct http_transfer *const transfer = argument;
 	const uint64_t left = transfer->request->source_size - transfer->sent;
 	const size_t room = size * count < left ? size * count : (size_t)left;
 	if (room == 0)
 		return 0;
-	const ptrdiff_t got = transfer->request->source->read(transfer->request->source, (uint8_t *)into, room, &transfer->err);
+	const ptrdiff_t got = transfer->request->source->read(
+		transfer->request->source, (uint8_t *)into, room, &transfer->err);
 	if (got < 0)
 		return CURL_READFUNC_ABORT;
 	if (got == 0) {
-		error_set(&transfer->err, ERROR_INCOMPLETE_BODY, "the body of %s %s ends after %llu of %llu bytes", transfer->request->method,
-			transfer->request->target, (unsigned long long)transfer->sent, (unsigned long long)transfer->request->source_size);
+		error_set(&transfer->err, ERROR_INCOMPLETE_BODY,
+			"the body of %s %s ends after %llu of %llu bytes",
+			transfer->request->method, transfer->request->target,
+			(unsigned long long)transfer->sent,
+			(unsigned long long)transfer->request->source_size);
 		return CURL_READFUNC_ABORT;
 	}
 	transfer->sent += (uint64_t)got;
@@ -165,8 +179,8 @@ static size_t read_source(char *const into, const size_t size, const size_t coun
 /* Whether the other side answers, as seen in one request. */
 struct silence {
 	struct http_client *client;
-	curl_off_t moved;  /* bytes, both ways */
-	int64_t since_ms;  /* that these were all */
+	curl_off_t moved; /* bytes, both ways */
+	int64_t since_ms; /* that these were all */
 	bool is_told;
 };
 
@@ -176,7 +190,7 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void watch_silence(struct silence *const silence, const curl_off_t moved)
+static void watch_silence(struct silence *silence, curl_off_t moved)
 {
 	const struct http_client *const client = silence->client;
 	const int64_t now = now_ms();
@@ -184,13 +198,15 @@ static void watch_silence(struct silence *const silence, const curl_off_t moved)
 		silence->moved = moved;
 		silence->since_ms = now;
 	}
-	if (client->on_silence == NULL || silence->is_told || now - silence->since_ms < client->silence_ms)
+	if (client->on_silence == NULL || silence->is_told ||
+		now - silence->since_ms < client->silence_ms)
 		return;
 	silence->is_told = true;
 	client->on_silence(client->silence_owner);
 }
 
-static int watch_progress(void *const argument, const curl_off_t down_total, const curl_off_t down, const curl_off_t up_total, const curl_off_t up)
+static int watch_progress(
+	void *argument, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
 	struct silence *const silence = argument;
 	(void)down_total;
@@ -199,9 +215,10 @@ static int watch_progress(void *const argument, const curl_off_t down_total, con
 	return atomic_load(&silence->client->cancelled) ? 1 : 0;
 }
 
-static bool has_header(const struct http_request *const request, const char *const name)
+static bool has_header(const struct http_request *request, const char *name)
 {
-	for (const char *const *header = request->headers; header != NULL && *header != NULL; header++) {
+	for (const char *const *header = request->headers; header != NULL && *header != NULL;
+		header++) {
 		const struct span line = span_text(*header);
 		const ptrdiff_t colon = span_find(line, ':');
 		if (colon >= 0 && span_equal_nocase(span_slice(line, 0, (size_t)colon), name))
@@ -210,7 +227,7 @@ static bool has_header(const struct http_request *const request, const char *con
 	return false;
 }
 
-static int add_header(struct curl_slist **const list, const char *const line)
+static int add_header(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *const longer = curl_slist_append(*list, line);
 	if (longer == NULL)
@@ -219,7 +236,7 @@ static int add_header(struct curl_slist **const list, const char *const line)
 	return 0;
 }
 
-static int add_bearer(struct curl_slist **const list, const char *const token)
+static int add_bearer(struct curl_slist **list, const char *token)
 {
 	if (token[0] == '\0')
 		return 0;
@@ -231,8 +248,8 @@ static int add_bearer(struct curl_slist **const list, const char *const token)
 }
 
 /* "Name:" with nothing behind it is how libcurl is told to leave out a header of its own. */
-static int make_headers(const struct http_client *const client, const struct http_request *const request, struct curl_slist **const out,
-	struct error *const err)
+static int make_headers(const struct http_client *client, const struct http_request *request,
+	struct curl_slist **out, struct error *err)
 {
 	int result = add_header(out, "Expect:");
 	if (!has_header(request, "Content-Type"))
@@ -241,19 +258,26 @@ static int make_headers(const struct http_client *const client, const struct htt
 		result |= add_bearer(out, request->bearer);
 	else if (client->authorization != NULL)
 		result |= add_header(out, client->authorization);
-	for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+	for (const char *const *header = request->headers; header != NULL && *header != NULL;
+		header++)
 		result |= add_header(out, *header);
-	return result == 0 ? 0 : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %s", request->method, request->target);
+	return result == 0 ? 0
+			   : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %s",
+				     request->method, request->target);
 }
 
-static void set_connection(struct http_client *const client, const int64_t wait_ms)
+static void set_connection(struct http_client *client, int64_t wait_ms)
 {
 	const int64_t longest_ms = (int64_t)INT_MAX * MS_PER_SECOND;
-	const int64_t extra_ms = wait_ms < 0 ? 0 : wait_ms < longest_ms / 2 ? wait_ms : longest_ms / 2;
-	const int64_t stall_s = (client->stall_timeout_ms + extra_ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
+	const int64_t extra_ms = wait_ms < 0 ? 0
+		: wait_ms < longest_ms / 2   ? wait_ms
+					     : longest_ms / 2;
+	const int64_t stall_s =
+		(client->stall_timeout_ms + extra_ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
 	curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L); /* object keys may hold dot segments */
+	/* object keys may hold dot segments */
+	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -277,19 +301,23 @@ static void set_connection(struct http_client *const client, const int64_t wait_
 }
 
 /* Which of libcurl's request shapes gives the right framing; the method is then named outright. */
-static void set_body(struct http_client *const client, struct http_transfer *const transfer)
+static void set_body(struct http_client *client, struct http_transfer *transfer)
 {
 	const struct http_request *const request = transfer->request;
-	const bool wants_length = strcmp(request->method, "PUT") == 0 || strcmp(request->method, "POST") == 0;
+	const bool wants_length =
+		strcmp(request->method, "PUT") == 0 || strcmp(request->method, "POST") == 0;
 	if (request->source != NULL) {
 		curl_easy_setopt(client->easy, CURLOPT_UPLOAD, 1L);
-		curl_easy_setopt(client->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->source_size);
+		curl_easy_setopt(
+			client->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->source_size);
 		curl_easy_setopt(client->easy, CURLOPT_READFUNCTION, read_source);
 		curl_easy_setopt(client->easy, CURLOPT_READDATA, transfer);
 	} else if (request->body.len > 0 || wants_length) {
 		curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
-		curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
-		curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, request->body.len > 0 ? (const char *)request->body.data : "");
+		curl_easy_setopt(
+			client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+		curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS,
+			request->body.len > 0 ? (const char *)request->body.data : "");
 	} else if (strcmp(request->method, "HEAD") == 0) {
 		curl_easy_setopt(client->easy, CURLOPT_NOBODY, 1L);
 	} else {
@@ -298,30 +326,36 @@ static void set_body(struct http_client *const client, struct http_transfer *con
 	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
-static bool is_plain_http(const struct http_client *const client)
+static bool is_plain_http(const struct http_client *client)
 {
 	return span_starts(span_text(client->endpoint), span_text("http://"));
 }
 
-/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others say it in these words. */
-static int check_scheme(const struct http_client *const client, const struct http_transfer *const transfer, struct error *const err)
+/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others
+ * say it in these words. */
+static int check_scheme(
+	const struct http_client *client, const struct http_transfer *transfer, struct error *err)
 {
 	static const char words[] = "Client sent an HTTP request to an HTTPS server";
 	const struct http_response *const response = transfer->response;
-	if (response->status != 400 || !is_plain_http(client) || !span_starts(buffer_span(&response->body), span_text(words)))
+	if (response->status != 400 || !is_plain_http(client) ||
+		!span_starts(buffer_span(&response->body), span_text(words)))
 		return 0;
-	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint", transfer->request->method,
-		client->endpoint, transfer->request->target);
+	return error_set(err, ERROR_UPSTREAM,
+		"%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
+		transfer->request->method, client->endpoint, transfer->request->target);
 }
 
 /* What mostly is behind it, where libcurl's own words do not lead there. */
-static const char *hint_of(const struct http_client *const client, const CURLcode code, const char *const reason)
+static const char *hint_of(const struct http_client *client, CURLcode code, const char *reason)
 {
 	const bool is_plain = is_plain_http(client);
 	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
 		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		return client->ca_file != NULL ? " (is this the CA of that server?)" : " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
+		return client->ca_file != NULL
+			? " (is this the CA of that server?)"
+			: " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
 	if (code == CURLE_GOT_NOTHING && is_plain)
 		return " (does the server speak HTTPS?)";
 	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
@@ -329,7 +363,7 @@ static const char *hint_of(const struct http_client *const client, const CURLcod
 	return "";
 }
 
-static int perform(struct http_client *const client, struct http_transfer *const transfer, struct error *const err)
+static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err)
 {
 	char reason[CURL_ERROR_SIZE] = "";
 	const struct http_request *const request = transfer->request;
@@ -349,34 +383,44 @@ static int perform(struct http_client *const client, struct http_transfer *const
 	if (code == CURLE_OK || transfer->cut)
 		return check_scheme(client, transfer, err);
 	if (atomic_load(&client->cancelled))
-		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
-	const enum error_kind kind = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ERROR_UNTRUSTED : ERROR_UPSTREAM;
-	return error_set(err, kind, "%s %s%s failed: %s%s", request->method, client->endpoint, request->target,
-		reason[0] != '\0' ? reason : curl_easy_strerror(code), hint_of(client, code, reason));
+		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
+			client->endpoint, request->target);
+	const enum error_kind kind =
+		code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE
+		? ERROR_UNTRUSTED
+		: ERROR_UPSTREAM;
+	return error_set(err, kind, "%s %s%s failed: %s%s", request->method, client->endpoint,
+		request->target, reason[0] != '\0' ? reason : curl_easy_strerror(code),
+		hint_of(client, code, reason));
 }
 
-static void response_init(struct http_response *const response)
+static void response_init(struct http_response *response)
 {
 	*response = (struct http_response){.content_length = UINT64_MAX, .retry_after_s = -1};
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
-int http_client_send(struct http_client *const client, const struct http_request *const request, struct http_response *const response,
-	struct error *const err)
+int http_client_send(struct http_client *client, const struct http_request *request,
+	struct http_response *response, struct error *err)
 {
-	struct http_transfer transfer = {.easy = client->easy, .request = request, .response = response};
+	struct http_transfer transfer = {
+		.easy = client->easy, .request = request, .response = response};
 	struct curl_slist *headers = NULL;
 	struct buffer url;
 	int result = -1;
 	response_init(response);
 	buffer_init(&url, HTTP_URL_MAX_BYTES);
 	if (atomic_load(&client->cancelled))
-		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
+		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
+			client->endpoint, request->target);
 	if (request->target[0] != '/')
-		return error_set(err, ERROR_INVALID, "the target \"%.80s\" of a %s does not begin with a slash", request->target, request->method);
+		return error_set(err, ERROR_INVALID,
+			"the target \"%.80s\" of a %s does not begin with a slash", request->target,
+			request->method);
 	buffer_add_text(&url, client->endpoint);
 	buffer_add_text(&url, request->target);
-	if (buffer_check(&url, "the URL of a request", err) != 0 || make_headers(client, request, &headers, err) != 0)
+	if (buffer_check(&url, "the URL of a request", err) != 0 ||
+		make_headers(client, request, &headers, err) != 0)
 		goto out;
 	curl_easy_reset(client->easy); /* options only: the connection stays */
 	curl_easy_setopt(client->easy, CURLOPT_URL, buffer_text(&url));

@@ -1,4 +1,5 @@
-/* One request on its way: shared by http_client.c, which sends, and http_answer.c, which receives. */
+/* One request on its way: shared by http_client.c, which sends, and http_answer.c, which
+ * receives. */
 #ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
 #define BASE_NET_HTTP_CLIENT_INTERNAL_H
 
@@ -7,7 +8,11 @@
 
 #include "base/net/http_client.h"
 
-enum { HTTP_BODY_MAX_BYTES = 16 * 1024 * 1024, HTTP_ERROR_BODY_MAX_BYTES = 64 * 1024, HTTP_URL_MAX_BYTES = 64 * 1024 };
+enum {
+	HTTP_BODY_MAX_BYTES = 16 * 1024 * 1024,
+	HTTP_ERROR_BODY_MAX_BYTES = 64 * 1024,
+	HTTP_URL_MAX_BYTES = 64 * 1024
+};
 
 struct http_transfer {
 	CURL *easy;

@@ -4,19 +4,19 @@
 
 #include "base/error.h"
 
-void gate_init(struct gate *const gate, const unsigned limit)
+void gate_init(struct gate *gate, unsigned limit)
 {
 	*gate = (struct gate){.limit = limit};
 	lock_init(&gate->lock, LOCK_GATE);
 }
 
-void gate_release(struct gate *const gate)
+void gate_release(struct gate *gate)
 {
 	ASSERT(gate->inside == 0 && gate->first == NULL);
 	lock_release(&gate->lock);
 }
 
-void gate_enter(struct gate *const gate, struct gate_visitor *const visitor)
+void gate_enter(struct gate *gate, struct gate_visitor *visitor)
 {
 	lock_enter(&gate->lock);
 	const bool is_closed = gate->is_closed;
@@ -35,7 +35,7 @@ void gate_enter(struct gate *const gate, struct gate_visitor *const visitor)
 }
 
 /* Whoever waits takes the place over. */
-void gate_leave(struct gate *const gate)
+void gate_leave(struct gate *gate)
 {
 	lock_enter(&gate->lock);
 	struct gate_visitor *const next = gate->first;
@@ -48,7 +48,7 @@ void gate_leave(struct gate *const gate)
 		next->pass(next);
 }
 
-bool gate_withdraw(struct gate *const gate, struct gate_visitor *const visitor)
+bool gate_withdraw(struct gate *gate, struct gate_visitor *visitor)
 {
 	struct gate_visitor *before = NULL;
 	lock_enter(&gate->lock);
@@ -66,7 +66,7 @@ bool gate_withdraw(struct gate *const gate, struct gate_visitor *const visitor)
 	return waited;
 }
 
-void gate_close(struct gate *const gate)
+void gate_close(struct gate *gate)
 {
 	lock_enter(&gate->lock);
 	struct gate_visitor *waiting = gate->first;
@@ -80,7 +80,7 @@ void gate_close(struct gate *const gate)
 	}
 }
 
-bool gate_is_closed(struct gate *const gate)
+bool gate_is_closed(struct gate *gate)
 {
 	lock_enter(&gate->lock);
 	const bool is_closed = gate->is_closed;

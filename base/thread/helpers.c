@@ -1,6 +1,7 @@
-/* A queue of lanes that have work. A worker takes the first job of the first lane; the lane queues up again only when that job is
- * done, which keeps a lane's jobs in order and lets lanes take turns. A job may free the owner of its lane: so after a job the worker
- * looks at the lane only if more jobs came for it, which says that it still lives. */
+/* A queue of lanes that have work. A worker takes the first job of the first lane; the lane queues
+ * up again only when that job is done, which keeps a lane's jobs in order and lets lanes take
+ * turns. A job may free the owner of its lane: so after a job the worker looks at the lane only if
+ * more jobs came for it, which says that it still lives. */
 #include "base/thread/helpers.h"
 
 #include <stddef.h>
@@ -27,7 +28,7 @@ struct helpers {
 	struct helper_worker *workers;
 };
 
-static void helpers_enqueue(struct helpers *const helpers, struct helper_lane *const lane)
+static void helpers_enqueue(struct helpers *helpers, struct helper_lane *lane)
 {
 	lock_assert_held(&helpers->lock);
 	lane->next = NULL;
@@ -40,7 +41,7 @@ static void helpers_enqueue(struct helpers *const helpers, struct helper_lane *c
 	lock_signal(&helpers->wake);
 }
 
-static struct helper_job *helpers_dequeue(struct helper_worker *const worker)
+static struct helper_job *helpers_dequeue(struct helper_worker *worker)
 {
 	struct helpers *const helpers = worker->helpers;
 	struct helper_lane *const lane = helpers->first;
@@ -57,7 +58,7 @@ static struct helper_job *helpers_dequeue(struct helper_worker *const worker)
 	return job;
 }
 
-static void *helpers_run(void *const argument)
+static void *helpers_run(void *argument)
 {
 	struct helper_worker *const worker = argument;
 	struct helpers *const helpers = worker->helpers;
@@ -80,7 +81,7 @@ static void *helpers_run(void *const argument)
 	return NULL;
 }
 
-struct helpers *helpers_start(const unsigned threads)
+struct helpers *helpers_start(unsigned threads)
 {
 	ASSERT(threads >= 1);
 	struct helpers *const helpers = memory_new(sizeof *helpers);
@@ -90,12 +91,13 @@ struct helpers *helpers_start(const unsigned threads)
 	helpers->workers = memory_new_array(threads, sizeof *helpers->workers);
 	for (unsigned i = 0; i < threads; i++) {
 		helpers->workers[i].helpers = helpers;
-		lock_thread_start(&helpers->workers[i].thread, "helper", helpers_run, &helpers->workers[i]);
+		lock_thread_start(
+			&helpers->workers[i].thread, "helper", helpers_run, &helpers->workers[i]);
 	}
 	return helpers;
 }
 
-void helpers_stop(struct helpers *const helpers)
+void helpers_stop(struct helpers *helpers)
 {
 	if (helpers == NULL)
 		return;
@@ -112,7 +114,7 @@ void helpers_stop(struct helpers *const helpers)
 	free(helpers);
 }
 
-void helpers_submit(struct helpers *const helpers, struct helper_lane *const lane, struct helper_job *const job)
+void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct helper_job *job)
 {
 	job->next = NULL;
 	lock_enter(&helpers->lock);

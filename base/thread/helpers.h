@@ -1,5 +1,6 @@
-/* A few threads that take what would hold up a reactor: digests and syncs of large uploads, reads that publish needs. Jobs of one `lane`
- * run in order and one at a time; lanes run side by side. Internally locked; any thread may submit. */
+/* A few threads that take what would hold up a reactor: digests and syncs of large uploads, reads
+ * that publish needs. Jobs of one `lane` run in order and one at a time; lanes run side by side.
+ * Internally locked; any thread may submit. */
 #ifndef BASE_THREAD_HELPERS_H
 #define BASE_THREAD_HELPERS_H
 

@@ -1,5 +1,5 @@
-/* The order check keeps, per thread, the locks it holds. That list is the one thread-local of the program and exists only in
- * development builds. */
+/* The order check keeps, per thread, the locks it holds. That list is the one thread-local of the
+ * program and exists only in development builds. */
 #include "base/thread/lock.h"
 
 #include <errno.h>
@@ -29,27 +29,28 @@ static const struct {
 #undef LOCK_CLASS
 };
 
-static void order_failed(const struct lock *const lock, const char *const fault, const struct lock *const other)
+static void order_failed(const struct lock *lock, const char *fault, const struct lock *other)
 {
-	fprintf(stderr, "lock %s (rank %d) %s %s (rank %d)\n", classes[lock->class].name, classes[lock->class].rank, fault,
-		classes[other->class].name, classes[other->class].rank);
+	fprintf(stderr, "lock %s (rank %d) %s %s (rank %d)\n", classes[lock->class].name,
+		classes[lock->class].rank, fault, classes[other->class].name,
+		classes[other->class].rank);
 	abort();
 }
 
-static void order_enter(const struct lock *const lock)
+static void order_enter(const struct lock *lock)
 {
 	for (int i = 0; i < held.count; i++)
 		if (classes[held.locks[i]->class].rank >= classes[lock->class].rank)
 			order_failed(lock, "is taken while the thread holds", held.locks[i]);
 }
 
-static void order_entered(const struct lock *const lock)
+static void order_entered(const struct lock *lock)
 {
 	ASSERT(held.count < HELD_MAX);
 	held.locks[held.count++] = lock;
 }
 
-static bool order_holds(const struct lock *const lock)
+static bool order_holds(const struct lock *lock)
 {
 	for (int i = 0; i < held.count; i++)
 		if (held.locks[i] == lock)
@@ -57,7 +58,7 @@ static bool order_holds(const struct lock *const lock)
 	return false;
 }
 
-static void order_leave(const struct lock *const lock)
+static void order_leave(const struct lock *lock)
 {
 	ASSERT(order_holds(lock));
 	int at = held.count - 1;
@@ -68,29 +69,29 @@ static void order_leave(const struct lock *const lock)
 	held.count--;
 }
 
-void lock_assert_held(const struct lock *const lock)
+void lock_assert_held(const struct lock *lock)
 {
 	ASSERT(order_holds(lock));
 }
 
 #else
 
-static void order_enter(const struct lock *const lock)
+static void order_enter(const struct lock *lock)
 {
 	(void)lock;
 }
 
-static void order_entered(const struct lock *const lock)
+static void order_entered(const struct lock *lock)
 {
 	(void)lock;
 }
 
-static void order_leave(const struct lock *const lock)
+static void order_leave(const struct lock *lock)
 {
 	(void)lock;
 }
 
-void lock_assert_held(const struct lock *const lock)
+void lock_assert_held(const struct lock *lock)
 {
 	(void)lock;
 }
@@ -98,37 +99,37 @@ void lock_assert_held(const struct lock *const lock)
 #endif
 
 /* None of these calls fails but by a fault of ours. */
-static void must(const int code)
+static void must(int code)
 {
 	ASSERT(code == 0);
 }
 
-void lock_init(struct lock *const lock, const enum lock_class class)
+void lock_init(struct lock *lock, enum lock_class class)
 {
 	ASSERT((unsigned)class < LOCK_CLASS_COUNT);
 	must(pthread_mutex_init(&lock->mutex, NULL));
 	lock->class = class;
 }
 
-void lock_release(struct lock *const lock)
+void lock_release(struct lock *lock)
 {
 	must(pthread_mutex_destroy(&lock->mutex));
 }
 
-void lock_enter(struct lock *const lock)
+void lock_enter(struct lock *lock)
 {
 	order_enter(lock);
 	must(pthread_mutex_lock(&lock->mutex));
 	order_entered(lock);
 }
 
-void lock_leave(struct lock *const lock)
+void lock_leave(struct lock *lock)
 {
 	order_leave(lock);
 	must(pthread_mutex_unlock(&lock->mutex));
 }
 
-void lock_condition_init(struct lock_condition *const condition)
+void lock_condition_init(struct lock_condition *condition)
 {
 	pthread_condattr_t attributes;
 	must(pthread_condattr_init(&attributes));
@@ -137,18 +138,18 @@ void lock_condition_init(struct lock_condition *const condition)
 	must(pthread_condattr_destroy(&attributes));
 }
 
-void lock_condition_release(struct lock_condition *const condition)
+void lock_condition_release(struct lock_condition *condition)
 {
 	must(pthread_cond_destroy(&condition->condition));
 }
 
-void lock_wait(struct lock *const lock, struct lock_condition *const condition)
+void lock_wait(struct lock *lock, struct lock_condition *condition)
 {
 	lock_assert_held(lock);
 	must(pthread_cond_wait(&condition->condition, &lock->mutex));
 }
 
-bool lock_wait_for(struct lock *const lock, struct lock_condition *const condition, const int64_t timeout_ms)
+bool lock_wait_for(struct lock *lock, struct lock_condition *condition, int64_t timeout_ms)
 {
 	enum { MS_PER_SECOND = 1000, NS_PER_MS = 1000000, NS_PER_SECOND = 1000000000 };
 	const int64_t wait_ms = timeout_ms > 0 ? timeout_ms : 0;
@@ -166,20 +167,22 @@ bool lock_wait_for(struct lock *const lock, struct lock_condition *const conditi
 	return code == 0;
 }
 
-void lock_signal(struct lock_condition *const condition)
+void lock_signal(struct lock_condition *condition)
 {
 	must(pthread_cond_signal(&condition->condition));
 }
 
-void lock_broadcast(struct lock_condition *const condition)
+void lock_broadcast(struct lock_condition *condition)
 {
 	must(pthread_cond_broadcast(&condition->condition));
 }
 
-void lock_thread_start(pthread_t *const out_thread, const char *const name, void *(*const run)(void *), void *const argument)
+void lock_thread_start(
+	pthread_t *out_thread, const char *name, void *(*run)(void *), void *argument)
 {
 	char short_name[16];
 	must(pthread_create(out_thread, NULL, run, argument));
 	snprintf(short_name, sizeof short_name, "%s", name);
-	pthread_setname_np(*out_thread, short_name); /* a thread that has already ended has no use for a name */
+	/* a thread that has already ended has no use for a name */
+	pthread_setname_np(*out_thread, short_name);
 }

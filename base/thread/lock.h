@@ -1,5 +1,6 @@
-/* Mutexes with a name and a rank. A thread takes locks in rising rank only: debug builds (--enable-dev) assert it, so a deadlock
- * becomes an assertion with two names in it. Conditions belong to one lock. Every lock of the program is a row of lock.def. */
+/* Mutexes with a name and a rank. A thread takes locks in rising rank only: debug builds
+ * (--enable-dev) assert it, so a deadlock becomes an assertion with two names in it. Conditions
+ * belong to one lock. Every lock of the program is a row of lock.def. */
 #ifndef BASE_THREAD_LOCK_H
 #define BASE_THREAD_LOCK_H
 
@@ -37,6 +38,7 @@ void lock_signal(struct lock_condition *condition);
 void lock_broadcast(struct lock_condition *condition);
 
 /* pthread_create that aborts on failure and names the thread (at most 15 bytes). */
-void lock_thread_start(pthread_t *out_thread, const char *name, void *(*run)(void *), void *argument);
+void lock_thread_start(
+	pthread_t *out_thread, const char *name, void *(*run)(void *), void *argument);
 
 #endif

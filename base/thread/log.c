@@ -1,5 +1,6 @@
-/* A line is built apart and leaves whole in one write, so that lines of threads and processes do not mix. A log that cannot be written is no
- * reason to stop serving: what a write says is ignored. */
+/* A line is built apart and leaves whole in one write, so that lines of threads and processes do
+ * not mix. A log that cannot be written is no reason to stop serving: what a write says is
+ * ignored. */
 #include "base/thread/log.h"
 
 #include <errno.h>
@@ -11,12 +12,17 @@
 #include "base/memory.h"
 #include "base/thread/lock.h"
 
-enum { LINE_MAX_BYTES = 64 * 1024, VALUE_MAX_BYTES = 4096, USUAL_LINE_BYTES = 512, HELD_MAX_BYTES = 32 * 1024 };
+enum {
+	LINE_MAX_BYTES = 64 * 1024,
+	VALUE_MAX_BYTES = 4096,
+	USUAL_LINE_BYTES = 512,
+	HELD_MAX_BYTES = 32 * 1024
+};
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
 struct log {
-	struct lock lock; /* guards the order of writes, and `held` */
+	struct lock lock;   /* guards the order of writes, and `held` */
 	struct buffer held; /* lines that wait */
 	bool holds;
 	int fd;
@@ -25,7 +31,7 @@ struct log {
 	const struct clock_source *clock;
 };
 
-struct log *log_new(const int fd, const enum log_level level, const bool json, const struct clock_source *const clock)
+struct log *log_new(int fd, enum log_level level, bool json, const struct clock_source *clock)
 {
 	struct log *const log = memory_new(sizeof *log);
 	lock_init(&log->lock, LOCK_LOG);
@@ -37,7 +43,7 @@ struct log *log_new(const int fd, const enum log_level level, const bool json, c
 	return log;
 }
 
-void log_free(struct log *const log)
+void log_free(struct log *log)
 {
 	if (log == NULL)
 		return;
@@ -47,7 +53,7 @@ void log_free(struct log *const log)
 	free(log);
 }
 
-void log_hold(struct log *const log)
+void log_hold(struct log *log)
 {
 	lock_enter(&log->lock);
 	log->holds = true;
@@ -55,7 +61,7 @@ void log_hold(struct log *const log)
 }
 
 /* Lines go out even where a signal cut the write short. */
-static void write_held(struct log *const log)
+static void write_held(struct log *log)
 {
 	lock_assert_held(&log->lock);
 	struct span rest = buffer_span(&log->held);
@@ -68,7 +74,7 @@ static void write_held(struct log *const log)
 	buffer_reset(&log->held);
 }
 
-void log_flush(struct log *const log)
+void log_flush(struct log *log)
 {
 	if (log == NULL)
 		return;
@@ -77,22 +83,22 @@ void log_flush(struct log *const log)
 	lock_leave(&log->lock);
 }
 
-struct log_field log_text(const char *const key, const char *const value)
+struct log_field log_text(const char *key, const char *value)
 {
 	return log_span(key, span_text(value));
 }
 
-struct log_field log_span(const char *const key, const struct span value)
+struct log_field log_span(const char *key, struct span value)
 {
 	return (struct log_field){.key = key, .text = value};
 }
 
-struct log_field log_number(const char *const key, const int64_t value)
+struct log_field log_number(const char *key, int64_t value)
 {
 	return (struct log_field){.key = key, .number = value, .is_number = true};
 }
 
-bool log_wants(const struct log *const log, const enum log_level level)
+bool log_wants(const struct log *log, enum log_level level)
 {
 	return log != NULL && level <= log->level;
 }
@@ -106,12 +112,12 @@ struct event {
 	size_t count;
 };
 
-static struct span clipped(const struct span value)
+static struct span clipped(struct span value)
 {
 	return span_slice(value, 0, VALUE_MAX_BYTES);
 }
 
-static void print_json(const struct event *const event, struct buffer *const out)
+static void print_json(const struct event *event, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -131,7 +137,7 @@ static void print_json(const struct event *const event, struct buffer *const out
 	json_writer_end(&writer, '}');
 }
 
-static bool is_bare(const struct span value)
+static bool is_bare(struct span value)
 {
 	for (size_t i = 0; i < value.len; i++) {
 		const uint8_t byte = value.data[i];
@@ -141,8 +147,9 @@ static bool is_bare(const struct span value)
 	return value.len > 0;
 }
 
-/* A value that could be taken for more than one, or that could move the terminal's cursor, is quoted and escaped. */
-static void print_value(const struct span value, struct buffer *const out)
+/* A value that could be taken for more than one, or that could move the terminal's cursor, is
+ * quoted and escaped. */
+static void print_value(struct span value, struct buffer *out)
 {
 	if (is_bare(value)) {
 		buffer_add_span(out, value);
@@ -164,7 +171,7 @@ static void print_value(const struct span value, struct buffer *const out)
 	buffer_add_byte(out, '"');
 }
 
-static void print_text(const struct event *const event, struct buffer *const out)
+static void print_text(const struct event *event, struct buffer *out)
 {
 	buffer_add_text(out, event->time);
 	buffer_add_byte(out, ' ');
@@ -185,7 +192,7 @@ static void print_text(const struct event *const event, struct buffer *const out
 	}
 }
 
-static void print_line(const struct log *const log, const struct event *const event, struct buffer *const out)
+static void print_line(const struct log *log, const struct event *event, struct buffer *out)
 {
 	buffer_reset(out);
 	if (log->json)
@@ -195,7 +202,7 @@ static void print_line(const struct log *const log, const struct event *const ev
 	buffer_add_byte(out, '\n');
 }
 
-static void write_line(struct log *const log, const enum log_level level, const struct span line)
+static void write_line(struct log *log, enum log_level level, struct span line)
 {
 	lock_enter(&log->lock);
 	buffer_add_span(&log->held, line);
@@ -204,8 +211,8 @@ static void write_line(struct log *const log, const enum log_level level, const 
 	lock_leave(&log->lock);
 }
 
-void log_event(struct log *const log, const enum log_level level, const char *const request_id, const char *const event,
-	const struct log_field *const fields, const size_t count)
+void log_event(struct log *log, enum log_level level, const char *request_id, const char *event,
+	const struct log_field *fields, size_t count)
 {
 	char time[CLOCK_TEXT_BYTES];
 	struct buffer line;
@@ -226,9 +233,10 @@ void log_event(struct log *const log, const enum log_level level, const char *co
 	buffer_release(&line);
 }
 
-void log_failure(struct log *const log, const enum log_level level, const char *const request_id, const char *const event,
-	const struct error *const err)
+void log_failure(struct log *log, enum log_level level, const char *request_id, const char *event,
+	const struct error *err)
 {
-	const struct log_field fields[] = {log_text("error", error_kind_name(err->kind)), log_text("message", err->text)};
+	const struct log_field fields[] = {
+		log_text("error", error_kind_name(err->kind)), log_text("message", err->text)};
 	log_event(log, level, request_id, event, fields, sizeof fields / sizeof fields[0]);
 }

@@ -1,5 +1,6 @@
-/* A queue of streams with blocks that no helper is at, and a few batches: jobs that take from its front while that is due. A stream is out
- * of the queue while one of its blocks is being digested, which keeps its blocks in order. */
+/* A queue of streams with blocks that no helper is at, and a few batches: jobs that take from its
+ * front while that is due. A stream is out of the queue while one of its blocks is being digested,
+ * which keeps its blocks in order. */
 #include "base/thread/md5_pool.h"
 
 #include <stdlib.h>
@@ -31,18 +32,19 @@ struct md5_pool {
 };
 
 /* So few streams that each has a helper of its own. */
-static bool pool_is_quiet(const struct md5_pool *const pool)
+static bool pool_is_quiet(const struct md5_pool *pool)
 {
 	return pool->open < pool->worth && pool->waiting < pool->worth;
 }
 
-static bool pool_is_due(const struct md5_pool *const pool)
+static bool pool_is_due(const struct md5_pool *pool)
 {
 	return pool->waiting > 0 &&
-		(pool_is_quiet(pool) || pool->urgent > 0 || pool->waiting >= MD5_LANES || 4 * pool->waiting >= 3 * pool->open);
+		(pool_is_quiet(pool) || pool->urgent > 0 || pool->waiting >= MD5_LANES ||
+			4 * pool->waiting >= 3 * pool->open);
 }
 
-static void pool_enqueue(struct md5_pool *const pool, struct md5_pool_stream *const stream)
+static void pool_enqueue(struct md5_pool *pool, struct md5_pool_stream *stream)
 {
 	lock_assert_held(&pool->lock);
 	stream->next = NULL;
@@ -56,7 +58,7 @@ static void pool_enqueue(struct md5_pool *const pool, struct md5_pool_stream *co
 	pool->urgent += stream->is_urgent;
 }
 
-static struct md5_pool_stream *pool_dequeue(struct md5_pool *const pool)
+static struct md5_pool_stream *pool_dequeue(struct md5_pool *pool)
 {
 	lock_assert_held(&pool->lock);
 	struct md5_pool_stream *const stream = pool->first;
@@ -75,10 +77,11 @@ struct taken {
 	struct md5_pool_job *jobs[MD5_LANES];
 };
 
-static void pool_take(struct md5_pool *const pool, struct taken *const taken)
+static void pool_take(struct md5_pool *pool, struct taken *taken)
 {
 	lock_enter(&pool->lock);
-	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES; /* quiet: the next one is another helper's */
+	/* quiet: the next one is another helper's */
+	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES;
 	for (taken->count = 0; taken->count < most && pool->first != NULL; taken->count++) {
 		struct md5_pool_stream *const stream = pool_dequeue(pool);
 		struct md5_pool_job *const job = stream->first;
@@ -93,8 +96,9 @@ static void pool_take(struct md5_pool *const pool, struct taken *const taken)
 	lock_leave(&pool->lock);
 }
 
-/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be its end. */
-static void pool_give_back(struct md5_pool *const pool, const struct taken *const taken)
+/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be
+ * its end. */
+static void pool_give_back(struct md5_pool *pool, const struct taken *taken)
 {
 	lock_enter(&pool->lock);
 	for (size_t i = 0; i < taken->count; i++) {
@@ -108,7 +112,7 @@ static void pool_give_back(struct md5_pool *const pool, const struct taken *cons
 		taken->jobs[i]->done(taken->jobs[i]);
 }
 
-static void batch_digest(const struct taken *const taken)
+static void batch_digest(const struct taken *taken)
 {
 	struct md5_stream *streams[MD5_LANES];
 	struct span bytes[MD5_LANES];
@@ -120,7 +124,7 @@ static void batch_digest(const struct taken *const taken)
 }
 
 /* One round; another behind the helpers' other work when that is due. */
-static void batch_run(struct helper_job *const job)
+static void batch_run(struct helper_job *job)
 {
 	struct md5_batch *const batch = (struct md5_batch *)job;
 	struct md5_pool *const pool = batch->pool;
@@ -151,7 +155,7 @@ struct md5_pool *md5_pool_new(void)
 	return pool;
 }
 
-void md5_pool_free(struct md5_pool *const pool)
+void md5_pool_free(struct md5_pool *pool)
 {
 	if (pool == NULL)
 		return;
@@ -161,10 +165,11 @@ void md5_pool_free(struct md5_pool *const pool)
 }
 
 /* A batch that shall begin now, or NULL. */
-static struct md5_batch *pool_start_batch(struct md5_pool *const pool, struct helpers *const helpers)
+static struct md5_batch *pool_start_batch(struct md5_pool *pool, struct helpers *helpers)
 {
 	lock_assert_held(&pool->lock);
-	const bool may_join = pool->waiting >= MD5_LANES || (pool_is_quiet(pool) && pool->running < pool->worth);
+	const bool may_join =
+		pool->waiting >= MD5_LANES || (pool_is_quiet(pool) && pool->running < pool->worth);
 	if (!pool_is_due(pool) || pool->running == BATCHES || (pool->running > 0 && !may_join))
 		return NULL;
 	struct md5_batch *batch = pool->batches;
@@ -176,14 +181,14 @@ static struct md5_batch *pool_start_batch(struct md5_pool *const pool, struct he
 	return batch;
 }
 
-static void pool_hurry(struct md5_pool *const pool, struct md5_pool_stream *const queued)
+static void pool_hurry(struct md5_pool *pool, struct md5_pool_stream *queued)
 {
 	pool->urgent += !queued->is_urgent;
 	queued->is_urgent = true;
 }
 
 /* Leaves the lock. */
-static void pool_changed(struct md5_pool *const pool, struct helpers *const helpers)
+static void pool_changed(struct md5_pool *pool, struct helpers *helpers)
 {
 	struct md5_batch *const batch = pool_start_batch(pool, helpers);
 	lock_leave(&pool->lock);
@@ -191,8 +196,8 @@ static void pool_changed(struct md5_pool *const pool, struct helpers *const help
 		helpers_submit(helpers, &batch->lane, &batch->job);
 }
 
-void md5_pool_submit(struct md5_pool *const pool, struct helpers *const helpers, struct md5_pool_stream *const stream,
-	struct md5_pool_job *const job)
+void md5_pool_submit(struct md5_pool *pool, struct helpers *helpers, struct md5_pool_stream *stream,
+	struct md5_pool_job *job)
 {
 	job->next = NULL;
 	lock_enter(&pool->lock);
@@ -214,7 +219,7 @@ void md5_pool_submit(struct md5_pool *const pool, struct helpers *const helpers,
 	pool_changed(pool, helpers);
 }
 
-void md5_pool_end(struct md5_pool *const pool, struct helpers *const helpers, struct md5_pool_stream *const stream)
+void md5_pool_end(struct md5_pool *pool, struct helpers *helpers, struct md5_pool_stream *stream)
 {
 	lock_enter(&pool->lock);
 	pool->open -= stream->is_open;

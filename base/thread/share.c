@@ -1,5 +1,6 @@
-/* Each owner has two lists of holds, oldest first: those at rest, which are displaced first, and busy ones. Who holds
- * the most is looked up by walking all owners; that happens only when there is no room. */
+/* Each owner has two lists of holds, oldest first: those at rest, which are displaced first, and
+ * busy ones. Who holds the most is looked up by walking all owners; that happens only when there is
+ * no room. */
 #include "base/thread/share.h"
 
 #include <stdlib.h>
@@ -13,12 +14,12 @@ struct hold_list {
 	struct share_hold *first;
 	struct share_hold *last;
 };
-struct share_owner { /* of at least one hold */
+struct share_owner {              /* of at least one hold */
 	struct share_owner *next; /* of its slot */
 	struct share_caller caller;
-	uint64_t held;               /* what is displaced left out */
-	size_t holds;                /* displaced ones included */
-	struct hold_list lists[2];   /* by is_busy */
+	uint64_t held;             /* what is displaced left out */
+	size_t holds;              /* displaced ones included */
+	struct hold_list lists[2]; /* by is_busy */
 };
 
 struct share_pool {
@@ -120,7 +121,8 @@ static void unlink_hold(struct share_hold *hold)
 	*(hold->next != NULL ? &hold->next->previous : &list->last) = hold->previous;
 }
 
-static void attach(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
+static void attach(
+	struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
 {
 	hold->owner = get_owner(pool, caller);
 	hold->owner->holds++;
@@ -154,7 +156,8 @@ static struct share_owner *find_largest(struct share_pool *pool)
 	const enum share_rank most = strangers_make_room(pool) ? SHARE_STRANGER : SHARE_KEY;
 	struct share_owner *largest = NULL;
 	for (size_t i = 0; i < OWNER_SLOTS; i++)
-		for (struct share_owner *owner = pool->slots[i]; owner != NULL; owner = owner->next) {
+		for (struct share_owner *owner = pool->slots[i]; owner != NULL;
+			owner = owner->next) {
 			const bool may_be = owner->held > 0 && owner->caller.rank <= most;
 			if (may_be && (largest == NULL || owner->held > largest->held))
 				largest = owner;
@@ -182,11 +185,14 @@ static bool comes_before(const struct share_pool *pool, struct share_caller call
 	return largest->held > wanted;
 }
 
-/* Whether `amount` finds room for a caller that holds `own` already. May displace others, and in vain; but what was displaced is
- * still there until it is given back, and may be as much as the limit again. */
-static bool find_room(struct share_pool *pool, struct share_caller caller, uint64_t own, uint64_t amount)
+/* Whether `amount` finds room for a caller that holds `own` already. May displace others, and in
+ * vain; but what was displaced is still there until it is given back, and may be as much as the
+ * limit again. */
+static bool find_room(
+	struct share_pool *pool, struct share_caller caller, uint64_t own, uint64_t amount)
 {
-	const uint64_t limit = pool->options.limit + (caller.rank == SHARE_ROOT ? pool->options.reserve : 0);
+	const uint64_t limit =
+		pool->options.limit + (caller.rank == SHARE_ROOT ? pool->options.reserve : 0);
 	while (amount > limit || pool->held > limit - amount) {
 		struct share_owner *const largest = find_largest(pool);
 		if (pool->displaced >= pool->options.limit)
@@ -198,11 +204,13 @@ static bool find_room(struct share_pool *pool, struct share_caller caller, uint6
 	return true;
 }
 
-bool share_take(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, uint64_t amount)
+bool share_take(struct share_pool *pool, struct share_hold *hold, struct share_caller caller,
+	uint64_t amount)
 {
 	lock_enter(&pool->lock);
 	const struct share_owner *const owner = *find_owner(pool, caller);
-	const bool taken = !hold->is_displaced && find_room(pool, caller, owner != NULL ? owner->held : 0, amount);
+	const bool taken = !hold->is_displaced &&
+		find_room(pool, caller, owner != NULL ? owner->held : 0, amount);
 	if (taken) {
 		const uint64_t before = hold->amount;
 		if (hold->owner != NULL)
@@ -235,7 +243,8 @@ bool share_make_room(struct share_pool *pool)
 	return largest != NULL;
 }
 
-void share_count(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, uint64_t amount)
+void share_count(struct share_pool *pool, struct share_hold *hold, struct share_caller caller,
+	uint64_t amount)
 {
 	lock_enter(&pool->lock);
 	ASSERT(hold->owner == NULL);
@@ -244,7 +253,8 @@ void share_count(struct share_pool *pool, struct share_hold *hold, struct share_
 	lock_leave(&pool->lock);
 }
 
-static void move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
+static void move(
+	struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
 {
 	if (is_of(hold->owner, caller)) {
 		unlink_hold(hold);
@@ -256,7 +266,8 @@ static void move(struct share_pool *pool, struct share_hold *hold, struct share_
 	}
 }
 
-void share_move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
+void share_move(
+	struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
 {
 	lock_enter(&pool->lock);
 	if (hold->owner != NULL && !hold->is_displaced)

@@ -1,7 +1,8 @@
-/* Waiters hang in two sets of lists: by run (1,024 buckets), for publishes, and on a timer wheel of 50 ms slots, for deadlines; both are
- * doubly linked, so waking costs the same among ten or ten thousand. A deadline beyond one turn of the wheel stays in its slot until its
- * turn comes. Generations are counted in 4,096 slots by the run's hash: two runs that share one cost a needless look, never a missed step.
- * */
+/* Waiters hang in two sets of lists: by run (1,024 buckets), for publishes, and on a timer wheel of
+ * 50 ms slots, for deadlines; both are doubly linked, so waking costs the same among ten or ten
+ * thousand. A deadline beyond one turn of the wheel stays in its slot until its turn comes.
+ * Generations are counted in 4,096 slots by the run's hash: two runs that share one cost a needless
+ * look, never a missed step. */
 #include "base/thread/step_watch.h"
 
 #include <stdlib.h>
@@ -17,37 +18,37 @@ struct step_watch {
 	const struct clock_source *clock;
 	struct worker_thread thread;
 	struct lock lock;
-	struct step_waiter *runs[RUN_BUCKETS];    /* guarded by lock, as all below */
+	struct step_waiter *runs[RUN_BUCKETS]; /* guarded by lock, as all below */
 	struct step_waiter *wheel[WHEEL_SLOTS];
 	uint64_t generations[GENERATIONS];
 	size_t waiting;
-	int64_t tick;  /* the wheel has been emptied up to here */
-	bool closed;   /* refuses waiters */
+	int64_t tick; /* the wheel has been emptied up to here */
+	bool closed;  /* refuses waiters */
 };
 
-static uint64_t hash_run(const struct span bucket, const struct span run)
+static uint64_t hash_run(struct span bucket, struct span run)
 {
 	const uint64_t parts[2] = {xxh3_64(bucket), xxh3_64(run)};
 	return xxh3_64(span_of(parts, sizeof(parts)));
 }
 
-static struct step_waiter **run_bucket(struct step_watch *const watch, const uint64_t run_hash)
+static struct step_waiter **run_bucket(struct step_watch *watch, uint64_t run_hash)
 {
 	return &watch->runs[run_hash % RUN_BUCKETS];
 }
 
 /* The tick at whose end the deadline has passed. */
-static int64_t deadline_tick(const struct step_waiter *const waiter)
+static int64_t deadline_tick(const struct step_waiter *waiter)
 {
 	return waiter->deadline_ms / TICK_MS + 1;
 }
 
-static struct step_waiter **wheel_slot(struct step_watch *const watch, const struct step_waiter *const waiter)
+static struct step_waiter **wheel_slot(struct step_watch *watch, const struct step_waiter *waiter)
 {
 	return &watch->wheel[(uint64_t)deadline_tick(waiter) % WHEEL_SLOTS];
 }
 
-static void add(struct step_watch *const watch, struct step_waiter *const waiter)
+static void add(struct step_watch *watch, struct step_waiter *waiter)
 {
 	struct step_waiter **const bucket = run_bucket(watch, waiter->run_hash);
 	struct step_waiter **const slot = wheel_slot(watch, waiter);
@@ -65,8 +66,9 @@ static void add(struct step_watch *const watch, struct step_waiter *const waiter
 	watch->waiting++;
 }
 
-/* Takes the waiter out of both lists and puts it on `woken`, linked by next: from here on only the caller has it. */
-static void take(struct step_watch *const watch, struct step_waiter *const waiter, struct step_waiter **const woken)
+/* Takes the waiter out of both lists and puts it on `woken`, linked by next: from here on only the
+ * caller has it. */
+static void take(struct step_watch *watch, struct step_waiter *waiter, struct step_waiter **woken)
 {
 	lock_assert_held(&watch->lock);
 	if (waiter->previous != NULL)
@@ -97,7 +99,8 @@ static void wake_list(struct step_waiter *woken)
 	}
 }
 
-static void take_expired(struct step_watch *const watch, const uint64_t slot, const int64_t now, struct step_waiter **const woken)
+static void take_expired(
+	struct step_watch *watch, uint64_t slot, int64_t now, struct step_waiter **woken)
 {
 	struct step_waiter *waiter = watch->wheel[slot];
 	while (waiter != NULL) {
@@ -109,17 +112,18 @@ static void take_expired(struct step_watch *const watch, const uint64_t slot, co
 }
 
 /* All slots whose tick has come; after a jump over more than a turn, each slot once. */
-static void turn_wheel(struct step_watch *const watch, const int64_t now_ms, struct step_waiter **const woken)
+static void turn_wheel(struct step_watch *watch, int64_t now_ms, struct step_waiter **woken)
 {
 	const int64_t now = now_ms / TICK_MS;
 	const int64_t turn_ago = now - WHEEL_SLOTS;
-	for (int64_t tick = watch->tick > turn_ago ? watch->tick + 1 : turn_ago + 1; tick <= now; tick++)
+	for (int64_t tick = watch->tick > turn_ago ? watch->tick + 1 : turn_ago + 1; tick <= now;
+		tick++)
 		take_expired(watch, (uint64_t)tick % WHEEL_SLOTS, now, woken);
 	if (now > watch->tick)
 		watch->tick = now;
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct step_watch *const watch = owner;
 	struct step_waiter *woken = NULL;
@@ -131,9 +135,10 @@ static int64_t one_round(void *const owner)
 	return waits ? TICK_MS : WORKER_THREAD_UNTIL_WOKEN;
 }
 
-struct step_watch *step_watch_start(const struct clock_source *const clock)
+struct step_watch *step_watch_start(const struct clock_source *clock)
 {
-	static const struct worker_thread_plan plan = {.name = "step_watch", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
+	static const struct worker_thread_plan plan = {
+		.name = "step_watch", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
 	struct step_watch *const watch = memory_new(sizeof(*watch));
 	watch->clock = clock;
 	watch->tick = clock->monotonic_ms(clock) / TICK_MS;
@@ -142,7 +147,7 @@ struct step_watch *step_watch_start(const struct clock_source *const clock)
 	return watch;
 }
 
-void step_watch_stop(struct step_watch *const watch)
+void step_watch_stop(struct step_watch *watch)
 {
 	if (watch == NULL)
 		return;
@@ -154,7 +159,7 @@ void step_watch_stop(struct step_watch *const watch)
 	free(watch);
 }
 
-void step_watch_wake_all(struct step_watch *const watch)
+void step_watch_wake_all(struct step_watch *watch)
 {
 	struct step_waiter *woken = NULL;
 	lock_enter(&watch->lock);
@@ -166,7 +171,7 @@ void step_watch_wake_all(struct step_watch *const watch)
 	wake_list(woken);
 }
 
-uint64_t step_watch_generation(struct step_watch *const watch, const struct span bucket, const struct span run_name)
+uint64_t step_watch_generation(struct step_watch *watch, struct span bucket, struct span run_name)
 {
 	const uint64_t run_hash = hash_run(bucket, run_name);
 	lock_enter(&watch->lock);
@@ -175,13 +180,15 @@ uint64_t step_watch_generation(struct step_watch *const watch, const struct span
 	return generation;
 }
 
-void step_watch_wait(struct step_watch *const watch, const struct span bucket, const struct span run_name, const uint64_t seen,
-	const int64_t wait_ms, struct step_waiter *const waiter)
+void step_watch_wait(struct step_watch *watch, struct span bucket, struct span run_name,
+	uint64_t seen, int64_t wait_ms, struct step_waiter *waiter)
 {
 	waiter->run_hash = hash_run(bucket, run_name);
-	waiter->deadline_ms = watch->clock->monotonic_ms(watch->clock) + (wait_ms > 0 ? wait_ms : 0);
+	waiter->deadline_ms =
+		watch->clock->monotonic_ms(watch->clock) + (wait_ms > 0 ? wait_ms : 0);
 	lock_enter(&watch->lock);
-	const bool at_once = watch->closed || wait_ms <= 0 || watch->generations[waiter->run_hash % GENERATIONS] != seen;
+	const bool at_once = watch->closed || wait_ms <= 0 ||
+		watch->generations[waiter->run_hash % GENERATIONS] != seen;
 	const bool is_first = !at_once && watch->waiting == 0;
 	if (!at_once) {
 		if (deadline_tick(waiter) <= watch->tick)
@@ -195,7 +202,7 @@ void step_watch_wait(struct step_watch *const watch, const struct span bucket, c
 		worker_thread_wake(&watch->thread);
 }
 
-void step_watch_cancel(struct step_watch *const watch, struct step_waiter *const waiter)
+void step_watch_cancel(struct step_watch *watch, struct step_waiter *waiter)
 {
 	struct step_waiter *woken = NULL;
 	lock_enter(&watch->lock);
@@ -205,7 +212,7 @@ void step_watch_cancel(struct step_watch *const watch, struct step_waiter *const
 	wake_list(woken);
 }
 
-void step_watch_published(struct step_watch *const watch, const struct span bucket, const struct span run_name)
+void step_watch_published(struct step_watch *watch, struct span bucket, struct span run_name)
 {
 	const uint64_t run_hash = hash_run(bucket, run_name);
 	struct step_waiter *woken = NULL;

@@ -10,7 +10,7 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void sleep_until_round(struct worker_thread *const worker, const int64_t ms)
+static void sleep_until_round(struct worker_thread *worker, int64_t ms)
 {
 	const int64_t until = now_ms() + ms;
 	lock_assert_held(&worker->lock);
@@ -25,7 +25,7 @@ static void sleep_until_round(struct worker_thread *const worker, const int64_t 
 	}
 }
 
-static void *run(void *const argument)
+static void *run(void *argument)
 {
 	struct worker_thread *const worker = argument;
 	int64_t ms = worker->plan.first_ms;
@@ -45,7 +45,8 @@ static void *run(void *const argument)
 	return NULL;
 }
 
-void worker_thread_start(struct worker_thread *const worker, const struct worker_thread_plan *const plan, void *const owner)
+void worker_thread_start(
+	struct worker_thread *worker, const struct worker_thread_plan *plan, void *owner)
 {
 	worker->woken = false;
 	worker->spent = 0;
@@ -57,37 +58,38 @@ void worker_thread_start(struct worker_thread *const worker, const struct worker
 	lock_thread_start(&worker->thread, plan->name, run, worker);
 }
 
-void worker_thread_wake(struct worker_thread *const worker)
+void worker_thread_wake(struct worker_thread *worker)
 {
 	lock_enter(&worker->lock);
 	worker_thread_wake_held(worker);
 	lock_leave(&worker->lock);
 }
 
-void worker_thread_wake_held(struct worker_thread *const worker)
+void worker_thread_wake_held(struct worker_thread *worker)
 {
 	worker->woken = true;
 	lock_signal(&worker->changed);
 }
 
-bool worker_thread_is_stopping(const struct worker_thread *const worker)
+bool worker_thread_is_stopping(const struct worker_thread *worker)
 {
 	return atomic_load(&worker->stopping);
 }
 
-bool worker_thread_pause(struct worker_thread *const worker, const int64_t ms)
+bool worker_thread_pause(struct worker_thread *worker, int64_t ms)
 {
 	if (ms <= 0)
 		return !worker_thread_is_stopping(worker);
 	const int64_t until = now_ms() + ms;
 	lock_enter(&worker->lock);
-	for (int64_t left = ms; left > 0 && !worker_thread_is_stopping(worker); left = until - now_ms())
+	for (int64_t left = ms; left > 0 && !worker_thread_is_stopping(worker);
+		left = until - now_ms())
 		lock_wait_for(&worker->lock, &worker->changed, left);
 	lock_leave(&worker->lock);
 	return !worker_thread_is_stopping(worker);
 }
 
-bool worker_thread_spend(struct worker_thread *const worker, const uint64_t bytes, const uint64_t bytes_per_second)
+bool worker_thread_spend(struct worker_thread *worker, uint64_t bytes, uint64_t bytes_per_second)
 {
 	worker->spent += bytes;
 	if (bytes_per_second == 0 || worker->spent < PAUSE_BYTES)
@@ -97,7 +99,7 @@ bool worker_thread_spend(struct worker_thread *const worker, const uint64_t byte
 	return worker_thread_pause(worker, (int64_t)ms);
 }
 
-void worker_thread_quiesce(struct worker_thread *const worker)
+void worker_thread_quiesce(struct worker_thread *worker)
 {
 	lock_enter(&worker->lock);
 	atomic_store(&worker->stopping, true);
@@ -105,13 +107,13 @@ void worker_thread_quiesce(struct worker_thread *const worker)
 	lock_leave(&worker->lock);
 }
 
-void worker_thread_stop(struct worker_thread *const worker)
+void worker_thread_stop(struct worker_thread *worker)
 {
 	worker_thread_quiesce(worker);
 	pthread_join(worker->thread, NULL);
 }
 
-void worker_thread_release(struct worker_thread *const worker)
+void worker_thread_release(struct worker_thread *worker)
 {
 	lock_condition_release(&worker->changed);
 	lock_release(&worker->lock);

@@ -6,7 +6,7 @@
 #include "weights/delta/delta.h"
 
 /* What a full checkpoint changes of the base is not looked at. */
-static void say_applied(struct session *const session, const struct delta_stats *const stats, const bool is_delta)
+static void say_applied(struct session *session, const struct delta_stats *stats, bool is_delta)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
@@ -20,32 +20,37 @@ static void say_applied(struct session *const session, const struct delta_stats 
 	}
 	output_line_end(&line);
 	if (is_delta)
-		output_say(&session->output, "%s: %s, %" PRIu64 " elements changed", session->options->arguments[2], digest,
-			stats->changed_elements);
+		output_say(&session->output, "%s: %s, %" PRIu64 " elements changed",
+			session->options->arguments[2], digest, stats->changed_elements);
 	else
 		output_say(&session->output, "%s: %s", session->options->arguments[2], digest);
 }
 
 /* A delta that names no base applies to any with the same tensors. */
-static void warn_unproven(struct session *const session, const struct delta_stats *const stats, const bool is_delta)
+static void warn_unproven(struct session *session, const struct delta_stats *stats, bool is_delta)
 {
 	static const struct digest128 unknown;
 	const char *const *const words = session->options->arguments;
 	if (!digest128_equal(&stats->base_digest, &unknown))
 		return;
 	if (!is_delta)
-		output_note(&session->output, "%s is a full checkpoint: nothing of %s but its tensors' names counted", words[1], words[0]);
+		output_note(&session->output,
+			"%s is a full checkpoint: nothing of %s but its tensors' names counted",
+			words[1], words[0]);
 	else
-		output_note(&session->output, "%s does not name the checkpoint that it was made from: nothing proves that %s is the one", words[1], words[0]);
+		output_note(&session->output,
+			"%s does not name the checkpoint that it was made from: nothing proves that %s is the one",
+			words[1], words[0]);
 }
 
-int command_apply(struct session *const session, struct error *const err)
+int command_apply(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
 	if (base == NULL)
 		return -1;
-	struct progress *const progress = progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
+	struct progress *const progress =
+		progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
 	const struct delta_apply_params params = {
 		.base = base,
 		.delta = options->arguments[1],
@@ -60,7 +65,8 @@ int command_apply(struct session *const session, struct error *const err)
 	if (result == 0) {
 		struct delta_summary summary = {.is_delta = true};
 		struct error ignored = {0};
-		(void)delta_inspect(params.delta, &summary, &ignored); /* it was read a moment ago */
+		/* it was read a moment ago */
+		(void)delta_inspect(params.delta, &summary, &ignored);
 		say_applied(session, &stats, summary.is_delta);
 		warn_unproven(session, &stats, summary.is_delta);
 	}

@@ -10,17 +10,20 @@
 #include "client/terminal/refusals.h"
 
 /* BUCKET, or BUCKET/ as a shell may complete it. */
-static int read_bucket(struct session *const session, const char *const text, struct span *const out, struct error *const err)
+static int read_bucket(
+	struct session *session, const char *text, struct span *out, struct error *err)
 {
 	struct object_name name;
 	if (session_object_name(session, text, &name, err) != 0)
 		return -1;
 	*out = name.bucket;
-	return name.key.len == 0 ? 0 : session_usage(session, err, "%s is an object's name; say which bucket: %.*s", text, (int)name.bucket.len,
-		(const char *)name.bucket.data);
+	return name.key.len == 0
+		? 0
+		: session_usage(session, err, "%s is an object's name; say which bucket: %.*s",
+			  text, (int)name.bucket.len, (const char *)name.bucket.data);
 }
 
-static void say(struct session *const session, const char *const event, const char *const word, const struct span bucket)
+static void say(struct session *session, const char *event, const char *word, struct span bucket)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, event);
@@ -29,7 +32,8 @@ static void say(struct session *const session, const char *const event, const ch
 	output_say(&session->output, "%s %.*s", word, (int)bucket.len, (const char *)bucket.data);
 }
 
-static int make(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
+static int make(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err)
 {
 	const int there = remote_object_has_bucket(remote, bucket, err);
 	if (there < 0)
@@ -37,7 +41,8 @@ static int make(struct session *const session, struct remote *const remote, cons
 	if (there > 0 && session->options->exist_ok)
 		return 0;
 	if (there > 0)
-		return error_set(err, ERROR_BUCKET_OWNED, "there is a bucket %.*s already", (int)bucket.len, (const char *)bucket.data);
+		return error_set(err, ERROR_BUCKET_OWNED, "there is a bucket %.*s already",
+			(int)bucket.len, (const char *)bucket.data);
 	if (remote_object_make_bucket(remote, bucket, err) != 0)
 		return -1;
 	say(session, "bucket_made", "made bucket", bucket);
@@ -45,46 +50,56 @@ static int make(struct session *const session, struct remote *const remote, cons
 }
 
 /* The bucket's first run, for the message; false: there is none, or it cannot be told. */
-static bool find_run(struct remote *const remote, const struct span bucket, struct arena *const arena, struct span *const out)
+static bool find_run(
+	struct remote *remote, struct span bucket, struct arena *arena, struct span *out)
 {
 	struct remote_run_page page = {0};
 	struct error ignored = {0};
-	if (remote_run_list(remote, bucket, (struct span){0}, arena, &page, &ignored) != 0 || page.count == 0)
+	if (remote_run_list(remote, bucket, (struct span){0}, arena, &page, &ignored) != 0 ||
+		page.count == 0)
 		return false;
 	*out = page.runs[0].run;
 	return true;
 }
 
 /* Says what is in the way, and what moves it. */
-static int explain(struct remote *const remote, const struct span bucket, struct error *const err)
+static int explain(struct remote *remote, struct span bucket, struct error *err)
 {
 	const int len = (int)bucket.len;
 	const char *const name = (const char *)bucket.data;
 	struct span run;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	if (find_run(remote, bucket, arena, &run))
-		error_set(err, ERROR_BUCKET_HAS_RUNS, "the bucket %.*s holds runs; `deltabucket runs rm %.*s/%.*s` ends one, and `deltabucket runs %.*s` lists "
-			"them", len, name, len, name, (int)run.len, (const char *)run.data, len, name);
+		error_set(err, ERROR_BUCKET_HAS_RUNS,
+			"the bucket %.*s holds runs; `deltabucket runs rm %.*s/%.*s` ends one, and `deltabucket runs %.*s` lists "
+			"them",
+			len, name, len, name, (int)run.len, (const char *)run.data, len, name);
 	else if (err->kind == ERROR_BUCKET_NOT_EMPTY)
-		error_set(err, ERROR_BUCKET_NOT_EMPTY, "the bucket %.*s is not empty; `deltabucket rb --force %.*s` removes it with the objects in it",
+		error_set(err, ERROR_BUCKET_NOT_EMPTY,
+			"the bucket %.*s is not empty; `deltabucket rb --force %.*s` removes it with the objects in it",
 			len, name, len, name);
 	arena_free(arena);
 	return -1;
 }
 
-static int drop(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
+static int drop(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err)
 {
-	const int result = session->options->force ? remote_hub_drop(remote, bucket, err) : remote_object_remove_bucket(remote, bucket, err);
+	const int result = session->options->force
+		? remote_hub_drop(remote, bucket, err)
+		: remote_object_remove_bucket(remote, bucket, err);
 	if (result == 0)
 		say(session, "bucket_removed", "removed bucket", bucket);
-	else if (err->kind == ERROR_BUCKET_NOT_EMPTY || err->kind == ERROR_BUCKET_HAS_RUNS || err->kind == ERROR_EXISTS)
+	else if (err->kind == ERROR_BUCKET_NOT_EMPTY || err->kind == ERROR_BUCKET_HAS_RUNS ||
+		err->kind == ERROR_EXISTS)
 		explain(remote, bucket, err);
 	return result;
 }
 
-typedef int bucket_fn(struct session *session, struct remote *remote, struct span bucket, struct error *err);
+typedef int bucket_fn(
+	struct session *session, struct remote *remote, struct span bucket, struct error *err);
 
-static int each_bucket(struct session *const session, bucket_fn *const work, struct error *const err)
+static int each_bucket(struct session *session, bucket_fn *work, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
@@ -104,12 +119,12 @@ static int each_bucket(struct session *const session, bucket_fn *const work, str
 	return result == 0 ? refusals_end(&refusals, err) : -1;
 }
 
-int command_mb(struct session *const session, struct error *const err)
+int command_mb(struct session *session, struct error *err)
 {
 	return each_bucket(session, make, err);
 }
 
-int command_rb(struct session *const session, struct error *const err)
+int command_rb(struct session *session, struct error *err)
 {
 	return each_bucket(session, drop, err);
 }

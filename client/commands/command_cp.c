@@ -17,15 +17,15 @@ struct copy {
 	struct session *session;
 	struct remote *remote;
 	struct object_name from, to;
-	struct buffer key;   /* of the copy */
-	char *source;        /* request targets */
+	struct buffer key; /* of the copy */
+	char *source;      /* request targets */
 	char *target;
-	bool has_source;    /* it is there: */
+	bool has_source; /* it is there: */
 	struct remote_object_facts facts;
 };
 
 /* BUCKET and BUCKET/folder/ take the source's own name. */
-static int make_key(struct copy *const copy, struct error *const err)
+static int make_key(struct copy *copy, struct error *err)
 {
 	const struct span given = copy->to.key;
 	const struct span key = copy->from.key;
@@ -39,25 +39,32 @@ static int make_key(struct copy *const copy, struct error *const err)
 }
 
 /* What is too large for CopyObject goes by its hash. */
-static int copy_by_hash(struct copy *const copy, struct error *const err)
+static int copy_by_hash(struct copy *copy, struct error *err)
 {
-	struct hub_change change = {.key = buffer_span(&copy->key), .hash = copy->facts.hash, .source = copy->from.bucket};
+	struct hub_change change = {.key = buffer_span(&copy->key),
+		.hash = copy->facts.hash,
+		.source = copy->from.bucket};
 	if (!copy->facts.has_hash || !remote_hub_takes(change.key))
-		return error_set(err, ERROR_UNSUPPORTED, "the server copies objects of over 5 GiB only when it has made chunks of them, and under "
+		return error_set(err, ERROR_UNSUPPORTED,
+			"the server copies objects of over 5 GiB only when it has made chunks of them, and under "
 			"keys that are paths");
-	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0 ? remote_hub_check(&change, 1, err) : -1;
+	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0
+		? remote_hub_check(&change, 1, err)
+		: -1;
 }
 
 /* A file of that name was meant. */
-static int explain_source(const char *const word, struct error *const err)
+static int explain_source(const char *word, struct error *err)
 {
-	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET || err->kind == ERROR_NOT_FOUND;
+	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET ||
+		err->kind == ERROR_NOT_FOUND;
 	if (!is_missing || !file_exists(word))
 		return -1;
-	return error_set(err, err->kind, "there is no object %s; the file of that name is written ./%s", word, word);
+	return error_set(err, err->kind,
+		"there is no object %s; the file of that name is written ./%s", word, word);
 }
 
-static int copy_object(struct copy *const copy, struct error *const err)
+static int copy_object(struct copy *copy, struct error *err)
 {
 	struct session *const session = copy->session;
 	if (make_key(copy, err) != 0)
@@ -65,21 +72,23 @@ static int copy_object(struct copy *const copy, struct error *const err)
 	copy->source = remote_object_target(copy->from.bucket, copy->from.key);
 	copy->target = remote_object_target(copy->to.bucket, buffer_span(&copy->key));
 	if (strcmp(copy->source, copy->target) == 0)
-		return session_usage(session, err, "%s would be copied onto itself", session->options->arguments[0]);
+		return session_usage(session, err, "%s would be copied onto itself",
+			session->options->arguments[0]);
 	copy->remote = session_connect(session, err);
 	if (copy->remote == NULL)
 		return -1;
 	if (remote_object_head(copy->remote, copy->source, &copy->facts, err) != 0)
 		return explain_source(session->options->arguments[0], err);
 	copy->has_source = true;
-	if (session->options->create_bucket && remote_object_make_bucket(copy->remote, copy->to.bucket, err) != 0)
+	if (session->options->create_bucket &&
+		remote_object_make_bucket(copy->remote, copy->to.bucket, err) != 0)
 		return -1;
 	if (copy->facts.size > COPY_MAX_BYTES)
 		return copy_by_hash(copy, err);
 	return remote_object_copy(copy->remote, copy->source, copy->target, err);
 }
 
-static void say_copied(const struct copy *const copy)
+static void say_copied(const struct copy *copy)
 {
 	const struct span key = buffer_span(&copy->key);
 	struct output *const output = &copy->session->output;
@@ -91,18 +100,19 @@ static void say_copied(const struct copy *const copy)
 	json_writer_text(&line.writer, "key", key);
 	json_writer_u64(&line.writer, "bytes", copy->facts.size);
 	output_line_end(&line);
-	output_say(output, "copied %s to %.*s/%.*s, %s, inside the server", copy->session->options->arguments[0], (int)copy->to.bucket.len,
+	output_say(output, "copied %s to %.*s/%.*s, %s, inside the server",
+		copy->session->options->arguments[0], (int)copy->to.bucket.len,
 		(const char *)copy->to.bucket.data, (int)key.len, (const char *)key.data, size);
 }
 
-static int explain_bucket(const struct copy *const copy, const char *const to, struct error *const err)
+static int explain_bucket(const struct copy *copy, const char *to, struct error *err)
 {
 	missing_bucket_refuse(copy->to.bucket, err);
 	const struct error found = *err;
 	return error_set(err, found.kind, "%s. A file is written as a path: ./%s", found.text, to);
 }
 
-static int copy_inside(struct session *const session, struct error *const err)
+static int copy_inside(struct session *session, struct error *err)
 {
 	const char *const *const words = session->options->arguments;
 	struct copy copy = {.session = session};
@@ -125,13 +135,15 @@ static int copy_inside(struct session *const session, struct error *const err)
 	return result;
 }
 
-int command_cp(struct session *const session, struct error *const err)
+int command_cp(struct session *session, struct error *err)
 {
 	const char *const *const words = session->options->arguments;
-	const bool from_file = file_word_is_path(words[0]) || file_word_is_stdin(words[0]) || strchr(words[0], '/') == NULL;
+	const bool from_file = file_word_is_path(words[0]) || file_word_is_stdin(words[0]) ||
+		strchr(words[0], '/') == NULL;
 	const bool to_file = file_word_is_path(words[1]) || file_word_is_stdin(words[1]);
 	if (from_file && to_file)
-		return session_usage(session, err, "cp goes to or from a bucket: one of the two is BUCKET/KEY; what begins with /, ./ or ../ is a "
+		return session_usage(session, err,
+			"cp goes to or from a bucket: one of the two is BUCKET/KEY; what begins with /, ./ or ../ is a "
 			"file, and so is a source without a slash");
 	if (from_file)
 		return command_put(session, err);

@@ -2,18 +2,19 @@
 #include "client/commands/delta_output.h"
 #include "client/terminal/progress.h"
 
-static int read_params(struct session *const session, struct delta_diff_params *const params, struct error *const err)
+static int read_params(struct session *session, struct delta_diff_params *params, struct error *err)
 {
 	const struct options *const options = session->options;
 	params->model_version = options->step.given ? options->step.value : 0;
 	params->threads = (unsigned)options->threads.value;
 	params->out = options->arguments[2];
 	params->files = session->files;
-	return delta_output_format(session, "--format", options->format, &params->format, err) != 0 ? -1 :
-		delta_output_checksum(session, &params->checksum, err);
+	return delta_output_format(session, "--format", options->format, &params->format, err) != 0
+		? -1
+		: delta_output_checksum(session, &params->checksum, err);
 }
 
-int command_diff(struct session *const session, struct error *const err)
+int command_diff(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct delta_diff_params params = {0};
@@ -21,10 +22,12 @@ int command_diff(struct session *const session, struct error *const err)
 	if (read_params(session, &params, err) != 0)
 		return -1;
 	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
-	struct checkpoint *const next = base == NULL ? NULL : checkpoint_open(options->arguments[1], err);
+	struct checkpoint *const next =
+		base == NULL ? NULL : checkpoint_open(options->arguments[1], err);
 	params.base = base;
 	params.next = next;
-	struct progress *const progress = progress_new("comparing", next != NULL ? checkpoint_bytes(next) : 0, !session->output.quiet);
+	struct progress *const progress = progress_new(
+		"comparing", next != NULL ? checkpoint_bytes(next) : 0, !session->output.quiet);
 	params.watch = progress_watch(progress, session->interrupt);
 	const int result = next != NULL ? delta_diff(&params, &stats, err) : -1;
 	progress_free(progress);

@@ -2,7 +2,7 @@
 #include "client/commands/delta_output.h"
 #include "client/commands/fold_files.h"
 
-int command_fold(struct session *const session, struct error *const err)
+int command_fold(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct fold_params params = {
@@ -16,10 +16,12 @@ int command_fold(struct session *const session, struct error *const err)
 	params.step = options->step.value;
 	struct delta_stats stats;
 	enum delta_format format;
-	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 || delta_output_checksum(session, &params.checksum, err) != 0)
+	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 ||
+		delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;
 	if (options->base == NULL && (options->to != NULL || options->step.given))
-		return session_usage(session, err, "--to and --step need --base: without one the fold is as the deltas are");
+		return session_usage(session, err,
+			"--to and --step need --base: without one the fold is as the deltas are");
 	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);

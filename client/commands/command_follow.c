@@ -6,7 +6,7 @@
 
 enum { POLL_S = 30, KEEP = 1 };
 
-int command_follow(struct session *const session, struct error *const err)
+int command_follow(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct follow_order order = {
@@ -28,8 +28,10 @@ int command_follow(struct session *const session, struct error *const err)
 	if (options->into == NULL)
 		return session_usage(session, err, "say where the weights shall go: --into DIR");
 	if (options->wait.given && !options->once)
-		return session_usage(session, err, "--wait goes with --once; without it follow waits for ever");
-	if (options->replica != NULL && replica_check_id("--replica", span_text(options->replica), err) != 0) {
+		return session_usage(
+			session, err, "--wait goes with --once; without it follow waits for ever");
+	if (options->replica != NULL &&
+		replica_check_id("--replica", span_text(options->replica), err) != 0) {
 		session->usage = true;
 		return -1;
 	}

@@ -21,7 +21,8 @@ struct stdout_sink {
 	struct body_sink sink;
 };
 
-static enum sink_result stdout_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result stdout_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	(void)sink;
 	size_t done = 0;
@@ -38,8 +39,8 @@ static enum sink_result stdout_sink_write(struct body_sink *const sink, const st
 	return SINK_TAKEN;
 }
 
-static int get_to_stdout(struct remote *const remote, const char *const target, const struct remote_object_facts *const facts,
-	struct error *const err)
+static int get_to_stdout(struct remote *remote, const char *target,
+	const struct remote_object_facts *facts, struct error *err)
 {
 	struct stdout_sink sink = {.sink = {.write = stdout_sink_write}};
 	const struct remote_object_range range = {
@@ -52,9 +53,10 @@ static int get_to_stdout(struct remote *const remote, const char *const target, 
 }
 
 /* The file to write: as given, or below a given folder under the key's last part. Heap. */
-static char *make_path(struct session *const session, const struct object_name *const name, struct error *const err)
+static char *make_path(struct session *session, const struct object_name *name, struct error *err)
 {
-	const char *const given = session->options->argument_count > 1 ? session->options->arguments[1] : ".";
+	const char *const given =
+		session->options->argument_count > 1 ? session->options->arguments[1] : ".";
 	struct stat facts;
 	if (stat(given, &facts) != 0 || !S_ISDIR(facts.st_mode))
 		return memory_copy_text(given);
@@ -64,7 +66,8 @@ static char *make_path(struct session *const session, const struct object_name *
 	const char *const own = slash != NULL ? slash + 1 : key;
 	char *path = NULL;
 	if (own[0] == '\0' || strcmp(own, ".") == 0 || strcmp(own, "..") == 0)
-		session_usage(session, err, "the key %s gives no file name: say which file to write", key);
+		session_usage(session, err,
+			"the key %s gives no file name: say which file to write", key);
 	else
 		path = folder_files_join(given, own);
 	free(key);
@@ -77,15 +80,16 @@ struct get {
 	const struct object_name *name;
 	const char *target;
 	struct remote_object_facts facts;
-	char *path;               /* NULL: stdout */
+	char *path; /* NULL: stdout */
 	char *part;
 	struct progress *progress;
 	_Atomic uint64_t received;
 };
 
-static int get_plain(struct get *const get, struct error *const err)
+static int get_plain(struct get *get, struct error *err)
 {
-	struct transfer_options transfer = session_transfer(get->session, get->remote, get->progress);
+	struct transfer_options transfer =
+		session_transfer(get->session, get->remote, get->progress);
 	transfer.received = &get->received;
 	const struct transfer_download download = {
 		.target = get->target,
@@ -101,7 +105,8 @@ static int get_plain(struct get *const get, struct error *const err)
 	return transfer_download(&transfer, &download, 1, err);
 }
 
-static int get_known(struct get *const get, struct xet_access *const access, const struct chunk_id *const hash, struct error *const err)
+static int get_known(
+	struct get *get, struct xet_access *access, const struct chunk_id *hash, struct error *err)
 {
 	struct session *const session = get->session;
 	char *const cache_path = hash_cache_default_path();
@@ -131,14 +136,16 @@ static int get_known(struct get *const get, struct xet_access *const access, con
 }
 
 /* By the hash that the server has for the object now. unsupported where it has none to give. */
-static int get_xet(struct get *const get, struct error *const err)
+static int get_xet(struct get *get, struct error *err)
 {
 	struct chunk_id hash;
 	uint64_t size;
-	struct xet_access *const access = xet_access_open(get->remote, get->name->bucket, false, err);
+	struct xet_access *const access =
+		xet_access_open(get->remote, get->name->bucket, false, err);
 	if (access == NULL)
 		return -1;
-	int result = remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
+	int result =
+		remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
 	if (result == 0)
 		result = error_set(err, ERROR_NOT_FOUND, "the Hub half does not know the object");
 	else if (result > 0) {
@@ -150,23 +157,26 @@ static int get_xet(struct get *const get, struct error *const err)
 }
 
 /* Nothing local to take chunks from, and nothing that was downloaded so before. */
-static bool lacks_seeds(const struct get *const get)
+static bool lacks_seeds(const struct get *get)
 {
 	char journal[PATH_MAX_BYTES];
 	const int len = snprintf(journal, sizeof journal, "%s.chunks", get->part);
-	return get->session->options->seeds.count == 0 && !file_exists(get->path) && len < PATH_MAX_BYTES && !file_exists(journal);
+	return get->session->options->seeds.count == 0 && !file_exists(get->path) &&
+		len < PATH_MAX_BYTES && !file_exists(journal);
 }
 
-/* What is small comes cheaper whole, and so does what the server would have to make into chunks first, unless local chunks spare most of it. */
-static bool wants_xet(const struct get *const get)
+/* What is small comes cheaper whole, and so does what the server would have to make into chunks
+ * first, unless local chunks spare most of it. */
+static bool wants_xet(const struct get *get)
 {
-	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES || !remote_hub_takes(get->name->key))
+	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES ||
+		!remote_hub_takes(get->name->key))
 		return false;
 	return !(get->facts.is_derived && get->facts.has_digest && lacks_seeds(get));
 }
 
 /* Where the server refuses the better way, the plain one does it, or says what is wrong. */
-static int get_to_file(struct get *const get, struct error *const err)
+static int get_to_file(struct get *get, struct error *err)
 {
 	struct error failure = {0};
 	const bool by_xet = wants_xet(get);
@@ -180,7 +190,7 @@ static int get_to_file(struct get *const get, struct error *const err)
 	return result;
 }
 
-static void say_got(struct get *const get)
+static void say_got(struct get *get)
 {
 	char size[OUTPUT_SIZE_BYTES];
 	char received[OUTPUT_SIZE_BYTES];
@@ -195,7 +205,7 @@ static void say_got(struct get *const get)
 	output_say(&get->session->output, "got %s, %s, received %s", get->path, size, received);
 }
 
-static int choose_path(struct get *const get, struct error *const err)
+static int choose_path(struct get *get, struct error *err)
 {
 	get->path = make_path(get->session, get->name, err);
 	if (get->path == NULL)
@@ -204,12 +214,13 @@ static int choose_path(struct get *const get, struct error *const err)
 	return 0;
 }
 
-static int get_object(struct get *const get, const bool to_stdout, struct error *const err)
+static int get_object(struct get *get, bool to_stdout, struct error *err)
 {
 	if (!to_stdout && choose_path(get, err) != 0)
 		return -1;
 	get->remote = session_connect(get->session, err);
-	if (get->remote == NULL || remote_object_head(get->remote, get->target, &get->facts, err) != 0)
+	if (get->remote == NULL ||
+		remote_object_head(get->remote, get->target, &get->facts, err) != 0)
 		return -1;
 	if (to_stdout)
 		return get_to_stdout(get->remote, get->target, &get->facts, err);
@@ -219,10 +230,11 @@ static int get_object(struct get *const get, const bool to_stdout, struct error 
 	return 0;
 }
 
-int command_get(struct session *const session, struct error *const err)
+int command_get(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
-	const bool to_stdout = options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
+	const bool to_stdout =
+		options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
 	struct object_name name;
 	if (session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;

@@ -6,7 +6,8 @@
 #include "client/local/snapshot.h"
 #include "weights/delta/delta.h"
 
-static void say_tensor(struct session *const session, const struct schema_tensor *const tensor, const struct digest128 *const digest)
+static void say_tensor(
+	struct session *session, const struct schema_tensor *tensor, const struct digest128 *digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	struct buffer shape;
@@ -25,12 +26,12 @@ static void say_tensor(struct session *const session, const struct schema_tensor
 	json_writer_u64(&line.writer, "bytes", tensor->bytes);
 	json_writer_text(&line.writer, "digest", span_text(text));
 	output_line_end(&line);
-	output_say(&session->output, "%s  %s [%s]  %.*s", text, dtype_name(tensor->dtype), buffer_text(&shape), (int)tensor->name.len,
-		(const char *)tensor->name.data);
+	output_say(&session->output, "%s  %s [%s]  %.*s", text, dtype_name(tensor->dtype),
+		buffer_text(&shape), (int)tensor->name.len, (const char *)tensor->name.data);
 	buffer_release(&shape);
 }
 
-static void say_checkpoint(struct session *const session, const struct snapshot *const snapshot)
+static void say_checkpoint(struct session *session, const struct snapshot *snapshot)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char schema[DIGEST128_TEXT_BYTES];
@@ -48,16 +49,18 @@ static void say_checkpoint(struct session *const session, const struct snapshot 
 	json_writer_text(&line.writer, "schema_digest", span_text(schema));
 	output_line_end(&line);
 	output_format_size(snapshot->bytes, size);
-	output_say(&session->output, "checkpoint: %zu tensors in %zu file%s, %s", snapshot->tensor_count, snapshot->file_count,
-		snapshot->file_count == 1 ? "" : "s", size);
+	output_say(&session->output, "checkpoint: %zu tensors in %zu file%s, %s",
+		snapshot->tensor_count, snapshot->file_count, snapshot->file_count == 1 ? "" : "s",
+		size);
 	output_say(&session->output, "digest:     %s", digest);
 	output_say(&session->output, "schema:     %s", schema);
 }
 
-static int inspect_checkpoint(struct session *const session, struct error *const err)
+static int inspect_checkpoint(struct session *session, struct error *err)
 {
 	struct snapshot snapshot;
-	if (snapshot_open(&snapshot, session->options->arguments[0], NULL, (unsigned)session->options->threads.value, NULL, err) != 0)
+	if (snapshot_open(&snapshot, session->options->arguments[0], NULL,
+		    (unsigned)session->options->threads.value, NULL, err) != 0)
 		return -1;
 	say_checkpoint(session, &snapshot);
 	const struct schema *const schema = checkpoint_schema(snapshot.checkpoint);
@@ -68,17 +71,19 @@ static int inspect_checkpoint(struct session *const session, struct error *const
 	return 0;
 }
 
-int command_inspect(struct session *const session, struct error *const err)
+int command_inspect(struct session *session, struct error *err)
 {
 	struct delta_summary summary;
 	if (delta_inspect(session->options->arguments[0], &summary, err) != 0)
 		return -1;
 	if (!summary.is_delta && session->options->stats)
-		return session_usage(session, err, "--stats is of deltas; %s is a checkpoint", session->options->arguments[0]);
+		return session_usage(session, err, "--stats is of deltas; %s is a checkpoint",
+			session->options->arguments[0]);
 	if (!summary.is_delta)
 		return inspect_checkpoint(session, err);
 	if (session->options->tensors)
-		return session_usage(session, err, "--tensors lists the tensors of a checkpoint; %s is a delta",
+		return session_usage(session, err,
+			"--tensors lists the tensors of a checkpoint; %s is a delta",
 			session->options->arguments[0]);
 	return inspect_delta(session, session->options->arguments[0], &summary, err);
 }

@@ -8,14 +8,14 @@
 
 enum { BODY_MAX_BYTES = 64 * 1024, TARGET_MAX_BYTES = 1024 };
 
-static struct span text_of(const struct json_node *const object, const char *const name)
+static struct span text_of(const struct json_node *object, const char *name)
 {
 	struct span text = {0};
 	json_node_text(json_node_member(object, name), &text);
 	return text;
 }
 
-static void say_key(struct session *const session, const struct json_node *const key)
+static void say_key(struct session *session, const struct json_node *key)
 {
 	const struct span id = text_of(key, "key_id");
 	const struct span name = text_of(key, "name");
@@ -34,12 +34,13 @@ static void say_key(struct session *const session, const struct json_node *const
 		buffer_add_text(&text, i == 0 ? "" : " ");
 		buffer_add_span(&text, grant);
 	}
-	output_say(&session->output, "%-24.*s %-16.*s %-20.*s %s", (int)id.len, (const char *)id.data, (int)space.len, (const char *)space.data,
-		(int)name.len, (const char *)name.data, buffer_text(&text));
+	output_say(&session->output, "%-24.*s %-16.*s %-20.*s %s", (int)id.len,
+		(const char *)id.data, (int)space.len, (const char *)space.data, (int)name.len,
+		(const char *)name.data, buffer_text(&text));
 	buffer_release(&text);
 }
 
-static int list(struct session *const session, struct remote *const remote, struct error *const err)
+static int list(struct session *session, struct remote *remote, struct error *err)
 {
 	struct json_node *root;
 	const struct remote_json_request request = {.method = "GET", .target = "/-/keys"};
@@ -52,7 +53,7 @@ static int list(struct session *const session, struct remote *const remote, stru
 	return 0;
 }
 
-static void print_order(const struct options *const options, struct buffer *const out)
+static void print_order(const struct options *options, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -70,7 +71,7 @@ static void print_order(const struct options *const options, struct buffer *cons
 	json_writer_end(&writer, '}');
 }
 
-static void say_warnings(struct session *const session, const struct json_node *const made)
+static void say_warnings(struct session *session, const struct json_node *made)
 {
 	const struct json_node *const warnings = json_node_member(made, "warnings");
 	for (size_t i = 0; i < json_node_count(warnings); i++) {
@@ -80,13 +81,14 @@ static void say_warnings(struct session *const session, const struct json_node *
 	}
 }
 
-static int add(struct session *const session, struct remote *const remote, struct error *const err)
+static int add(struct session *session, struct remote *remote, struct error *err)
 {
 	struct buffer body;
 	struct json_node *made = NULL;
 	buffer_init(&body, BODY_MAX_BYTES);
 	print_order(session->options, &body);
-	const struct remote_json_request request = {.method = "POST", .target = "/-/keys", .body = buffer_span(&body)};
+	const struct remote_json_request request = {
+		.method = "POST", .target = "/-/keys", .body = buffer_span(&body)};
 	int result = buffer_check(&body, "the key's description", err);
 	if (result == 0)
 		result = remote_json_send(remote, &request, &made, err);
@@ -96,8 +98,10 @@ static int add(struct session *const session, struct remote *const remote, struc
 		const struct span token = text_of(made, "token");
 		output_object(&session->output, made);
 		say_warnings(session, made);
-		output_say(&session->output, "key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\ntoken   %.*s  (DELTABUCKET_TOKEN, "
-			"HF_TOKEN)\nThey are shown this once; in brackets what takes them.", (int)id.len, (const char *)id.data, (int)secret.len,
+		output_say(&session->output,
+			"key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\ntoken   %.*s  (DELTABUCKET_TOKEN, "
+			"HF_TOKEN)\nThey are shown this once; in brackets what takes them.",
+			(int)id.len, (const char *)id.data, (int)secret.len,
 			(const char *)secret.data, (int)token.len, (const char *)token.data);
 	}
 	json_node_free(made);
@@ -105,14 +109,15 @@ static int add(struct session *const session, struct remote *const remote, struc
 	return result;
 }
 
-static int revoke(struct session *const session, struct remote *const remote, struct error *const err)
+static int revoke(struct session *session, struct remote *remote, struct error *err)
 {
 	const char *const id = session->options->arguments[1];
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
 	buffer_add_text(&target, "/-/keys/");
 	encode_percent(span_slice(span_text(id), 0, 255), false, &target);
-	const struct remote_json_request request = {.method = "DELETE", .target = buffer_text(&target)};
+	const struct remote_json_request request = {
+		.method = "DELETE", .target = buffer_text(&target)};
 	const int result = remote_json_send(remote, &request, NULL, err);
 	buffer_release(&target);
 	if (result != 0)
@@ -131,12 +136,14 @@ static const struct {
 	int (*run)(struct session *session, struct remote *remote, struct error *err);
 } WORDS[] = {{NULL, 0, list}, {"add", 1, add}, {"rm", 2, revoke}};
 
-int command_keys(struct session *const session, struct error *const err)
+int command_keys(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	const char *const word = options->argument_count > 0 ? options->arguments[0] : NULL;
 	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-		const bool same = word == NULL ? WORDS[i].word == NULL : WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
+		const bool same = word == NULL
+			? WORDS[i].word == NULL
+			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
 		if (!same || options->argument_count != WORDS[i].arguments)
 			continue;
 		struct remote *const remote = session_connect(session, err);
@@ -144,5 +151,6 @@ int command_keys(struct session *const session, struct error *const err)
 		remote_free(remote);
 		return result;
 	}
-	return session_usage(session, err, "keys lists; `keys add` makes one; `keys rm KEY_ID` revokes one");
+	return session_usage(
+		session, err, "keys lists; `keys add` makes one; `keys rm KEY_ID` revokes one");
 }

@@ -1,5 +1,6 @@
-/* `login` and `logout`. A server's own CA is fetched without knowing yet who answers, so it counts only when its fingerprint is the one that
- * the server printed: given as --fingerprint, or seen and confirmed by a person. The token goes out only after that. */
+/* `login` and `logout`. A server's own CA is fetched without knowing yet who answers, so it counts
+ * only when its fingerprint is the one that the server printed: given as --fingerprint, or seen and
+ * confirmed by a person. The token goes out only after that. */
 #include "client/commands/commands.h"
 
 #include <stdio.h>
@@ -13,43 +14,54 @@
 #include "client/terminal/profile.h"
 #include "client/terminal/terminal.h"
 
-enum { TOKEN_MAX_BYTES = 1024, PATH_MAX_BYTES = 8192, PEM_MAX_BYTES = 4 * 1024 * 1024, ANSWER_MAX_BYTES = 16 };
+enum {
+	TOKEN_MAX_BYTES = 1024,
+	PATH_MAX_BYTES = 8192,
+	PEM_MAX_BYTES = 4 * 1024 * 1024,
+	ANSWER_MAX_BYTES = 16
+};
 
 struct login {
 	struct session *session;
-	const char *name;        /* of the profile; NULL: default */
-	char *config;            /* path */
+	const char *name; /* of the profile; NULL: default */
+	char *config;     /* path */
 	char *endpoint;
-	struct buffer ca;        /* PEM; empty: the system's CAs */
+	struct buffer ca; /* PEM; empty: the system's CAs */
 	struct buffer token;
 	char *ca_path;
 	char *account;
 };
 
-static bool is_https(const struct login *const login)
+static bool is_https(const struct login *login)
 {
 	return strncmp(login->endpoint, "https://", 8) == 0;
 }
 
-static int say_fingerprint(const struct login *const login, struct fingerprint *const out, char text[FINGERPRINT_TEXT_BYTES], struct error *const err)
+static int say_fingerprint(const struct login *login, struct fingerprint *out,
+	char text[FINGERPRINT_TEXT_BYTES], struct error *err)
 {
 	if (!fingerprint_of_pem(buffer_span(&login->ca), out))
-		return error_set(err, ERROR_UPSTREAM, "%s gives something else than a CA certificate; --ca FILE names one", login->endpoint);
+		return error_set(err, ERROR_UPSTREAM,
+			"%s gives something else than a CA certificate; --ca FILE names one",
+			login->endpoint);
 	fingerprint_format(out, text);
 	return 0;
 }
 
 /* Whoever answers. */
-static int fetch_ca(struct login *const login, struct error *const err)
+static int fetch_ca(struct login *login, struct error *err)
 {
-	const struct http_client_options options = {.endpoint = login->endpoint, .unverified = true};
+	const struct http_client_options options = {
+		.endpoint = login->endpoint, .unverified = true};
 	const struct http_request request = {.method = "GET", .target = "/-/ca"};
 	struct http_response response = {0};
 	struct http_client *const client = http_client_new(&options, err);
 	int result = client == NULL ? -1 : http_client_send(client, &request, &response, err);
 	if (result == 0 && response.status != 200)
-		result = error_set(err, ERROR_UNTRUSTED, "%s has no certificate that is trusted here, and gives no CA of its own (status %d); --ca FILE "
-			"names the CA", login->endpoint, response.status);
+		result = error_set(err, ERROR_UNTRUSTED,
+			"%s has no certificate that is trusted here, and gives no CA of its own (status %d); --ca FILE "
+			"names the CA",
+			login->endpoint, response.status);
 	if (result == 0)
 		buffer_add_span(&login->ca, buffer_span(&response.body));
 	if (client != NULL)
@@ -58,23 +70,28 @@ static int fetch_ca(struct login *const login, struct error *const err)
 	return result == 0 ? buffer_check(&login->ca, "the CA certificate", err) : -1;
 }
 
-static int confirm(struct login *const login, const char *const text, struct error *const err)
+static int confirm(struct login *login, const char *text, struct error *err)
 {
 	struct buffer answer;
 	char prompt[512];
 	if (!terminal_is_there())
-		return session_usage(login->session, err, "say which CA the server has: --fingerprint sha256:..., as deltabucketd prints it when it "
+		return session_usage(login->session, err,
+			"say which CA the server has: --fingerprint sha256:..., as deltabucketd prints it when it "
 			"starts, or --ca FILE");
-	snprintf(prompt, sizeof prompt, "The server at %.200s has a CA of its own, with the fingerprint\n  %s\n"
-		"Is it the one that deltabucketd printed when it started? (yes/no) ", login->endpoint, text);
+	snprintf(prompt, sizeof prompt,
+		"The server at %.200s has a CA of its own, with the fingerprint\n  %s\n"
+		"Is it the one that deltabucketd printed when it started? (yes/no) ",
+		login->endpoint, text);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int result = terminal_read_line(prompt, false, &answer, err);
 	const bool yes = result == 0 && strcmp(buffer_text(&answer), "yes") == 0;
 	buffer_release(&answer);
-	return yes ? 0 : error_set(err, ERROR_UNTRUSTED, "the CA was not confirmed: nothing was sent or stored");
+	return yes ? 0
+		   : error_set(err, ERROR_UNTRUSTED,
+			     "the CA was not confirmed: nothing was sent or stored");
 }
 
-static int check_ca(struct login *const login, struct error *const err)
+static int check_ca(struct login *login, struct error *err)
 {
 	const char *const given = login->session->options->fingerprint;
 	struct fingerprint found;
@@ -85,15 +102,18 @@ static int check_ca(struct login *const login, struct error *const err)
 	if (given == NULL)
 		return confirm(login, text, err);
 	if (!fingerprint_parse(span_text(given), &wanted))
-		return session_usage(login->session, err, "--fingerprint wants sha256: and 64 digits, not \"%.100s\"", given);
+		return session_usage(login->session, err,
+			"--fingerprint wants sha256: and 64 digits, not \"%.100s\"", given);
 	if (fingerprint_equal(&found, &wanted))
 		return 0;
-	return error_set(err, ERROR_UNTRUSTED, "the CA of %s has the fingerprint %s, not the given one: another server may be answering in its place. "
-		"Nothing was sent or stored", login->endpoint, text);
+	return error_set(err, ERROR_UNTRUSTED,
+		"the CA of %s has the fingerprint %s, not the given one: another server may be answering in its place. "
+		"Nothing was sent or stored",
+		login->endpoint, text);
 }
 
 /* Whether the system's CAs know the server. Any answer will do; without a token. */
-static int is_known(struct login *const login, struct error *const err)
+static int is_known(struct login *login, struct error *err)
 {
 	const struct http_client_options options = {.endpoint = login->endpoint};
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
@@ -109,33 +129,42 @@ static int is_known(struct login *const login, struct error *const err)
 	return err->kind == ERROR_UNTRUSTED ? 0 : -1;
 }
 
-static int read_ca(struct login *const login, const char *const path, struct error *const err)
+static int read_ca(struct login *login, const char *path, struct error *err)
 {
 	struct fingerprint ignored;
 	if (file_read_all(path, &login->ca, err) != 0)
-		return error_wrap(err, "--ca wants a PEM file with the server's CA, up to %d MiB", PEM_MAX_BYTES / (1024 * 1024));
-	return fingerprint_of_pem(buffer_span(&login->ca), &ignored) ? 0 :
-		session_usage(login->session, err, "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", path);
+		return error_wrap(err, "--ca wants a PEM file with the server's CA, up to %d MiB",
+			PEM_MAX_BYTES / (1024 * 1024));
+	return fingerprint_of_pem(buffer_span(&login->ca), &ignored)
+		? 0
+		: session_usage(login->session, err,
+			  "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+			  path);
 }
 
-/* Whoever says which server it has to be does not want the token sent where nothing can show that. */
-static int take_plain(struct login *const login, struct error *const err)
+/* Whoever says which server it has to be does not want the token sent where nothing can show
+ * that. */
+static int take_plain(struct login *login, struct error *err)
 {
 	const struct options *const options = login->session->options;
 	if (options->fingerprint != NULL || options->ca != NULL)
-		return session_usage(login->session, err, "%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
-			"was sent or stored", options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
-	output_note(&login->session->output, "the endpoint is plain HTTP: the token goes over the network as it is");
+		return session_usage(login->session, err,
+			"%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
+			"was sent or stored",
+			options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
+	output_note(&login->session->output,
+		"the endpoint is plain HTTP: the token goes over the network as it is");
 	return 0;
 }
 
-static int find_ca(struct login *const login, struct error *const err)
+static int find_ca(struct login *login, struct error *err)
 {
 	const struct options *const options = login->session->options;
 	if (!is_https(login))
 		return take_plain(login, err);
 	if (options->ca != NULL && options->fingerprint != NULL)
-		return session_usage(login->session, err, "give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
+		return session_usage(login->session, err,
+			"give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
 	if (options->ca != NULL)
 		return read_ca(login, options->ca, err);
 	if (options->fingerprint == NULL) {
@@ -147,23 +176,26 @@ static int find_ca(struct login *const login, struct error *const err)
 }
 
 /* Beside the config file; `suffix` while it is not proven yet. */
-static char *make_ca_path(const struct login *const login, const char *const suffix)
+static char *make_ca_path(const struct login *login, const char *suffix)
 {
 	struct buffer path;
 	const char *const slash = strrchr(login->config, '/');
 	buffer_init(&path, PATH_MAX_BYTES);
-	buffer_format(&path, "%.*s/%s.ca.pem%s", (int)(slash - login->config), login->config, login->name != NULL ? login->name : "default", suffix);
+	buffer_format(&path, "%.*s/%s.ca.pem%s", (int)(slash - login->config), login->config,
+		login->name != NULL ? login->name : "default", suffix);
 	char *const text = memory_copy_text(buffer_text(&path));
 	buffer_release(&path);
 	return text;
 }
 
-static int ask_who(struct login *const login, const char *const ca_path, struct error *const err)
+static int ask_who(struct login *login, const char *ca_path, struct error *err)
 {
 	struct session *const session = login->session;
 	struct json_node *answer = NULL;
 	struct span name = {0};
-	const struct remote_options options = {.endpoint = login->endpoint, .token = buffer_text(&login->token), .ca = ca_path,
+	const struct remote_options options = {.endpoint = login->endpoint,
+		.token = buffer_text(&login->token),
+		.ca = ca_path,
 		.output = &session->output};
 	const struct remote_json_request request = {.method = "GET", .target = "/api/whoami-v2"};
 	struct remote *const remote = remote_new(&options, err);
@@ -171,7 +203,8 @@ static int ask_who(struct login *const login, const char *const ca_path, struct 
 	if (result != 0 && remote != NULL && err->kind != ERROR_UPSTREAM)
 		error_wrap(err, "%s does not take the token", login->endpoint);
 	if (result == 0 && !json_node_text(json_node_member(answer, "name"), &name))
-		result = error_set(err, ERROR_UPSTREAM, "%s is no deltabucket server", login->endpoint);
+		result = error_set(
+			err, ERROR_UPSTREAM, "%s is no deltabucket server", login->endpoint);
 	if (result == 0) {
 		login->account = memory_new(name.len + 1);
 		memcpy(login->account, name.data, name.len);
@@ -182,7 +215,7 @@ static int ask_who(struct login *const login, const char *const ca_path, struct 
 }
 
 /* With the CA in a file of its own until the token has been taken. */
-static int prove(struct login *const login, struct error *const err)
+static int prove(struct login *login, struct error *err)
 {
 	const struct file_ops *const files = login->session->files;
 	if (login->ca.len == 0)
@@ -198,10 +231,11 @@ static int prove(struct login *const login, struct error *const err)
 	return result;
 }
 
-static int store(struct login *const login, struct error *const err)
+static int store(struct login *login, struct error *err)
 {
 	const struct file_ops *const files = login->session->files;
-	struct profile profile = {.endpoint = login->endpoint, .token = (char *)(uintptr_t)buffer_text(&login->token)};
+	struct profile profile = {.endpoint = login->endpoint,
+		.token = (char *)(uintptr_t)buffer_text(&login->token)};
 	if (login->ca.len > 0) {
 		login->ca_path = make_ca_path(login, "");
 		profile.ca = login->ca_path;
@@ -211,64 +245,73 @@ static int store(struct login *const login, struct error *const err)
 	return profile_write(files, login->config, login->name, &profile, err);
 }
 
-static void say(const struct login *const login)
+static void say(const struct login *login)
 {
 	struct output *const output = &login->session->output;
 	struct output_line line;
 	output_line_begin(&line, output, "logged_in");
 	json_writer_text(&line.writer, "endpoint", span_text(login->endpoint));
 	json_writer_text(&line.writer, "namespace", span_text(login->account));
-	json_writer_text(&line.writer, "profile", span_text(login->name != NULL ? login->name : "default"));
+	json_writer_text(
+		&line.writer, "profile", span_text(login->name != NULL ? login->name : "default"));
 	json_writer_text(&line.writer, "config", span_text(login->config));
 	output_line_end(&line);
-	output_say(output, "logged in to %s as %s; %s has endpoint%s and token%s%s", login->endpoint, login->account, login->config,
-		login->ca.len > 0 ? ", CA" : "", login->name != NULL ? " in the profile " : "", login->name != NULL ? login->name : "");
+	output_say(output, "logged in to %s as %s; %s has endpoint%s and token%s%s",
+		login->endpoint, login->account, login->config, login->ca.len > 0 ? ", CA" : "",
+		login->name != NULL ? " in the profile " : "",
+		login->name != NULL ? login->name : "");
 }
 
-static int read_endpoint(struct login *const login, struct error *const err)
+static int read_endpoint(struct login *login, struct error *err)
 {
 	const char *const given = login->session->options->arguments[0];
 	if (strncmp(given, "https://", 8) != 0 && strncmp(given, "http://", 7) != 0)
-		return session_usage(login->session, err, "the endpoint %s does not begin with https:// or http://", given);
+		return session_usage(login->session, err,
+			"the endpoint %s does not begin with https:// or http://", given);
 	login->endpoint = memory_copy_text(given);
 	for (size_t len = strlen(login->endpoint); login->endpoint[len - 1] == '/'; len--)
 		login->endpoint[len - 1] = '\0';
 	return 0;
 }
 
-static int find_profile(struct session *const session, const char **const out_name, char **const out_config, struct error *const err)
+static int find_profile(
+	struct session *session, const char **out_name, char **out_config, struct error *err)
 {
 	*out_name = options_profile(session->options);
 	*out_config = options_config_path();
 	if (*out_config == NULL)
-		return error_set(err, ERROR_INVALID, "there is no home folder for the config file: set HOME or XDG_CONFIG_HOME");
+		return error_set(err, ERROR_INVALID,
+			"there is no home folder for the config file: set HOME or XDG_CONFIG_HOME");
 	if (*out_name == NULL || profile_check_name(*out_name, err) == 0)
 		return 0;
 	session->usage = true;
 	return -1;
 }
 
-static int read_token(struct login *const login, struct error *const err)
+static int read_token(struct login *login, struct error *err)
 {
 	struct error failure = {0};
 	if (terminal_read_line("Token: ", true, &login->token, &failure) == 0)
 		return 0;
 	*err = failure;
 	if (failure.kind == ERROR_INVALID)
-		return session_usage(login->session, err, "the token: %s; `deltabucket login ENDPOINT < FILE` reads it from a file", failure.text);
+		return session_usage(login->session, err,
+			"the token: %s; `deltabucket login ENDPOINT < FILE` reads it from a file",
+			failure.text);
 	return error_wrap(err, "the token");
 }
 
-static int log_in(struct login *const login, struct error *const err)
+static int log_in(struct login *login, struct error *err)
 {
-	if (find_profile(login->session, &login->name, &login->config, err) != 0 || read_endpoint(login, err) != 0 || find_ca(login, err) != 0)
+	if (find_profile(login->session, &login->name, &login->config, err) != 0 ||
+		read_endpoint(login, err) != 0 || find_ca(login, err) != 0)
 		return -1;
 	if (read_token(login, err) != 0)
 		return -1;
 	return prove(login, err) == 0 ? store(login, err) : -1;
 }
 
-int command_login(struct session *const session, struct error *const err)
+int command_login(struct session *session, struct error *err)
 {
 	struct login login = {.session = session};
 	buffer_init(&login.ca, PEM_MAX_BYTES);
@@ -288,7 +331,7 @@ int command_login(struct session *const session, struct error *const err)
 }
 
 /* The CA that login stored goes too; another one is the user's own. */
-static void remove_ca(struct session *const session, const char *const config, const char *const name)
+static void remove_ca(struct session *session, const char *config, const char *name)
 {
 	const struct login place = {.config = (char *)(uintptr_t)config, .name = name};
 	char *const path = make_ca_path(&place, "");
@@ -296,7 +339,7 @@ static void remove_ca(struct session *const session, const char *const config, c
 	free(path);
 }
 
-int command_logout(struct session *const session, struct error *const err)
+int command_logout(struct session *session, struct error *err)
 {
 	const char *name;
 	char *config = NULL;
@@ -304,14 +347,18 @@ int command_logout(struct session *const session, struct error *const err)
 	if (result == 0)
 		result = profile_remove(session->files, config, name, err);
 	if (result == 0)
-		result = error_set(err, ERROR_NOT_FOUND, "there is nothing to log out of: %s has no profile %s", config, name != NULL ? name : "default");
+		result = error_set(err, ERROR_NOT_FOUND,
+			"there is nothing to log out of: %s has no profile %s", config,
+			name != NULL ? name : "default");
 	if (result > 0) {
 		struct output_line line;
 		remove_ca(session, config, name);
 		output_line_begin(&line, &session->output, "logged_out");
-		json_writer_text(&line.writer, "profile", span_text(name != NULL ? name : "default"));
+		json_writer_text(
+			&line.writer, "profile", span_text(name != NULL ? name : "default"));
 		output_line_end(&line);
-		output_say(&session->output, "logged out: %s holds no token of the profile %s any more; the server still takes it until the key is revoked",
+		output_say(&session->output,
+			"logged out: %s holds no token of the profile %s any more; the server still takes it until the key is revoked",
 			config, name != NULL ? name : "default");
 	}
 	free(config);

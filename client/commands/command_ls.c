@@ -16,17 +16,20 @@ struct ls {
 	uint64_t left; /* entries that --limit still allows */
 };
 
-/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?' there. */
-static void show_name(const struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
+/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?'
+ * there. */
+static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
 {
 	const bool terminal = isatty(STDOUT_FILENO);
 	size_t len = 0;
 	for (; len < name.len && len < NAME_SHOWN_MAX_BYTES; len++)
-		out[len] = terminal && (name.data[len] < ' ' || name.data[len] == 0x7f) ? '?' : (char)name.data[len];
+		out[len] = terminal && (name.data[len] < ' ' || name.data[len] == 0x7f)
+			? '?'
+			: (char)name.data[len];
 	out[len] = '\0';
 }
 
-static void say_object(struct ls *const ls, const struct listing_entry *const entry)
+static void say_object(struct ls *ls, const struct listing_entry *entry)
 {
 	struct output *const output = &ls->session->output;
 	char name[NAME_SHOWN_MAX_BYTES + 1];
@@ -44,21 +47,23 @@ static void say_object(struct ls *const ls, const struct listing_entry *const en
 	if (entry->is_prefix)
 		output_say(output, "%14s  %24s  %s", "", "", name);
 	else
-		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size, (int)entry->modified.len, (const char *)entry->modified.data,
-			name);
+		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size,
+			(int)entry->modified.len, (const char *)entry->modified.data, name);
 }
 
-static void say_totals(struct ls *const ls, const struct listing_entry *const entry, const struct hub_totals *const totals)
+static void say_totals(
+	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals)
 {
 	char name[NAME_SHOWN_MAX_BYTES + 1];
 	char size[OUTPUT_SIZE_BYTES];
 	output_format_size(totals->bytes, size);
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s", (int)entry->modified.len,
-		(const char *)entry->modified.data, totals->files, totals->files == 1 ? " " : "s", size, name);
+	output_say(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
+		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,
+		totals->files == 1 ? " " : "s", size, name);
 }
 
-static int say_bucket(struct ls *const ls, const struct listing_entry *const entry, struct error *const err)
+static int say_bucket(struct ls *ls, const struct listing_entry *entry, struct error *err)
 {
 	char name[NAME_SHOWN_MAX_BYTES + 1];
 	struct hub_totals totals;
@@ -79,11 +84,12 @@ static int say_bucket(struct ls *const ls, const struct listing_entry *const ent
 		return 0;
 	}
 	show_name(entry->name, name);
-	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len, (const char *)entry->modified.data, name);
+	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len,
+		(const char *)entry->modified.data, name);
 	return 0;
 }
 
-static int say_entry(struct ls *const ls, const struct listing_entry *const entry, struct error *const err)
+static int say_entry(struct ls *ls, const struct listing_entry *entry, struct error *err)
 {
 	if (ls->bucket.len == 0)
 		return say_bucket(ls, entry, err);
@@ -91,9 +97,10 @@ static int say_entry(struct ls *const ls, const struct listing_entry *const entr
 	return 0;
 }
 
-/* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in *out_more at the end. */
-static int one_page(struct ls *const ls, const struct span prefix, struct buffer *const token, bool *const out_more,
-	struct error *const err)
+/* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in
+ * *out_more at the end. */
+static int one_page(
+	struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err)
 {
 	const struct remote_object_page page = {
 		.bucket = ls->bucket,
@@ -104,28 +111,35 @@ static int one_page(struct ls *const ls, const struct span prefix, struct buffer
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct listing listing;
 	const bool buckets = ls->bucket.len == 0;
-	int result = buckets ? remote_object_list_buckets(ls->remote, page.token, arena, &listing, err)
-			     : remote_object_list(ls->remote, &page, arena, &listing, err);
+	int result = buckets
+		? remote_object_list_buckets(ls->remote, page.token, arena, &listing, err)
+		: remote_object_list(ls->remote, &page, arena, &listing, err);
 	*out_more = false;
 	if (result == 0) {
-		for (size_t i = 0; i < listing.count && result == 0 && ls->left > 0 && !ls->session->output.failed; i++, ls->left--)
+		for (size_t i = 0; i < listing.count && result == 0 && ls->left > 0 &&
+			!ls->session->output.failed;
+			i++, ls->left--)
 			result = say_entry(ls, &listing.entries[i], err);
 		buffer_reset(token);
 		buffer_add_span(token, listing.next);
-		*out_more = listing.next.len > 0 && (buckets || listing.truncated) && ls->left > 0 && !ls->session->output.failed;
+		*out_more = listing.next.len > 0 && (buckets || listing.truncated) &&
+			ls->left > 0 && !ls->session->output.failed;
 	}
 	arena_free(arena);
 	return result;
 }
 
-int command_ls(struct session *const session, struct error *const err)
+int command_ls(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
-	struct ls ls = {.session = session, .left = options->limit.given ? options->limit.value : UINT64_MAX};
+	struct ls ls = {.session = session,
+		.left = options->limit.given ? options->limit.value : UINT64_MAX};
 	struct object_name name = {0};
 	if (options->argument_count > 0 && options->is_long)
-		return session_usage(session, err, "--long is for the list of buckets; objects are listed with their sizes as it is");
-	if (options->argument_count > 0 && session_object_name(session, options->arguments[0], &name, err) != 0)
+		return session_usage(session, err,
+			"--long is for the list of buckets; objects are listed with their sizes as it is");
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
 	ls.bucket = name.bucket;
 	ls.remote = session_connect(session, err);

@@ -16,7 +16,7 @@ struct pins {
 	struct run_name run;
 };
 
-static void say_pin(struct session *const session, const struct pin_message *const pin)
+static void say_pin(struct session *session, const struct pin_message *pin)
 {
 	char created[CLOCK_TEXT_BYTES];
 	char expires[CLOCK_TEXT_BYTES + 8] = "";
@@ -25,11 +25,11 @@ static void say_pin(struct session *const session, const struct pin_message *con
 		memcpy(expires, "until ", sizeof "until ");
 		clock_format_iso(pin->expires_ms, expires + strlen(expires));
 	}
-	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len, (const char *)pin->name.data, pin->step, created,
-		expires);
+	output_say(&session->output, "%-32.*s  step %-8" PRIu64 "  %s  %s", (int)pin->name.len,
+		(const char *)pin->name.data, pin->step, created, expires);
 }
 
-static int list(struct pins *const pins, struct error *const err)
+static int list(struct pins *pins, struct error *err)
 {
 	struct json_node *root = NULL;
 	struct pin_message *entries = NULL;
@@ -47,7 +47,8 @@ static int list(struct pins *const pins, struct error *const err)
 			err->kind = ERROR_UPSTREAM;
 	}
 	for (size_t i = 0; i < count && result == 0; i++) {
-		output_object(&pins->session->output, json_node_at(json_node_member(root, "pins"), i));
+		output_object(
+			&pins->session->output, json_node_at(json_node_member(root, "pins"), i));
 		say_pin(pins->session, &entries[i]);
 	}
 	buffer_release(&text);
@@ -57,12 +58,13 @@ static int list(struct pins *const pins, struct error *const err)
 	return result;
 }
 
-static int add(struct pins *const pins, struct error *const err)
+static int add(struct pins *pins, struct error *err)
 {
 	const struct options *const options = pins->session->options;
 	uint64_t step;
 	if (!span_parse_u64(span_text(options->arguments[3]), &step))
-		return session_usage(pins->session, err, "\"%s\" is no step's number", options->arguments[3]);
+		return session_usage(
+			pins->session, err, "\"%s\" is no step's number", options->arguments[3]);
 	struct json_node *made = NULL;
 	struct buffer body;
 	struct json_writer writer;
@@ -74,11 +76,13 @@ static int add(struct pins *const pins, struct error *const err)
 		json_writer_u64(&writer, "ttl_s", options->ttl.value);
 	json_writer_end(&writer, '}');
 	char *const target = remote_json_target(&pins->run, "pins", options->arguments[2]);
-	const struct remote_json_request request = {.method = "PUT", .target = target, .body = buffer_span(&body)};
+	const struct remote_json_request request = {
+		.method = "PUT", .target = target, .body = buffer_span(&body)};
 	const int result = remote_json_send(pins->remote, &request, &made, err);
 	if (result == 0) {
 		output_object(&pins->session->output, made);
-		output_say(&pins->session->output, "step %" PRIu64 " of %s is kept as %s", step, pins->run.text, options->arguments[2]);
+		output_say(&pins->session->output, "step %" PRIu64 " of %s is kept as %s", step,
+			pins->run.text, options->arguments[2]);
 	}
 	json_node_free(made);
 	buffer_release(&body);
@@ -86,7 +90,7 @@ static int add(struct pins *const pins, struct error *const err)
 	return result;
 }
 
-static int rm(struct pins *const pins, struct error *const err)
+static int rm(struct pins *pins, struct error *err)
 {
 	const char *const name = pins->session->options->arguments[2];
 	char *const target = remote_json_target(&pins->run, "pins", name);
@@ -109,13 +113,15 @@ static const struct {
 	int (*run)(struct pins *pins, struct error *err);
 } WORDS[] = {{NULL, 1, list}, {"add", 4, add}, {"rm", 3, rm}};
 
-int command_pins(struct session *const session, struct error *const err)
+int command_pins(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	const char *const word = options->argument_count > 1 ? options->arguments[1] : NULL;
 	struct pins pins = {.session = session};
 	for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-		const bool same = word == NULL ? WORDS[i].word == NULL : WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
+		const bool same = word == NULL
+			? WORDS[i].word == NULL
+			: WORDS[i].word != NULL && strcmp(word, WORDS[i].word) == 0;
 		if (!same || options->argument_count != WORDS[i].arguments)
 			continue;
 		if (run_name_init(&pins.run, options->arguments[0], err) != 0) {
@@ -128,5 +134,6 @@ int command_pins(struct session *const session, struct error *const err)
 		run_name_release(&pins.run);
 		return result;
 	}
-	return session_usage(session, err, "pins BUCKET/RUN lists; `pins BUCKET/RUN add NAME STEP` and `pins BUCKET/RUN rm NAME` change");
+	return session_usage(session, err,
+		"pins BUCKET/RUN lists; `pins BUCKET/RUN add NAME STEP` and `pins BUCKET/RUN rm NAME` change");
 }

@@ -10,7 +10,7 @@
 
 enum { METADATA_MAX_BYTES = 64 * 1024, RANKS_WAIT_S = 3600 };
 
-static void print_metadata(const struct options *const options, struct buffer *const out)
+static void print_metadata(const struct options *options, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -28,7 +28,7 @@ static void print_metadata(const struct options *const options, struct buffer *c
 	json_writer_end(&writer, '}');
 }
 
-static int check_metadata(struct session *const session, struct error *const err)
+static int check_metadata(struct session *session, struct error *err)
 {
 	for (size_t i = 0; i < session->options->metadata.count; i++)
 		if (strcspn(session->options->metadata.items[i], "=") > 255)
@@ -36,7 +36,7 @@ static int check_metadata(struct session *const session, struct error *const err
 	return 0;
 }
 
-static int make_order(struct session *const session, struct publish_order *const order, struct error *const err)
+static int make_order(struct session *session, struct publish_order *order, struct error *err)
 {
 	const struct options *const options = session->options;
 	*order = (struct publish_order){
@@ -57,15 +57,20 @@ static int make_order(struct session *const session, struct publish_order *const
 	if (options->run == NULL)
 		return session_usage(session, err, "say which run: --run BUCKET/RUN");
 	if (options->label != NULL && strlen(options->label) > STEP_LABEL_MAX_BYTES)
-		return session_usage(session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);
-	if (options->format != NULL && (!delta_format_parse(span_text(options->format), &order->format) || order->format == DELTA_FULL))
-		return session_usage(session, err, "--format wants the format of a delta, like ulp-class, trl-gap or slime-xor, not \"%s\"", options->format);
+		return session_usage(
+			session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);
+	if (options->format != NULL &&
+		(!delta_format_parse(span_text(options->format), &order->format) ||
+			order->format == DELTA_FULL))
+		return session_usage(session, err,
+			"--format wants the format of a delta, like ulp-class, trl-gap or slime-xor, not \"%s\"",
+			options->format);
 	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
 	return session->usage ? -1 : check_metadata(session, err);
 }
 
-static void say_published(struct session *const session, const struct publish_order *const order,
-	const struct publish_outcome *const outcome, const int64_t total_ms)
+static void say_published(struct session *session, const struct publish_order *order,
+	const struct publish_outcome *outcome, int64_t total_ms)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
@@ -91,18 +96,22 @@ static void say_published(struct session *const session, const struct publish_or
 	output_format_size(outcome->delta_bytes, delta);
 	output_format_size(outcome->anchor_bytes, anchor);
 	if (outcome->already && outcome->delta_bytes + outcome->anchor_bytes == 0)
-		output_say(&session->output, "step %" PRIu64 " of %s was published already", outcome->step, session->options->run);
+		output_say(&session->output, "step %" PRIu64 " of %s was published already",
+			outcome->step, session->options->run);
 	else
-		output_say(&session->output, "published step %" PRIu64 " of %s: %s%s%s%s in %.1f s", outcome->step, session->options->run,
-			outcome->delta_bytes > 0 ? "delta " : "", outcome->delta_bytes > 0 ? delta : "",
-			outcome->anchor_bytes > 0 ? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ") : "",
-			outcome->anchor_bytes > 0 ? anchor : "",
-			(double)total_ms / 1000);
+		output_say(&session->output, "published step %" PRIu64 " of %s: %s%s%s%s in %.1f s",
+			outcome->step, session->options->run,
+			outcome->delta_bytes > 0 ? "delta " : "",
+			outcome->delta_bytes > 0 ? delta : "",
+			outcome->anchor_bytes > 0
+				? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ")
+				: "",
+			outcome->anchor_bytes > 0 ? anchor : "", (double)total_ms / 1000);
 }
 
 /* Alone, or as one of many ranks. */
-static int publish_order(struct session *const session, const struct publish_order *const order, struct publish_outcome *const outcome,
-	struct error *const err)
+static int publish_order(struct session *session, const struct publish_order *order,
+	struct publish_outcome *outcome, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct rank_order rank = {
@@ -116,24 +125,29 @@ static int publish_order(struct session *const session, const struct publish_ord
 		return publisher_run(session, options->run, order, outcome, err);
 	}
 	if (!subset_parse_rank(options->rank, &rank.rank, &rank.ranks))
-		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", options->rank);
+		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"",
+			options->rank);
 	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
-		return session_usage(session, err, "with --rank the format is ulp-class, and --anchor is auto, always or never");
+		return session_usage(session, err,
+			"with --rank the format is ulp-class, and --anchor is auto, always or never");
 	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
 }
 
-/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines have laid them out. */
-static int explain_schema(const struct session *const session, struct error *const err)
+/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines
+ * have laid them out. */
+static int explain_schema(const struct session *session, struct error *err)
 {
 	if (err->kind != ERROR_SCHEMA_MISMATCH)
 		return -1;
 	const struct error found = *err;
-	return error_set(err, ERROR_SCHEMA_MISMATCH, "%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
-		"checkpoint to a run of its own (--run BUCKET/OTHER)", found.text, session->options->run);
+	return error_set(err, ERROR_SCHEMA_MISMATCH,
+		"%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
+		"checkpoint to a run of its own (--run BUCKET/OTHER)",
+		found.text, session->options->run);
 }
 
-static int publish_one(struct session *const session, const struct publish_order *const order,
-	struct error *const err)
+static int publish_one(
+	struct session *session, const struct publish_order *order, struct error *err)
 {
 	const struct clock_source *const clock = clock_system();
 	const int64_t started = clock->monotonic_ms(clock);
@@ -144,26 +158,30 @@ static int publish_one(struct session *const session, const struct publish_order
 	return 0;
 }
 
-static int check_watch(struct session *const session, struct error *const err)
+static int check_watch(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	if (options->watch_folder == NULL && options->argument_count == 0)
-		return session_usage(session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
+		return session_usage(
+			session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
 	if (options->watch_folder == NULL)
-		return options->marker == NULL ? 0 : session_usage(session, err, "--marker goes with --watch");
+		return options->marker == NULL
+			? 0
+			: session_usage(session, err, "--marker goes with --watch");
 	if (options->argument_count > 0)
 		return session_usage(session, err, "--watch FOLDER takes no CHECKPOINT beside it");
 	if (options->step.given || options->label != NULL || options->rank != NULL)
-		return session_usage(session, err, "--step, --label and --rank do not go with --watch");
+		return session_usage(
+			session, err, "--step, --label and --rank do not go with --watch");
 	if (options->marker != NULL && strchr(options->marker, '/') != NULL)
-		return session_usage(session, err, "--marker wants the name of a file in each sub-folder, not \"%s\"",
+		return session_usage(session, err,
+			"--marker wants the name of a file in each sub-folder, not \"%s\"",
 			options->marker);
 	return 0;
 }
 
 /* One checkpoint, or those that appear. */
-static int publish(struct session *const session, const struct publish_order *const order,
-	struct error *const err)
+static int publish(struct session *session, const struct publish_order *order, struct error *err)
 {
 	const struct options *const options = session->options;
 	const struct publish_watch_params params = {
@@ -177,7 +195,7 @@ static int publish(struct session *const session, const struct publish_order *co
 				     : publish_watch(session, &params, err);
 }
 
-int command_publish(struct session *const session, struct error *const err)
+int command_publish(struct session *session, struct error *err)
 {
 	struct publish_order order;
 	if (check_watch(session, err) != 0 || make_order(session, &order, err) != 0)

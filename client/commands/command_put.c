@@ -17,12 +17,13 @@
 enum { COPY_BLOCK_BYTES = 256 * 1024, XET_MIN_BYTES = 64 * 1024 };
 
 /* A stream has no size and cannot be sent twice: it becomes a nameless temporary file first. */
-static int spool_stdin(struct error *const err)
+static int spool_stdin(struct error *err)
 {
 	const char *const folder = getenv("TMPDIR");
 	const int fd = open(folder != NULL ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return error_set_errno(err, "making a temporary file in %s", folder != NULL ? folder : "/tmp");
+		return error_set_errno(
+			err, "making a temporary file in %s", folder != NULL ? folder : "/tmp");
 	uint8_t *const block = memory_new(COPY_BLOCK_BYTES);
 	ssize_t len;
 	int result = fd;
@@ -40,7 +41,7 @@ static int spool_stdin(struct error *const err)
 	return result;
 }
 
-static int open_file(const char *const path, struct error *const err)
+static int open_file(const char *path, struct error *err)
 {
 	if (strcmp(path, "-") == 0)
 		return spool_stdin(err);
@@ -49,8 +50,8 @@ static int open_file(const char *const path, struct error *const err)
 }
 
 /* BUCKET/ or BUCKET/folder/ takes the file's own name. */
-static int make_key(struct session *const session, const char *const path, const struct object_name *const name, struct buffer *const out,
-	struct error *const err)
+static int make_key(struct session *session, const char *path, const struct object_name *name,
+	struct buffer *out, struct error *err)
 {
 	buffer_add_span(out, name->key);
 	if (name->key.len > 0 && name->key.data[name->key.len - 1] != '/')
@@ -73,18 +74,19 @@ struct put {
 };
 
 /* A folder is named as such, with what sends one. */
-static int check_file(struct put *const put, struct error *const err)
+static int check_file(struct put *put, struct error *err)
 {
 	struct stat facts;
 	const char *const path = put->path;
 	if (strcmp(path, "-") == 0 || stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
 		return 0;
 	const char *const dot = file_word_is_path(path) ? "" : "./";
-	return session_usage(put->session, err, "%s is a folder; `deltabucket sync %s%s %s` sends all that is in it", path, dot, path,
-		put->session->options->arguments[1]);
+	return session_usage(put->session, err,
+		"%s is a folder; `deltabucket sync %s%s %s` sends all that is in it", path, dot,
+		path, put->session->options->arguments[1]);
 }
 
-static int put_plain(struct put *const put, struct error *const err)
+static int put_plain(struct put *put, struct error *err)
 {
 	const int fd = open_file(put->path, err);
 	if (fd < 0)
@@ -92,13 +94,16 @@ static int put_plain(struct put *const put, struct error *const err)
 	struct stat facts;
 	int result = fstat(fd, &facts) == 0 ? 0 : error_set_errno(err, "looking at %s", put->path);
 	if (result == 0 && !S_ISREG(facts.st_mode))
-		result = error_set(err, ERROR_INVALID, "%s is no file; give - to send what comes on stdin", put->path);
+		result = error_set(err, ERROR_INVALID,
+			"%s is no file; give - to send what comes on stdin", put->path);
 	if (result == 0) {
 		put->size = (uint64_t)facts.st_size;
 		put->sent = put->size;
 		char *const target = remote_object_target(put->bucket, put->key);
-		struct progress *const progress = progress_new("uploading", put->size, !put->session->output.quiet);
-		const struct remote_object_body body = {.fd = fd, .size = put->size, .path = put->path, .progress = progress};
+		struct progress *const progress =
+			progress_new("uploading", put->size, !put->session->output.quiet);
+		const struct remote_object_body body = {
+			.fd = fd, .size = put->size, .path = put->path, .progress = progress};
 		result = remote_object_put(put->remote, target, &body, err);
 		progress_free(progress);
 		free(target);
@@ -108,11 +113,12 @@ static int put_plain(struct put *const put, struct error *const err)
 }
 
 /* Small files, streams and odd keys are cheaper or only possible in one plain request. */
-static bool wants_xet(struct put *const put)
+static bool wants_xet(struct put *put)
 {
 	struct file_facts facts;
 	struct error ignored = {0};
-	if (put->session->options->plain || strcmp(put->path, "-") == 0 || !remote_hub_takes(put->key))
+	if (put->session->options->plain || strcmp(put->path, "-") == 0 ||
+		!remote_hub_takes(put->key))
 		return false;
 	if (file_facts_read(put->path, &facts, &ignored) != 0)
 		return false;
@@ -120,13 +126,14 @@ static bool wants_xet(struct put *const put)
 	return facts.size >= XET_MIN_BYTES;
 }
 
-static int put_xet(struct put *const put, struct xet_access *const access, struct error *const err)
+static int put_xet(struct put *put, struct xet_access *access, struct error *err)
 {
 	struct session *const session = put->session;
 	char *const cache_path = hash_cache_default_path();
 	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
 	struct progress *const reading = progress_new("hashing", put->size, !session->output.quiet);
-	struct progress *const progress = progress_new("uploading", put->size, !session->output.quiet);
+	struct progress *const progress =
+		progress_new("uploading", put->size, !session->output.quiet);
 	const struct xet_upload upload = {
 		.options = &session->remote_options,
 		.own = put->remote,
@@ -148,7 +155,7 @@ static int put_xet(struct put *const put, struct xet_access *const access, struc
 }
 
 /* Where the server refuses the better way, the plain one does it, or says what is wrong. */
-static int send_file(struct put *const put, struct error *const err)
+static int send_file(struct put *put, struct error *err)
 {
 	struct error failure = {0};
 	if (!wants_xet(put))
@@ -164,7 +171,7 @@ static int send_file(struct put *const put, struct error *const err)
 	return -1;
 }
 
-static void say_put(const struct put *const put)
+static void say_put(const struct put *put)
 {
 	char size[OUTPUT_SIZE_BYTES];
 	char sent[OUTPUT_SIZE_BYTES];
@@ -177,11 +184,12 @@ static void say_put(const struct put *const put)
 	json_writer_u64(&line.writer, "bytes", put->size);
 	json_writer_u64(&line.writer, "sent", put->sent);
 	output_line_end(&line);
-	output_say(&put->session->output, "put %.*s/%.*s, %s, sent %s", (int)put->bucket.len, (const char *)put->bucket.data, (int)put->key.len,
-		(const char *)put->key.data, size, sent);
+	output_say(&put->session->output, "put %.*s/%.*s, %s, sent %s", (int)put->bucket.len,
+		(const char *)put->bucket.data, (int)put->key.len, (const char *)put->key.data,
+		size, sent);
 }
 
-int command_put(struct session *const session, struct error *const err)
+int command_put(struct session *session, struct error *err)
 {
 	struct put put = {.session = session, .path = session->options->arguments[0]};
 	struct object_name name;
@@ -190,14 +198,16 @@ int command_put(struct session *const session, struct error *const err)
 	buffer_init(&key, 1024);
 	if (check_file(&put, err) != 0)
 		goto out;
-	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 || make_key(session, put.path, &name, &key, err) != 0)
+	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 ||
+		make_key(session, put.path, &name, &key, err) != 0)
 		goto out;
 	put.bucket = name.bucket;
 	put.key = buffer_span(&key);
 	put.remote = session_connect(session, err);
 	if (put.remote == NULL)
 		goto out;
-	if (session->options->create_bucket && remote_object_make_bucket(put.remote, name.bucket, err) != 0)
+	if (session->options->create_bucket &&
+		remote_object_make_bucket(put.remote, name.bucket, err) != 0)
 		goto out;
 	result = send_file(&put, err);
 	if (result == 0)

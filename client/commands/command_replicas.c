@@ -11,7 +11,7 @@
 
 enum { AGE_BYTES = 24 };
 
-static void format_age(const int64_t ms, char out[AGE_BYTES])
+static void format_age(int64_t ms, char out[AGE_BYTES])
 {
 	const int64_t seconds = ms < 0 ? 0 : ms / 1000;
 	if (seconds < 120)
@@ -22,7 +22,7 @@ static void format_age(const int64_t ms, char out[AGE_BYTES])
 		snprintf(out, AGE_BYTES, "%" PRId64 " h", seconds / 3600);
 }
 
-static void say_replica(struct session *const session, const struct replica_message *const replica)
+static void say_replica(struct session *session, const struct replica_message *replica)
 {
 	const struct clock_source *const clock = clock_system();
 	char age[AGE_BYTES];
@@ -32,27 +32,32 @@ static void say_replica(struct session *const session, const struct replica_mess
 	if (replica->has_step)
 		snprintf(step, sizeof step, "%" PRIu64, replica->step);
 	if (replica->has_staleness)
-		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)", replica->behind_steps, replica->behind_s);
-	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s", (int)replica->id.len, (const char *)replica->id.data,
-		replica->expired ? "expired" : replica_state_name(replica->state), step, behind, age, (int)replica->tensors.len,
-		(const char *)replica->tensors.data, replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "", (int)replica->error.len,
-		(const char *)replica->error.data);
+		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)",
+			replica->behind_steps, replica->behind_s);
+	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
+		(int)replica->id.len, (const char *)replica->id.data,
+		replica->expired ? "expired" : replica_state_name(replica->state), step, behind,
+		age, (int)replica->tensors.len, (const char *)replica->tensors.data,
+		replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "",
+		(int)replica->error.len, (const char *)replica->error.data);
 }
 
-static void say_summary(struct session *const session, const struct replica_list_message *const list)
+static void say_summary(struct session *session, const struct replica_list_message *list)
 {
 	char head[32] = "no step yet";
 	if (list->has_head)
 		snprintf(head, sizeof head, "head is step %" PRIu64, list->head);
 	output_say(&session->output,
-		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64 ", error %" PRIu64 ", expired %" PRIu64, head,
-		list->states[REPLICA_READY], list->states[REPLICA_IDLE], list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
+		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
+		", error %" PRIu64 ", expired %" PRIu64,
+		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
+		list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
 		list->states[REPLICA_ERROR], list->expired);
 }
 
 /* One page; moves `after` on. The JSON lines are the server's own entries. */
-static int show_page(struct session *const session, struct remote *const remote, const char *const target, struct buffer *const after,
-	bool *const out_more, struct error *const err)
+static int show_page(struct session *session, struct remote *remote, const char *target,
+	struct buffer *after, bool *out_more, struct error *err)
 {
 	struct json_node *root = NULL;
 	struct replica_list_message list = {0};
@@ -85,13 +90,15 @@ static int show_page(struct session *const session, struct remote *const remote,
 	return result;
 }
 
-static int show(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
+static int show(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
 {
 	struct buffer after;
 	bool more = true;
 	int result = 0;
 	buffer_init(&after, REPLICA_ID_MAX_BYTES);
-	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step", "behind", "heard of");
+	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step",
+		"behind", "heard of");
 	while (result == 0 && more && !session->output.failed) {
 		struct buffer below;
 		buffer_init(&below, 1024); /* ids hold nothing that a query must escape */
@@ -107,7 +114,7 @@ static int show(struct session *const session, struct remote *const remote, cons
 	return result;
 }
 
-int command_replicas(struct session *const session, struct error *const err)
+int command_replicas(struct session *session, struct error *err)
 {
 	struct run_name run;
 	if (run_name_init(&run, session->options->arguments[0], err) != 0) {
@@ -117,7 +124,8 @@ int command_replicas(struct session *const session, struct error *const err)
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : show(session, remote, &run, err);
 	while (result == 0 && session->options->watch.given && !session->output.failed &&
-		interrupt_sleep(session->interrupt, (int64_t)session->options->watch.value * 1000)) {
+		interrupt_sleep(
+			session->interrupt, (int64_t)session->options->watch.value * 1000)) {
 		output_say(&session->output, "%s", "");
 		result = show(session, remote, &run, err);
 	}

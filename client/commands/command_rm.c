@@ -15,13 +15,13 @@ struct rm {
 	struct session *session;
 	struct remote *remote;
 	struct span bucket;
-	const struct span *keys;  /* of the removal that is under way */
-	uint64_t found;           /* of the argument, removed or refused */
+	const struct span *keys; /* of the removal that is under way */
+	uint64_t found;          /* of the argument, removed or refused */
 	uint64_t refused;
-	struct error refusal;     /* the first */
+	struct error refusal; /* the first */
 };
 
-static void say(struct rm *const rm, const size_t number)
+static void say(struct rm *rm, size_t number)
 {
 	const struct span key = rm->keys[number];
 	const bool dry = rm->session->options->dry_run;
@@ -32,16 +32,16 @@ static void say(struct rm *const rm, const size_t number)
 	json_writer_text(&line.writer, "bucket", rm->bucket);
 	json_writer_text(&line.writer, "key", key);
 	output_line_end(&line);
-	output_say(output, "%s %.*s/%.*s", dry ? "would remove" : "removed", (int)rm->bucket.len, (const char *)rm->bucket.data, (int)key.len,
-		(const char *)key.data);
+	output_say(output, "%s %.*s/%.*s", dry ? "would remove" : "removed", (int)rm->bucket.len,
+		(const char *)rm->bucket.data, (int)key.len, (const char *)key.data);
 }
 
-static void removed(void *const owner, const size_t number)
+static void removed(void *owner, size_t number)
 {
 	say(owner, number);
 }
 
-static void refused(void *const owner, const size_t number, const struct error *const why)
+static void refused(void *owner, size_t number, const struct error *why)
 {
 	struct rm *const rm = owner;
 	const struct span key = rm->keys[number];
@@ -56,11 +56,13 @@ static void refused(void *const owner, const size_t number, const struct error *
 	json_writer_text(&line.writer, "message", span_text(why->text));
 	output_line_end(&line);
 	if (rm->session->options->recursive)
-		output_note(&rm->session->output, "%s %.*s/%.*s: %s", rm->session->options->dry_run ? "would keep" : "kept", (int)rm->bucket.len,
-			(const char *)rm->bucket.data, (int)key.len, (const char *)key.data, why->text);
+		output_note(&rm->session->output, "%s %.*s/%.*s: %s",
+			rm->session->options->dry_run ? "would keep" : "kept", (int)rm->bucket.len,
+			(const char *)rm->bucket.data, (int)key.len, (const char *)key.data,
+			why->text);
 }
 
-static int remove_keys(struct rm *const rm, const struct span *const keys, const size_t count, struct error *const err)
+static int remove_keys(struct rm *rm, const struct span *keys, size_t count, struct error *err)
 {
 	const struct removal removal = {
 		.remote = rm->remote,
@@ -74,15 +76,16 @@ static int remove_keys(struct rm *const rm, const struct span *const keys, const
 	return removal_run(&removal, keys, count, err);
 }
 
-static int list_page(const struct rm *const rm, const struct span prefix, const struct span token, struct arena *const arena,
-	struct listing *const out, struct error *const err)
+static int list_page(const struct rm *rm, struct span prefix, struct span token,
+	struct arena *arena, struct listing *out, struct error *err)
 {
-	const struct remote_object_page wanted = {.bucket = rm->bucket, .prefix = prefix, .token = token};
+	const struct remote_object_page wanted = {
+		.bucket = rm->bucket, .prefix = prefix, .token = token};
 	return remote_object_list(rm->remote, &wanted, arena, out, err);
 }
 
 /* The key itself comes first among those that begin with it. */
-static int is_listed(const struct rm *const rm, const struct span key, struct error *const err)
+static int is_listed(const struct rm *rm, struct span key, struct error *err)
 {
 	struct listing page = {0};
 	struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
@@ -94,7 +97,7 @@ static int is_listed(const struct rm *const rm, const struct span key, struct er
 }
 
 /* 1: it is there; 0: not. A token that may neither read nor list finds out by deleting. */
-static int is_there(const struct rm *const rm, const struct span key, struct error *const err)
+static int is_there(const struct rm *rm, struct span key, struct error *err)
 {
 	struct remote_object_facts facts;
 	char *const target = remote_object_target(rm->bucket, key);
@@ -107,13 +110,13 @@ static int is_there(const struct rm *const rm, const struct span key, struct err
 	return result < 0 && err->kind == ERROR_NO_KEY ? 0 : result;
 }
 
-static int remove_key(struct rm *const rm, const struct span key, struct error *const err)
+static int remove_key(struct rm *rm, struct span key, struct error *err)
 {
 	const int there = is_there(rm, key, err);
 	return there == 1 ? remove_keys(rm, &key, 1, err) : there;
 }
 
-static int remove_page(struct rm *const rm, const struct listing *const page, struct error *const err)
+static int remove_page(struct rm *rm, const struct listing *page, struct error *err)
 {
 	struct span *const keys = memory_new_array(page->count + 1, sizeof *keys);
 	for (size_t i = 0; i < page->count; i++)
@@ -123,7 +126,7 @@ static int remove_page(struct rm *const rm, const struct listing *const page, st
 	return result;
 }
 
-static int remove_below(struct rm *const rm, const struct span prefix, struct error *const err)
+static int remove_below(struct rm *rm, struct span prefix, struct error *err)
 {
 	struct buffer token;
 	bool more = true;
@@ -135,7 +138,8 @@ static int remove_below(struct rm *const rm, const struct span prefix, struct er
 		result = list_page(rm, prefix, buffer_span(&token), arena, &page, err);
 		if (result == 0)
 			result = remove_page(rm, &page, err);
-		more = page.truncated && page.next.len > 0 && !span_equal(page.next, buffer_span(&token));
+		more = page.truncated && page.next.len > 0 &&
+			!span_equal(page.next, buffer_span(&token));
 		buffer_reset(&token);
 		buffer_add_span(&token, page.next);
 		arena_free(arena);
@@ -145,7 +149,7 @@ static int remove_below(struct rm *const rm, const struct span prefix, struct er
 }
 
 /* PREFIX is a folder, never the beginning of other names; an object of its name goes too. */
-static int remove_tree(struct rm *const rm, const struct span key, struct error *const err)
+static int remove_tree(struct rm *rm, struct span key, struct error *err)
 {
 	struct buffer prefix;
 	const bool is_folder = key.len == 0 || key.data[key.len - 1] == '/';
@@ -162,7 +166,7 @@ static int remove_tree(struct rm *const rm, const struct span key, struct error 
 	return result;
 }
 
-static int check_name(struct rm *const rm, const char *const text, struct object_name *const name, struct error *const err)
+static int check_name(struct rm *rm, const char *text, struct object_name *name, struct error *err)
 {
 	const bool recursive = rm->session->options->recursive;
 	if (session_object_name(rm->session, text, name, err) != 0)
@@ -170,25 +174,32 @@ static int check_name(struct rm *const rm, const char *const text, struct object
 	if (name->key.len == 0 && !recursive)
 		return session_usage(rm->session, err, "say which object: BUCKET/KEY");
 	if (name->key.len == 0 && text[strlen(text) - 1] != '/')
-		return session_usage(rm->session, err, "say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all objects of the "
-			"bucket, `deltabucket rb --force %s` the bucket too", text, text);
+		return session_usage(rm->session, err,
+			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all objects of the "
+			"bucket, `deltabucket rb --force %s` the bucket too",
+			text, text);
 	return 0;
 }
 
 /* What was found of the argument, and how it went. */
-static int judge(const struct rm *const rm, const char *const text, struct error *const err)
+static int judge(const struct rm *rm, const char *text, struct error *err)
 {
 	const bool recursive = rm->session->options->recursive;
 	if (rm->found == 0)
-		return error_set(err, ERROR_NO_KEY, recursive ? "there is nothing at %s" : "there is no object %s", text);
+		return error_set(err, ERROR_NO_KEY,
+			recursive ? "there is nothing at %s" : "there is no object %s", text);
 	if (rm->refused == 0)
 		return 0;
 	*err = rm->refusal;
-	return recursive ? error_wrap(err, "removing %s: %" PRIu64 " of %" PRIu64 " objects %s, the first because", text, rm->refused, rm->found,
-		rm->session->options->dry_run ? "would stay" : "stay") : error_wrap(err, "removing %s", text);
+	return recursive
+		? error_wrap(err,
+			  "removing %s: %" PRIu64 " of %" PRIu64 " objects %s, the first because",
+			  text, rm->refused, rm->found,
+			  rm->session->options->dry_run ? "would stay" : "stay")
+		: error_wrap(err, "removing %s", text);
 }
 
-static int remove_argument(struct rm *const rm, const char *const text, struct error *const err)
+static int remove_argument(struct rm *rm, const char *text, struct error *err)
 {
 	struct object_name name;
 	if (check_name(rm, text, &name, err) != 0)
@@ -196,12 +207,13 @@ static int remove_argument(struct rm *const rm, const char *const text, struct e
 	rm->bucket = name.bucket;
 	rm->found = 0;
 	rm->refused = 0;
-	if ((rm->session->options->recursive ? remove_tree(rm, name.key, err) : remove_key(rm, name.key, err)) != 0)
+	if ((rm->session->options->recursive ? remove_tree(rm, name.key, err)
+					     : remove_key(rm, name.key, err)) != 0)
 		return error_wrap(err, "removing %s", text);
 	return judge(rm, text, err);
 }
 
-static int check_names(struct rm *const rm, struct error *const err)
+static int check_names(struct rm *rm, struct error *err)
 {
 	struct object_name name;
 	for (size_t i = 0; i < rm->session->options->argument_count; i++)
@@ -211,7 +223,7 @@ static int check_names(struct rm *const rm, struct error *const err)
 }
 
 /* All arguments are gone through; one that fails makes it a failure in the end. */
-int command_rm(struct session *const session, struct error *const err)
+int command_rm(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct rm rm = {.session = session};

@@ -10,7 +10,8 @@
 #include "client/remote/remote_json.h"
 #include "client/terminal/refusals.h"
 
-static int say_run(struct session *const session, struct remote *const remote, const struct run_message *const run, struct error *const err)
+static int say_run(struct session *session, struct remote *remote, const struct run_message *run,
+	struct error *err)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
@@ -36,13 +37,13 @@ static int say_run(struct session *const session, struct remote *const remote, c
 	json_writer_u64(&line.writer, "keep_steps", run->settings.keep_steps);
 	json_writer_text(&line.writer, "created", span_text(created));
 	output_line_end(&line);
-	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len, (const char *)run->bucket.data,
-		(int)run->run.len,
-		(const char *)run->run.data, head, run->steps, size);
+	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len,
+		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data,
+		head, run->steps, size);
 	return 0;
 }
 
-static void say_event(struct session *const session, const char *const event, const struct run_name *const run)
+static void say_event(struct session *session, const char *event, const struct run_name *run)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, event);
@@ -50,33 +51,47 @@ static void say_event(struct session *const session, const char *const event, co
 	output_line_end(&line);
 }
 
-/* Without a step, for trainers of another convention that the run's settings then name. A run that is there keeps its writer. */
-static int add_run(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
+/* Without a step, for trainers of another convention that the run's settings then name. A run that
+ * is there keeps its writer. */
+static int add_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
 {
-	const struct remote_json_request request = {.method = "POST", .target = run->target, .body = span_text("{\"expected_epoch\":0}")};
+	const struct remote_json_request request = {.method = "POST",
+		.target = run->target,
+		.body = span_text("{\"expected_epoch\":0}")};
 	if (remote_json_send(remote, &request, NULL, err) != 0)
-		return err->kind == ERROR_PRECONDITION ? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text) : -1;
+		return err->kind == ERROR_PRECONDITION
+			? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text)
+			: -1;
 	say_event(session, "run_added", run);
-	output_say(&session->output, "added run %s, at epoch 1; `deltabucket runs settings %s` shows its settings", run->text, run->text);
+	output_say(&session->output,
+		"added run %s, at epoch 1; `deltabucket runs settings %s` shows its settings",
+		run->text, run->text);
 	return 0;
 }
 
 /* Its steps go with it; the objects that they were published from stay in the bucket. */
-static int remove_run(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
+static int remove_run(struct session *session, struct remote *remote, const struct run_name *run,
+	struct error *err)
 {
 	const struct remote_json_request request = {.method = "DELETE", .target = run->target};
 	if (remote_json_send(remote, &request, NULL, err) != 0)
 		return -1;
 	say_event(session, "run_removed", run);
-	output_say(&session->output, "removed run %s; its objects stay until `deltabucket rm -r %s`", run->text, run->text);
+	output_say(&session->output,
+		"removed run %s; its objects stay until `deltabucket rm -r %s`", run->text,
+		run->text);
 	return 0;
 }
 
-typedef int change_function(struct session *session, struct remote *remote, const struct run_name *run, struct error *err);
+typedef int change_function(struct session *session, struct remote *remote,
+	const struct run_name *run, struct error *err);
 
-static int change_run(struct session *const session, struct remote *const remote, const char *const text, struct error *const err)
+static int change_run(
+	struct session *session, struct remote *remote, const char *text, struct error *err)
 {
-	change_function *const change = strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
+	change_function *const change =
+		strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
 	struct run_name run = {0};
 	int result = run_name_init(&run, text, err);
 	session->usage |= result != 0;
@@ -87,10 +102,11 @@ static int change_run(struct session *const session, struct remote *const remote
 }
 
 /* `add` or `rm`, as words[0] says. */
-static int change_runs(struct session *const session, struct error *const err)
+static int change_runs(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
-	struct refusals refusals = {.output = &session->output, .total = options->argument_count - 1};
+	struct refusals refusals = {
+		.output = &session->output, .total = options->argument_count - 1};
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : 0;
 	for (size_t i = 1; i < options->argument_count && result == 0; i++) {
@@ -103,7 +119,7 @@ static int change_runs(struct session *const session, struct error *const err)
 }
 
 /* Of one bucket, or, where `bucket` is NULL, of all. */
-static int list_runs(struct session *const session, const char *const bucket, struct error *const err)
+static int list_runs(struct session *session, const char *bucket, struct error *err)
 {
 	struct object_name name = {0};
 	if (bucket != NULL && session_object_name(session, bucket, &name, err) != 0)
@@ -114,13 +130,15 @@ static int list_runs(struct session *const session, const char *const bucket, st
 			"`deltabucket steps %s` its steps",
 			bucket, bucket);
 	struct remote *const remote = session_connect(session, err);
-	const int result = remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
+	const int result =
+		remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
 	remote_free(remote);
 	return result;
 }
 
-/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is listed alone, or behind `ls`. */
-int command_runs(struct session *const session, struct error *const err)
+/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is
+ * listed alone, or behind `ls`. */
+int command_runs(struct session *session, struct error *err)
 {
 	const char *const *const words = session->options->arguments;
 	const size_t count = session->options->argument_count;
@@ -133,5 +151,6 @@ int command_runs(struct session *const session, struct error *const err)
 	if (count > (is_ls ? 2 : 1) || is_rm)
 		return session_usage(session, err,
 			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
-	return list_runs(session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
+	return list_runs(
+		session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
 }

@@ -1,4 +1,5 @@
-/* `runs settings BUCKET/RUN [KEY=VALUE...]`: the server knows which there are and what they may be; here a value only gets its JSON type. */
+/* `runs settings BUCKET/RUN [KEY=VALUE...]`: the server knows which there are and what they may be;
+ * here a value only gets its JSON type. */
 #include "client/commands/command_settings.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { BODY_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 64 };
 
-static void add_value(struct json_writer *const writer, const char *const key, const struct span value)
+static void add_value(struct json_writer *writer, const char *key, struct span value)
 {
 	uint64_t number;
 	if (span_parse_u64(value, &number))
@@ -21,7 +22,7 @@ static void add_value(struct json_writer *const writer, const char *const key, c
 		json_writer_text(writer, key, value);
 }
 
-static int print_changes(struct session *const session, struct buffer *const out, struct error *const err)
+static int print_changes(struct session *session, struct buffer *out, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct json_writer writer;
@@ -32,7 +33,8 @@ static int print_changes(struct session *const session, struct buffer *const out
 		char key[KEY_MAX_BYTES];
 		const size_t len = equals == NULL ? 0 : (size_t)(equals - options->arguments[i]);
 		if (len == 0 || len >= sizeof key)
-			return session_usage(session, err, "a setting is KEY=VALUE, not \"%s\"", options->arguments[i]);
+			return session_usage(session, err, "a setting is KEY=VALUE, not \"%s\"",
+				options->arguments[i]);
 		memcpy(key, options->arguments[i], len);
 		key[len] = '\0';
 		add_value(&writer, key, span_text(equals + 1));
@@ -41,7 +43,7 @@ static int print_changes(struct session *const session, struct buffer *const out
 	return buffer_check(out, "the settings", err);
 }
 
-static void say_settings(struct session *const session, const struct json_node *const settings)
+static void say_settings(struct session *session, const struct json_node *settings)
 {
 	void *cursor = NULL;
 	struct span name;
@@ -51,12 +53,13 @@ static void say_settings(struct session *const session, const struct json_node *
 		struct buffer text;
 		buffer_init(&text, BODY_MAX_BYTES);
 		json_node_print(value, &text);
-		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data, buffer_text(&text));
+		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data,
+			buffer_text(&text));
 		buffer_release(&text);
 	}
 }
 
-static bool changes_retention(const struct options *const options)
+static bool changes_retention(const struct options *options)
 {
 	for (size_t i = 2; i < options->argument_count; i++)
 		if (strncmp(options->arguments[i], "keep_steps=", 11) == 0)
@@ -64,7 +67,8 @@ static bool changes_retention(const struct options *const options)
 	return false;
 }
 
-static int ask(struct session *const session, const struct run_name *const run, const struct span changes, struct error *const err)
+static int ask(
+	struct session *session, const struct run_name *run, struct span changes, struct error *err)
 {
 	struct remote *const remote = session_connect(session, err);
 	if (remote == NULL)
@@ -92,7 +96,7 @@ static int ask(struct session *const session, const struct run_name *const run, 
 	return result;
 }
 
-int command_settings(struct session *const session, struct error *const err)
+int command_settings(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct run_name run;

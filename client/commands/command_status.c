@@ -1,4 +1,5 @@
-/* What is there, at a glance: is the server ready, and for each run its head, whether it is proven, how far its fleet is behind, what deltas save. */
+/* What is there, at a glance: is the server ready, and for each run its head, whether it is proven,
+ * how far its fleet is behind, what deltas save. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -19,11 +20,12 @@ struct facts {
 	uint64_t replicas;    /* with a lease */
 	uint64_t in_error;
 	bool has_oldest;
-	uint64_t oldest;      /* step that a replica holds */
+	uint64_t oldest; /* step that a replica holds */
 };
 
-static int read_head(struct remote *const remote, const struct run_name *const run, const struct run_message *const answer,
-	struct arena *const arena, struct facts *const facts, struct error *const err)
+static int read_head(struct remote *remote, const struct run_name *run,
+	const struct run_message *answer, struct arena *arena, struct facts *facts,
+	struct error *err)
 {
 	if (!answer->has_head)
 		return 0;
@@ -38,14 +40,15 @@ static int read_head(struct remote *const remote, const struct run_name *const r
 	return 0;
 }
 
-static uint64_t count_of(const struct json_node *const object, const char *const name)
+static uint64_t count_of(const struct json_node *object, const char *name)
 {
 	uint64_t value = 0;
 	json_node_u64(json_node_member(object, name), &value);
 	return value;
 }
 
-static int read_fleet(struct remote *const remote, const struct run_name *const run, struct facts *const facts, struct error *const err)
+static int read_fleet(
+	struct remote *remote, const struct run_name *run, struct facts *facts, struct error *err)
 {
 	struct json_node *root = NULL;
 	char *const target = remote_json_target(run, "replicas?limit=1", NULL);
@@ -62,7 +65,8 @@ static int read_fleet(struct remote *const remote, const struct run_name *const 
 	return result;
 }
 
-static void say_json(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+static void say_json(
+	struct session *session, const struct run_message *run, const struct facts *facts)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, "run");
@@ -71,7 +75,8 @@ static void say_json(struct session *const session, const struct run_message *co
 	if (facts->has_head) {
 		json_writer_u64(&line.writer, "head", run->head);
 		if (facts->head.verified != STEP_PROOF_NONE)
-			json_writer_text(&line.writer, "verified", span_text(step_proof_name(facts->head.verified)));
+			json_writer_text(&line.writer, "verified",
+				span_text(step_proof_name(facts->head.verified)));
 	}
 	json_writer_bool(&line.writer, "anchor_due", run->anchor_due);
 	json_writer_u64(&line.writer, "steps", run->steps);
@@ -81,11 +86,13 @@ static void say_json(struct session *const session, const struct run_message *co
 	json_writer_u64(&line.writer, "replicas", facts->replicas);
 	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
 	if (facts->has_oldest && run->has_head)
-		json_writer_u64(&line.writer, "lag_steps", run->head > facts->oldest ? run->head - facts->oldest : 0);
+		json_writer_u64(&line.writer, "lag_steps",
+			run->head > facts->oldest ? run->head - facts->oldest : 0);
 	output_line_end(&line);
 }
 
-static void say_text(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+static void say_text(
+	struct session *session, const struct run_message *run, const struct facts *facts)
 {
 	char bytes[OUTPUT_SIZE_BYTES];
 	char saved[OUTPUT_SIZE_BYTES];
@@ -94,19 +101,27 @@ static void say_text(struct session *const session, const struct run_message *co
 	output_format_size(run->bytes, bytes);
 	output_format_size(facts->saved_bytes, saved);
 	if (facts->has_head)
-		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head, facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
-			facts->head.verified != STEP_PROOF_NONE ? step_proof_name(facts->head.verified) : "");
+		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head,
+			facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
+			facts->head.verified != STEP_PROOF_NONE
+				? step_proof_name(facts->head.verified)
+				: "");
 	if (facts->replicas > 0)
-		snprintf(fleet, sizeof fleet, "%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64 " behind", facts->replicas,
-			facts->replicas == 1 ? "" : "s",
-			facts->in_error, facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest : 0);
-	output_say(&session->output, "%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s", (int)run->bucket.len,
-		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
+		snprintf(fleet, sizeof fleet,
+			"%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64
+			" behind",
+			facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error,
+			facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest
+								       : 0);
+	output_say(&session->output,
+		"%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s",
+		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
+		(const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
 		run->steps, bytes, saved, fleet);
 }
 
-static int show(struct session *const session, struct remote *const remote,
-	const struct run_name *const name, struct error *const err)
+static int show(struct session *session, struct remote *remote, const struct run_name *name,
+	struct error *err)
 {
 	struct facts facts = {0};
 	struct run_message run;
@@ -125,8 +140,7 @@ static int show(struct session *const session, struct remote *const remote,
 	return result;
 }
 
-static int name_run(const struct span bucket, const struct span run, struct run_name *const out,
-	struct error *const err)
+static int name_run(struct span bucket, struct span run, struct run_name *out, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, NAME_MAX_BYTES);
@@ -137,8 +151,8 @@ static int name_run(const struct span bucket, const struct span run, struct run_
 	return result;
 }
 
-static int show_run(struct session *const session, struct remote *const remote,
-	const struct run_message *const listed, struct error *const err)
+static int show_run(struct session *session, struct remote *remote,
+	const struct run_message *listed, struct error *err)
 {
 	struct run_name name;
 	int result = name_run(listed->bucket, listed->run, &name, err);
@@ -153,7 +167,7 @@ struct disk {
 	uint64_t all, free;
 };
 
-static bool read_metric(const struct span text, const char *const name, uint64_t *const out)
+static bool read_metric(struct span text, const char *name, uint64_t *out)
 {
 	struct span rest = text;
 	struct span line;
@@ -164,8 +178,9 @@ static bool read_metric(const struct span text, const char *const name, uint64_t
 	return false;
 }
 
-/* Of the server's disk, from its metrics: not known where the token may not read them, or the server is older. */
-static struct disk ask_disk(struct remote *const remote)
+/* Of the server's disk, from its metrics: not known where the token may not read them, or the
+ * server is older. */
+static struct disk ask_disk(struct remote *remote)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
 	struct http_response response = {0};
@@ -178,7 +193,7 @@ static struct disk ask_disk(struct remote *const remote)
 	return disk;
 }
 
-static void say_server(struct session *const session, const struct disk *const disk)
+static void say_server(struct session *session, const struct disk *disk)
 {
 	char free_text[OUTPUT_SIZE_BYTES];
 	char all_text[OUTPUT_SIZE_BYTES];
@@ -194,12 +209,13 @@ static void say_server(struct session *const session, const struct disk *const d
 	output_format_size(disk->free, free_text);
 	output_format_size(disk->all, all_text);
 	if (disk->is_known)
-		output_say(&session->output, "%s is ready; %s of its disk's %s are free", session->options->endpoint, free_text, all_text);
+		output_say(&session->output, "%s is ready; %s of its disk's %s are free",
+			session->options->endpoint, free_text, all_text);
 	else
 		output_say(&session->output, "%s is ready", session->options->endpoint);
 }
 
-static int show_server(struct session *const session, struct remote *const remote, struct error *const err)
+static int show_server(struct session *session, struct remote *remote, struct error *err)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
 	struct http_response response;
@@ -213,8 +229,8 @@ static int show_server(struct session *const session, struct remote *const remot
 }
 
 /* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
-static int show_all(struct session *const session, const struct span bucket,
-	const struct run_name *const run, struct error *const err)
+static int show_all(
+	struct session *session, struct span bucket, const struct run_name *run, struct error *err)
 {
 	struct remote *const remote = session_connect(session, err);
 	if (remote == NULL)
@@ -222,12 +238,12 @@ static int show_all(struct session *const session, const struct span bucket,
 	int result = show_server(session, remote, err);
 	if (result == 0)
 		result = run->text != NULL ? show(session, remote, run, err)
-			: run_walk(session, remote, bucket, show_run, err);
+					   : run_walk(session, remote, bucket, show_run, err);
 	remote_free(remote);
 	return result;
 }
 
-int command_status(struct session *const session, struct error *const err)
+int command_status(struct session *session, struct error *err)
 {
 	struct object_name name = {0};
 	struct run_name run = {0};

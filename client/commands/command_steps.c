@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "client/remote/remote_run.h"
 
-static void add_form(struct json_writer *const writer, const struct step_form *const form)
+static void add_form(struct json_writer *writer, const struct step_form *form)
 {
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
@@ -18,8 +18,8 @@ static void add_form(struct json_writer *const writer, const struct step_form *c
 	json_writer_end(writer, '}');
 }
 
-static void say_json(struct session *const session, const struct step_message *const step, const char *const digest,
-	const char *const created)
+static void say_json(struct session *session, const struct step_message *step, const char *digest,
+	const char *created)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, NULL);
@@ -29,7 +29,8 @@ static void say_json(struct session *const session, const struct step_message *c
 	json_writer_u64(&line.writer, "epoch", step->epoch);
 	json_writer_bool(&line.writer, "collected", step->collected);
 	if (step->verified != STEP_PROOF_NONE)
-		json_writer_text(&line.writer, "verified", span_text(step_proof_name(step->verified)));
+		json_writer_text(
+			&line.writer, "verified", span_text(step_proof_name(step->verified)));
 	if (step->verify_error.len > 0)
 		json_writer_text(&line.writer, "verify_error", step->verify_error);
 	json_writer_text(&line.writer, "created", span_text(created));
@@ -42,7 +43,7 @@ static void say_json(struct session *const session, const struct step_message *c
 	output_line_end(&line);
 }
 
-static void say_step(struct session *const session, const struct step_message *const step)
+static void say_step(struct session *session, const struct step_message *step)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
@@ -54,15 +55,18 @@ static void say_step(struct session *const session, const struct step_message *c
 		const size_t used = i == 0 ? 0 : strlen(forms);
 		char size[OUTPUT_SIZE_BYTES];
 		output_format_size(step_form_bytes(&step->forms[i]), size);
-		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "", step_form_kind_name(step->forms[i].kind), size);
+		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "",
+			step_form_kind_name(step->forms[i].kind), size);
 	}
-	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created, digest, step->collected ? "removed" : forms,
-		step->label.len > 0 ? "  " : "", (int)step->label.len, (const char *)step->label.data,
-		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "", (int)step->verify_error.len, (const char *)step->verify_error.data);
+	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
+		digest, step->collected ? "removed" : forms, step->label.len > 0 ? "  " : "",
+		(int)step->label.len, (const char *)step->label.data,
+		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "",
+		(int)step->verify_error.len, (const char *)step->verify_error.data);
 }
 
-static int list_from(struct session *const session, struct remote *const remote, const struct run_name *const run, uint64_t from,
-	struct error *const err)
+static int list_from(struct session *session, struct remote *remote, const struct run_name *run,
+	uint64_t from, struct error *err)
 {
 	bool more = true;
 	int result = 0;
@@ -80,7 +84,7 @@ static int list_from(struct session *const session, struct remote *const remote,
 	return result;
 }
 
-int command_steps(struct session *const session, struct error *const err)
+int command_steps(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct run_name run;
@@ -94,7 +98,8 @@ int command_steps(struct session *const session, struct error *const err)
 	int result = remote == NULL ? -1 : remote_run_find(remote, &run, arena, &facts, err);
 	if (result == 0 && facts.has_head) {
 		const bool cut = options->limit.given && facts.head + 1 > options->limit.value;
-		result = list_from(session, remote, &run, cut ? facts.head + 1 - options->limit.value : 0, err);
+		result = list_from(session, remote, &run,
+			cut ? facts.head + 1 - options->limit.value : 0, err);
 	}
 	remote_free(remote);
 	arena_free(arena);

@@ -1,6 +1,7 @@
-/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the file hash that the listing gives; where the server
- * has no such listing, by the hash or digest that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts as
- * another. */
+/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the
+ * file hash that the listing gives; where the server has no such listing, by the hash or digest
+ * that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts
+ * as another. */
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -20,28 +21,31 @@ enum { KEY_MAX_BYTES = 1024 };
 
 struct sync {
 	struct session *session;
-	struct sync_move move;     /* both ends, and what goes from one to the other */
-	struct buffer prefix;      /* empty, or ends in '/' */
+	struct sync_move move; /* both ends, and what goes from one to the other */
+	struct buffer prefix;  /* empty, or ends in '/' */
 	struct sync_list source, target;
 	struct sync_plan plan;
 	struct lock lock;
-	size_t next;               /* guarded by lock: the item to compare next */
+	size_t next; /* guarded by lock: the item to compare next */
 	size_t removed;
-	size_t refused;            /* to be removed */
-	struct error refusal;      /* the first */
+	size_t refused;       /* to be removed */
+	struct error refusal; /* the first */
 };
 
-/* Which of the two is the folder is told by how it is written alone, so that no folder which happens to be here changes what is meant. */
-static int refuse_ends(struct session *const session, const char *const *const words, struct error *const err)
+/* Which of the two is the folder is told by how it is written alone, so that no folder which
+ * happens to be here changes what is meant. */
+static int refuse_ends(struct session *session, const char *const *words, struct error *err)
 {
 	for (int i = 0; i < 2; i++)
 		if (!file_word_is_path(words[i]) && file_exists(words[i]))
-			return session_usage(session, err, "%s is taken for a bucket; the folder of that name is written ./%s", words[i], words[i]);
+			return session_usage(session, err,
+				"%s is taken for a bucket; the folder of that name is written ./%s",
+				words[i], words[i]);
 	return session_usage(session, err,
 		"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
 }
 
-static int read_arguments(struct sync *const sync, struct error *const err)
+static int read_arguments(struct sync *sync, struct error *err)
 {
 	struct session *const session = sync->session;
 	const char *const *const words = session->options->arguments;
@@ -60,50 +64,58 @@ static int read_arguments(struct sync *const sync, struct error *const err)
 	return buffer_check(&sync->prefix, "the prefix", err);
 }
 
-static int by_name(const void *const name, const void *const entry)
+static int by_name(const void *name, const void *entry)
 {
 	return strcmp(name, ((const struct sync_entry *)entry)->name);
 }
 
 /* Whether another name of the list is a folder above this one. */
-static bool lies_below_a_file(const struct sync_list *const list, const char *const name)
+static bool lies_below_a_file(const struct sync_list *list, const char *name)
 {
 	char *const above = memory_copy_text(name);
 	bool found = false;
-	for (char *slash = strchr(above, '/'); slash != NULL && !found; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(above, '/'); slash != NULL && !found;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		found = bsearch(above, list->entries, list->count, sizeof *list->entries, by_name) != NULL;
+		found = bsearch(above, list->entries, list->count, sizeof *list->entries,
+				by_name) != NULL;
 		*slash = '/';
 	}
 	free(above);
 	return found;
 }
 
-/* Names that could leave the folder, or stand for a file and a folder at once, are refused before anything is done. */
-static int check_names(const struct sync *const sync, struct error *const err)
+/* Names that could leave the folder, or stand for a file and a folder at once, are refused before
+ * anything is done. */
+static int check_names(const struct sync *sync, struct error *err)
 {
 	for (size_t i = 0; i < sync->source.count; i++)
-		if (!sync_plan_is_path(sync->source.entries[i].name) || lies_below_a_file(&sync->source, sync->source.entries[i].name))
-			return error_set(err, ERROR_INVALID, "\"%s%s\" cannot be the name of a file below %s: nothing was done", buffer_text(&sync->prefix),
-				sync->source.entries[i].name, sync->move.folder);
+		if (!sync_plan_is_path(sync->source.entries[i].name) ||
+			lies_below_a_file(&sync->source, sync->source.entries[i].name))
+			return error_set(err, ERROR_INVALID,
+				"\"%s%s\" cannot be the name of a file below %s: nothing was done",
+				buffer_text(&sync->prefix), sync->source.entries[i].name,
+				sync->move.folder);
 	return 0;
 }
 
 /* One listing has every key, another the hashes. */
-static int list_objects(struct sync *const sync, struct sync_list *const out, struct error *const err)
+static int list_objects(struct sync *sync, struct sync_list *out, struct error *err)
 {
 	const struct sync_move *const move = &sync->move;
 	struct error failure = {0};
 	if (sync_list_prefix(move->remote, move->bucket, move->prefix, out, err) != 0)
 		return -1;
-	if (sync->session->options->plain || sync_list_add_hashes(move->remote, move->bucket, move->prefix, out, &failure) == 0 ||
+	if (sync->session->options->plain ||
+		sync_list_add_hashes(move->remote, move->bucket, move->prefix, out, &failure) ==
+			0 ||
 		session_wants_plain(&failure))
 		return 0;
 	*err = failure;
 	return -1;
 }
 
-static int read_lists(struct sync *const sync, struct error *const err)
+static int read_lists(struct sync *sync, struct error *err)
 {
 	struct sync_list *const local = sync->move.uploads ? &sync->source : &sync->target;
 	struct sync_list *const remote = sync->move.uploads ? &sync->target : &sync->source;
@@ -118,18 +130,20 @@ static int read_lists(struct sync *const sync, struct error *const err)
 	if (!sync->move.uploads && !dry &&
 		file_make_folder(sync->session->files, sync->move.folder, 0755, err) != 0)
 		return -1;
-	if ((sync->move.uploads || file_exists(sync->move.folder)) && sync_list_folder(sync->move.folder, local, err) != 0)
+	if ((sync->move.uploads || file_exists(sync->move.folder)) &&
+		sync_list_folder(sync->move.folder, local, err) != 0)
 		return -1;
 	/* A mistyped source looks like an empty one. */
-	if (sync->session->options->delete && sync->source.count == 0 && sync->target.count > 0)
-		return error_set(err, ERROR_NOT_FOUND, "there is nothing at %s: with --delete this would empty the target, so nothing was done",
+	if (sync->session->options->delete &&sync->source.count == 0 && sync->target.count > 0)
+		return error_set(err, ERROR_NOT_FOUND,
+			"there is nothing at %s: with --delete this would empty the target, so nothing was done",
 			sync->session->options->arguments[0]);
 	sync_plan_make(&sync->source, &sync->target, &sync->plan);
 	return 0;
 }
 
-static int compare_hashes(const struct sync *const sync, struct sync_item *const item, const struct chunk_id *const wanted, const char *const path,
-	struct error *const err)
+static int compare_hashes(const struct sync *sync, struct sync_item *item,
+	const struct chunk_id *wanted, const char *path, struct error *err)
 {
 	struct chunk_id hash;
 	if (hash_cache_hash(sync->move.cache, path, sync->session->interrupt, &hash, err) != 0)
@@ -138,8 +152,8 @@ static int compare_hashes(const struct sync *const sync, struct sync_item *const
 	return 0;
 }
 
-static int compare_digests(const struct sync *const sync, struct sync_item *const item, const char *const path, struct remote *const remote,
-	struct error *const err)
+static int compare_digests(const struct sync *sync, struct sync_item *item, const char *path,
+	struct remote *remote, struct error *err)
 {
 	struct remote_object_facts facts;
 	struct digest128 digest;
@@ -158,28 +172,31 @@ static int compare_digests(const struct sync *const sync, struct sync_item *cons
 	return result;
 }
 
-static int compare(const struct sync *const sync, struct sync_item *const item, struct remote *const remote, struct error *const err)
+static int compare(
+	const struct sync *sync, struct sync_item *item, struct remote *remote, struct error *err)
 {
 	char *const path = folder_files_join(sync->move.folder, item->name);
-	const int result = item->hash != NULL ? compare_hashes(sync, item, item->hash, path, err) : compare_digests(sync, item, path, remote, err);
+	const int result = item->hash != NULL ? compare_hashes(sync, item, item->hash, path, err)
+					      : compare_digests(sync, item, path, remote, err);
 	free(path);
 	return result;
 }
 
-static int compare_piece(void *const job, struct remote *const remote, struct error *const err)
+static int compare_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct sync *const sync = job;
 	lock_enter(&sync->lock);
 	while (sync->next < sync->plan.count && sync->plan.items[sync->next].state != SYNC_MAYBE)
 		sync->next++;
-	struct sync_item *const item = sync->next < sync->plan.count ? &sync->plan.items[sync->next++] : NULL;
+	struct sync_item *const item =
+		sync->next < sync->plan.count ? &sync->plan.items[sync->next++] : NULL;
 	lock_leave(&sync->lock);
 	if (item == NULL)
 		return 0;
 	return compare(sync, item, remote, err) == 0 ? 1 : -1;
 }
 
-static int compare_all(struct sync *const sync, struct error *const err)
+static int compare_all(struct sync *sync, struct error *err)
 {
 	const struct pool_params params = {
 		.remote = &sync->session->remote_options,
@@ -191,7 +208,8 @@ static int compare_all(struct sync *const sync, struct error *const err)
 	return pool_run(&params, err);
 }
 
-static void say(struct sync *const sync, const struct sync_item *const item, const char *const event, const char *const word)
+static void say(
+	struct sync *sync, const struct sync_item *item, const char *event, const char *word)
 {
 	struct output_line line;
 	output_line_begin(&line, &sync->session->output, event);
@@ -201,7 +219,7 @@ static void say(struct sync *const sync, const struct sync_item *const item, con
 	output_say(&sync->session->output, "%s %s", word, item->name);
 }
 
-static void choose_moves(struct sync *const sync)
+static void choose_moves(struct sync *sync)
 {
 	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof *sync->move.items);
 	for (size_t i = 0; i < sync->plan.count; i++) {
@@ -213,14 +231,14 @@ static void choose_moves(struct sync *const sync)
 	}
 }
 
-static void told_move(void *const owner, const struct sync_item *const item)
+static void told_move(void *owner, const struct sync_item *item)
 {
 	struct sync *const sync = owner;
 	const char *const event = sync->move.uploads ? "uploaded" : "downloaded";
 	say(sync, item, event, event);
 }
 
-static void told_removal(void *const owner, const struct sync_item *const item)
+static void told_removal(void *owner, const struct sync_item *item)
 {
 	struct sync *const sync = owner;
 	const bool dry = sync->session->options->dry_run;
@@ -228,7 +246,7 @@ static void told_removal(void *const owner, const struct sync_item *const item)
 	say(sync, item, dry ? "would_remove" : "removed", dry ? "would remove" : "removed");
 }
 
-static void told_refusal(void *const owner, const struct sync_item *const item, const struct error *const why)
+static void told_refusal(void *owner, const struct sync_item *item, const struct error *why)
 {
 	struct sync *const sync = owner;
 	struct output_line line;
@@ -239,23 +257,25 @@ static void told_refusal(void *const owner, const struct sync_item *const item, 
 	json_writer_text(&line.writer, "code", span_text(error_kind_name(why->kind)));
 	json_writer_text(&line.writer, "message", span_text(why->text));
 	output_line_end(&line);
-	output_note(&sync->session->output, "%s %s: %s", sync->session->options->dry_run ? "would keep" : "kept", item->name, why->text);
+	output_note(&sync->session->output, "%s %s: %s",
+		sync->session->options->dry_run ? "would keep" : "kept", item->name, why->text);
 }
 
 /* Last: who reads meanwhile sees the new before the old is gone. */
-static int remove_gone(struct sync *const sync, struct error *const err)
+static int remove_gone(struct sync *sync, struct error *err)
 {
 	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof *gone);
 	size_t count = 0;
 	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
 		if (sync->plan.items[i].state == SYNC_GONE)
 			gone[count++] = &sync->plan.items[i];
-	const int result = sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
+	const int result =
+		sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
 	free(gone);
 	return result;
 }
 
-static int judge_removal(const struct sync *const sync, struct error *const err)
+static int judge_removal(const struct sync *sync, struct error *err)
 {
 	if (sync->refused == 0)
 		return 0;
@@ -264,16 +284,17 @@ static int judge_removal(const struct sync *const sync, struct error *const err)
 		sync->session->options->dry_run ? "would stay" : "stay");
 }
 
-static void say_plan(struct sync *const sync)
+static void say_plan(struct sync *sync)
 {
 	for (size_t i = 0; i < sync->plan.count; i++) {
 		const struct sync_item *const item = &sync->plan.items[i];
 		if (item->state == SYNC_NEW || item->state == SYNC_DIFFERS)
-			say(sync, item, sync->move.uploads ? "would_upload" : "would_download", sync->move.uploads ? "would upload" : "would download");
+			say(sync, item, sync->move.uploads ? "would_upload" : "would_download",
+				sync->move.uploads ? "would upload" : "would download");
 	}
 }
 
-static void say_result(struct sync *const sync)
+static void say_result(struct sync *sync)
 {
 	char size[OUTPUT_SIZE_BYTES];
 	char moved[OUTPUT_SIZE_BYTES];
@@ -285,14 +306,16 @@ static void say_result(struct sync *const sync)
 	json_writer_u64(&line.writer, "files", sync->source.count);
 	json_writer_u64(&line.writer, "sent", move->count);
 	json_writer_u64(&line.writer, "bytes", move->bytes);
-	json_writer_u64(&line.writer, move->uploads ? "sent_bytes" : "received_bytes", move->traffic);
+	json_writer_u64(
+		&line.writer, move->uploads ? "sent_bytes" : "received_bytes", move->traffic);
 	json_writer_u64(&line.writer, "removed", sync->removed);
 	json_writer_u64(&line.writer, "refused", sync->refused);
 	output_line_end(&line);
-	output_say(&sync->session->output, "%zu files, %zu sent (%s in %s), %zu removed", sync->source.count, move->count, size, moved, sync->removed);
+	output_say(&sync->session->output, "%zu files, %zu sent (%s in %s), %zu removed",
+		sync->source.count, move->count, size, moved, sync->removed);
 }
 
-static void release(struct sync *const sync)
+static void release(struct sync *sync)
 {
 	free(sync->move.items);
 	xet_access_close(sync->move.access);
@@ -305,7 +328,7 @@ static void release(struct sync *const sync)
 	buffer_release(&sync->prefix);
 }
 
-static int run(struct sync *const sync, struct error *const err)
+static int run(struct sync *sync, struct error *err)
 {
 	if (read_arguments(sync, err) != 0)
 		return -1;
@@ -323,7 +346,7 @@ static int run(struct sync *const sync, struct error *const err)
 	return judge_removal(sync, err);
 }
 
-int command_sync(struct session *const session, struct error *const err)
+int command_sync(struct session *session, struct error *err)
 {
 	char *const cache_path = hash_cache_default_path();
 	struct sync sync = {.session = session,

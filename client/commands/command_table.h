@@ -8,11 +8,11 @@ struct command {
 	const char *name;
 	enum command_bit bit;
 	command_fn *run;
-	size_t least, most;      /* arguments */
-	unsigned retries;        /* tries after the first, when --retries is not given */
+	size_t least, most; /* arguments */
+	unsigned retries;   /* tries after the first, when --retries is not given */
 	const char *arguments;
 	const char *summary;
-	const char *examples;    /* lines */
+	const char *examples; /* lines */
 };
 
 const struct command *command_table(size_t *out_count);

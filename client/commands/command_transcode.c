@@ -2,11 +2,14 @@
 #include "client/commands/delta_output.h"
 #include "client/commands/fold_files.h"
 
-int command_transcode(struct session *const session, struct error *const err)
+int command_transcode(struct session *session, struct error *err)
 {
 	const struct options *const options = session->options;
 	struct fold_params params = {
-		.deltas = options->arguments, .count = 1, .threads = (unsigned)options->threads.value, .out = options->arguments[1],
+		.deltas = options->arguments,
+		.count = 1,
+		.threads = (unsigned)options->threads.value,
+		.out = options->arguments[1],
 	};
 	params.files = session->files;
 	params.has_step = options->step.given;
@@ -14,8 +17,10 @@ int command_transcode(struct session *const session, struct error *const err)
 	struct delta_stats stats;
 	enum delta_format format;
 	if (options->base == NULL || options->to == NULL)
-		return session_usage(session, err, "say what the delta was made from and what it shall become: --base CHECKPOINT --to FORMAT");
-	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 || delta_output_checksum(session, &params.checksum, err) != 0)
+		return session_usage(session, err,
+			"say what the delta was made from and what it shall become: --base CHECKPOINT --to FORMAT");
+	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 ||
+		delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;
 	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
 		return -1;

@@ -1,6 +1,6 @@
 #include "client/commands/commands.h"
 
-int command_version(struct session *const session, struct error *const err)
+int command_version(struct session *session, struct error *err)
 {
 	struct output_line line;
 	(void)err;

@@ -1,5 +1,5 @@
-/* One function per command: 0, or -1 with the error, which main turns into a sentence and an exit code. The number of arguments has been
- * checked. */
+/* One function per command: 0, or -1 with the error, which main turns into a sentence and an exit
+ * code. The number of arguments has been checked. */
 #ifndef CLIENT_COMMANDS_COMMANDS_H
 #define CLIENT_COMMANDS_COMMANDS_H
 

@@ -2,12 +2,13 @@
 
 #include <inttypes.h>
 
-static void add_digests(struct output_line *const line, const struct delta_stats *const stats)
+static void add_digests(struct output_line *line, const struct delta_stats *stats)
 {
 	static const struct digest128 none;
 	char text[DIGEST128_TEXT_BYTES];
 	/* A fold without a base may know none. */
-	if (digest128_equal(&stats->base_digest, &none) && digest128_equal(&stats->result_digest, &none))
+	if (digest128_equal(&stats->base_digest, &none) &&
+		digest128_equal(&stats->result_digest, &none))
 		return;
 	digest128_format(&stats->base_digest, text);
 	json_writer_text(&line->writer, "base_digest", span_text(text));
@@ -15,7 +16,8 @@ static void add_digests(struct output_line *const line, const struct delta_stats
 	json_writer_text(&line->writer, "result_digest", span_text(text));
 }
 
-static void say_json(struct session *const session, const char *const out, const struct delta_stats *const stats, const enum delta_format format)
+static void say_json(struct session *session, const char *out, const struct delta_stats *stats,
+	enum delta_format format)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, "delta");
@@ -35,7 +37,8 @@ static void say_json(struct session *const session, const char *const out, const
 	output_line_end(&line);
 }
 
-void delta_output_say(struct session *const session, const char *const out, const struct delta_stats *const stats, const enum delta_format format)
+void delta_output_say(struct session *session, const char *out, const struct delta_stats *stats,
+	enum delta_format format)
 {
 	char delta_size[OUTPUT_SIZE_BYTES];
 	char full_size[OUTPUT_SIZE_BYTES];
@@ -43,26 +46,33 @@ void delta_output_say(struct session *const session, const char *const out, cons
 	output_format_size(stats->delta_bytes, delta_size);
 	output_format_size(stats->full_bytes, full_size);
 	if (stats->full_bytes == 0)
-		output_say(&session->output, "%" PRIu64 " of %" PRIu64 " tensors changed; delta %s", stats->changed_tensors, stats->tensors, delta_size);
+		output_say(&session->output, "%" PRIu64 " of %" PRIu64 " tensors changed; delta %s",
+			stats->changed_tensors, stats->tensors, delta_size);
 	else
-		output_say(&session->output, "%" PRIu64 " of %" PRIu64 " elements changed in %" PRIu64 " of %" PRIu64 " tensors; delta %s, checkpoint %s",
-			stats->changed_elements, stats->elements, stats->changed_tensors, stats->tensors, delta_size, full_size);
+		output_say(&session->output,
+			"%" PRIu64 " of %" PRIu64 " elements changed in %" PRIu64 " of %" PRIu64
+			" tensors; delta %s, checkpoint %s",
+			stats->changed_elements, stats->elements, stats->changed_tensors,
+			stats->tensors, delta_size, full_size);
 }
 
-int delta_output_format(struct session *const session, const char *const flag, const char *const name, enum delta_format *const out_format,
-	struct error *const err)
+int delta_output_format(struct session *session, const char *flag, const char *name,
+	enum delta_format *out_format, struct error *err)
 {
 	*out_format = DELTA_ULP_CLASS;
 	if (name == NULL || delta_format_parse(span_text(name), out_format))
 		return 0;
-	return session_usage(session, err, "%s wants %s, not \"%s\"", flag, delta_format_list(), name);
+	return session_usage(
+		session, err, "%s wants %s, not \"%s\"", flag, delta_format_list(), name);
 }
 
-int delta_output_checksum(struct session *const session, enum delta_checksum *const out_checksum, struct error *const err)
+int delta_output_checksum(
+	struct session *session, enum delta_checksum *out_checksum, struct error *err)
 {
 	const char *const name = session->options->checksum;
 	*out_checksum = DELTA_XXH3_128;
 	if (name == NULL || delta_checksum_parse(span_text(name), out_checksum))
 		return 0;
-	return session_usage(session, err, "--checksum wants xxh3-128, blake3 or adler32, not \"%s\"", name);
+	return session_usage(
+		session, err, "--checksum wants xxh3-128, blake3 or adler32, not \"%s\"", name);
 }

@@ -5,9 +5,12 @@
 #include "client/transfer/session.h"
 #include "weights/delta/delta.h"
 
-void delta_output_say(struct session *session, const char *out, const struct delta_stats *stats, enum delta_format format);
+void delta_output_say(struct session *session, const char *out, const struct delta_stats *stats,
+	enum delta_format format);
 /* --format or --to, and --checksum; `name` NULL: ulp-class. -1: a usage error. */
-int delta_output_format(struct session *session, const char *flag, const char *name, enum delta_format *out_format, struct error *err);
-int delta_output_checksum(struct session *session, enum delta_checksum *out_checksum, struct error *err);
+int delta_output_format(struct session *session, const char *flag, const char *name,
+	enum delta_format *out_format, struct error *err);
+int delta_output_checksum(
+	struct session *session, enum delta_checksum *out_checksum, struct error *err);
 
 #endif

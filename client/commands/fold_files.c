@@ -4,10 +4,11 @@
 #include "weights/delta/delta_reader.h"
 #include "weights/model/checkpoint_source.h"
 
-static int fold_over(const struct checkpoint *const base, const struct fold_params *const params, const bool shows_progress,
-	struct delta_stats *const out_stats, struct error *const err)
+static int fold_over(const struct checkpoint *base, const struct fold_params *params,
+	bool shows_progress, struct delta_stats *out_stats, struct error *err)
 {
-	struct progress *const progress = progress_new("decoding", checkpoint_bytes(base), shows_progress);
+	struct progress *const progress =
+		progress_new("decoding", checkpoint_bytes(base), shows_progress);
 	struct model_files files = {0};
 	struct tensor_source *const source = checkpoint_source_new(base);
 	struct fold_params whole = *params;
@@ -23,13 +24,15 @@ static int fold_over(const struct checkpoint *const base, const struct fold_para
 	return result;
 }
 
-int fold_files(const char *const base, const struct fold_params *const params, const bool shows_progress, struct delta_stats *const out_stats,
-	enum delta_format *const out_format, struct error *const err)
+int fold_files(const char *base, const struct fold_params *params, bool shows_progress,
+	struct delta_stats *out_stats, enum delta_format *out_format, struct error *err)
 {
 	*out_format = params->format;
 	if (base != NULL) {
 		struct checkpoint *const opened = checkpoint_open(base, err);
-		const int result = opened != NULL ? fold_over(opened, params, shows_progress, out_stats, err) : -1;
+		const int result = opened != NULL
+			? fold_over(opened, params, shows_progress, out_stats, err)
+			: -1;
 		checkpoint_close(opened);
 		return result;
 	}

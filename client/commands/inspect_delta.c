@@ -9,7 +9,7 @@
 
 enum { STEP_COUNT = DELTA_STATS_STEPS, NUMBER_BYTES = 32 };
 
-static void add_summary(struct json_writer *const writer, const struct delta_summary *const summary)
+static void add_summary(struct json_writer *writer, const struct delta_summary *summary)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	json_writer_text(writer, "format", span_text(delta_format_name(summary->format)));
@@ -29,18 +29,20 @@ static void add_summary(struct json_writer *const writer, const struct delta_sum
 	json_writer_u64(writer, "changed_tensors", summary->changed_tensors);
 }
 
-static void say_sentences(struct session *const session, const struct delta_summary *const summary)
+static void say_sentences(struct session *session, const struct delta_summary *summary)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	char size[OUTPUT_SIZE_BYTES];
 	char elements[NUMBER_BYTES + 16] = "";
 	output_format_size(summary->bytes, size);
 	if (summary->has_changed_elements)
-		snprintf(elements, sizeof(elements), "%" PRIu64 " elements of ", summary->changed_elements);
-	output_say(&session->output, "delta:  %s, %s%" PRIu64 " tensors changed, %s", delta_format_name(summary->format), elements,
-		summary->changed_tensors, size);
+		snprintf(elements, sizeof(elements), "%" PRIu64 " elements of ",
+			summary->changed_elements);
+	output_say(&session->output, "delta:  %s, %s%" PRIu64 " tensors changed, %s",
+		delta_format_name(summary->format), elements, summary->changed_tensors, size);
 	if (summary->has_step && summary->has_base_step)
-		output_say(&session->output, "step:   %" PRIu64 ", made from step %" PRIu64, summary->step, summary->base_step);
+		output_say(&session->output, "step:   %" PRIu64 ", made from step %" PRIu64,
+			summary->step, summary->base_step);
 	else if (summary->has_step)
 		output_say(&session->output, "step:   %" PRIu64, summary->step);
 	if (!summary->has_digests)
@@ -51,20 +53,20 @@ static void say_sentences(struct session *const session, const struct delta_summ
 	output_say(&session->output, "result: %s", text);
 }
 
-static double share(const uint64_t part, const uint64_t whole)
+static double share(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static void add_ratio(struct json_writer *const writer, const char *const name, const double value)
+static void add_ratio(struct json_writer *writer, const char *name, double value)
 {
 	char text[NUMBER_BYTES];
 	snprintf(text, sizeof(text), "%.6g", value);
 	json_writer_raw(writer, name, span_text(text));
 }
 
-static void add_row(struct json_writer *const writer, const struct delta_survey *const survey, const struct delta_survey_row *const row,
-	const uint64_t elements)
+static void add_row(struct json_writer *writer, const struct delta_survey *survey,
+	const struct delta_survey_row *row, uint64_t elements)
 {
 	json_writer_u64(writer, "payload_bytes", row->payload_bytes);
 	if (elements > 0) {
@@ -83,8 +85,8 @@ static void add_row(struct json_writer *const writer, const struct delta_survey 
 	json_writer_end(writer, ']');
 }
 
-static void say_row(struct session *const session, const struct delta_survey *const survey, const struct delta_survey_row *const row,
-	const uint64_t elements, const struct span name)
+static void say_row(struct session *session, const struct delta_survey *survey,
+	const struct delta_survey_row *row, uint64_t elements, struct span name)
 {
 	char steps[STEP_COUNT * 8 + 1] = "";
 	char density[NUMBER_BYTES] = "";
@@ -93,22 +95,28 @@ static void say_row(struct session *const session, const struct delta_survey *co
 	for (unsigned i = 0; i < STEP_COUNT; i++)
 		counted += row->stats.ulp_steps[i];
 	for (unsigned i = 0, at = 0; i < STEP_COUNT && counted > 0; i++)
-		at += (unsigned)snprintf(steps + at, sizeof(steps) - at, "%7.2f", 100 * share(row->stats.ulp_steps[i], counted));
+		at += (unsigned)snprintf(steps + at, sizeof(steps) - at, "%7.2f",
+			100 * share(row->stats.ulp_steps[i], counted));
 	if (elements > 0 && row->stats.changed > 0)
-		snprintf(density, sizeof(density), "%.4f", 100 * share(row->stats.changed, elements));
+		snprintf(density, sizeof(density), "%.4f",
+			100 * share(row->stats.changed, elements));
 	if (row->stats.changed > 0)
-		snprintf(bits, sizeof(bits), "%.2f", 8 * share(row->payload_bytes, row->stats.changed));
-	output_say(&session->output, "%12" PRIu64 " %9s %7s %-35s %-5s %.*s", row->payload_bytes, density, bits, steps,
-		survey->has_base && row != &survey->total ? dtype_name(row->dtype) : "", (int)name.len, (const char *)name.data);
+		snprintf(bits, sizeof(bits), "%.2f",
+			8 * share(row->payload_bytes, row->stats.changed));
+	output_say(&session->output, "%12" PRIu64 " %9s %7s %-35s %-5s %.*s", row->payload_bytes,
+		density, bits, steps,
+		survey->has_base && row != &survey->total ? dtype_name(row->dtype) : "",
+		(int)name.len, (const char *)name.data);
 }
 
-static void say_survey(struct session *const session, const struct delta_survey *const survey)
+static void say_survey(struct session *session, const struct delta_survey *survey)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, "delta_stats");
 	add_row(&line.writer, survey, &survey->total, survey->elements);
 	output_line_end(&line);
-	output_say(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %", "bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
+	output_say(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
+		"bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
 	say_row(session, survey, &survey->total, survey->elements, span_text("(all)"));
 	for (size_t i = 0; i < survey->count; i++) {
 		const struct delta_survey_row *const row = &survey->rows[i];
@@ -122,18 +130,19 @@ static void say_survey(struct session *const session, const struct delta_survey 
 	}
 }
 
-static int survey_over(struct session *const session, const struct delta_reader *const reader, struct tensor_source *const base,
-	struct error *const err)
+static int survey_over(struct session *session, const struct delta_reader *reader,
+	struct tensor_source *base, struct error *err)
 {
 	struct delta_survey survey;
-	const int result = delta_survey_make(&survey, reader, base, (unsigned)session->options->threads.value, err);
+	const int result = delta_survey_make(
+		&survey, reader, base, (unsigned)session->options->threads.value, err);
 	if (result == 0)
 		say_survey(session, &survey);
 	delta_survey_release(&survey);
 	return result;
 }
 
-static int say_stats(struct session *const session, const char *const path, struct error *const err)
+static int say_stats(struct session *session, const char *path, struct error *err)
 {
 	struct checkpoint *base = NULL;
 	struct tensor_source *source = NULL;
@@ -147,14 +156,16 @@ static int say_stats(struct session *const session, const char *const path, stru
 	if (result == 0)
 		result = survey_over(session, reader, source, err);
 	if (result != 0 && source != NULL)
-		delta_stack_explain(path, source, NULL, (unsigned)session->options->threads.value, err);
+		delta_stack_explain(
+			path, source, NULL, (unsigned)session->options->threads.value, err);
 	tensor_source_free(source);
 	checkpoint_close(base);
 	delta_reader_close(reader);
 	return result;
 }
 
-int inspect_delta(struct session *const session, const char *const path, const struct delta_summary *const summary, struct error *const err)
+int inspect_delta(struct session *session, const char *path, const struct delta_summary *summary,
+	struct error *err)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, "delta");

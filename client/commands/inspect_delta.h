@@ -6,6 +6,7 @@
 #include "weights/delta/delta.h"
 
 /* `path` is a delta with this summary. */
-int inspect_delta(struct session *session, const char *path, const struct delta_summary *summary, struct error *err);
+int inspect_delta(struct session *session, const char *path, const struct delta_summary *summary,
+	struct error *err);
 
 #endif

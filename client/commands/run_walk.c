@@ -7,7 +7,7 @@
 enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
 
 /* A key for some runs may not list its bucket. */
-static void advise(struct error *const err)
+static void advise(struct error *err)
 {
 	if (err->kind != ERROR_DENIED)
 		return;
@@ -19,8 +19,8 @@ static void advise(struct error *const err)
 		kept, err->text);
 }
 
-static int walk_bucket(struct session *const session, struct remote *const remote, const struct span bucket, run_walk_fn *const visit,
-	struct error *const err)
+static int walk_bucket(struct session *session, struct remote *remote, struct span bucket,
+	run_walk_fn *visit, struct error *err)
 {
 	struct buffer after;
 	bool more = true;
@@ -44,8 +44,8 @@ static int walk_bucket(struct session *const session, struct remote *const remot
 	return result;
 }
 
-int run_walk(struct session *const session, struct remote *const remote, const struct span bucket, run_walk_fn *const visit,
-	struct error *const err)
+int run_walk(struct session *session, struct remote *remote, struct span bucket, run_walk_fn *visit,
+	struct error *err)
 {
 	if (bucket.len > 0)
 		return walk_bucket(session, remote, bucket, visit, err);

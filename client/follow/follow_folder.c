@@ -22,12 +22,12 @@ static const char GENERATIONS[] = "generations";
 static const char CURRENT[] = "current";
 static const char CURRENT_NEW[] = "current.new";
 
-static char *below(const struct follow_folder *const folder, const char *const name)
+static char *below(const struct follow_folder *folder, const char *name)
 {
 	return folder_files_join(folder->path, name);
 }
 
-static char *generation_path(const struct follow_folder *const folder, const char *const name)
+static char *generation_path(const struct follow_folder *folder, const char *name)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char *const path = folder_files_join(generations, name);
@@ -35,14 +35,14 @@ static char *generation_path(const struct follow_folder *const folder, const cha
 	return path;
 }
 
-static char *sidecar_path(const struct follow_folder *const folder, const char *const name)
+static char *sidecar_path(const struct follow_folder *folder, const char *name)
 {
 	char file[NAME_MAX + 1];
 	ASSERT(snprintf(file, sizeof file, "%s.json", name) < (int)sizeof file);
 	return generation_path(folder, file);
 }
 
-static char *copy_span(const struct span text)
+static char *copy_span(struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
 	if (text.len > 0)
@@ -50,7 +50,7 @@ static char *copy_span(const struct span text)
 	return copy;
 }
 
-static void generation_release(struct follow_generation *const generation)
+static void generation_release(struct follow_generation *generation)
 {
 	free(generation->name);
 	free(generation->label);
@@ -60,7 +60,7 @@ static void generation_release(struct follow_generation *const generation)
 }
 
 /* A JSON document of ours; NULL when it is absent (*out_absent) or damaged. */
-static struct json_node *read_json(const char *const path, bool *const out_absent, struct error *const err)
+static struct json_node *read_json(const char *path, bool *out_absent, struct error *err)
 {
 	*out_absent = !file_exists(path);
 	if (*out_absent)
@@ -75,18 +75,20 @@ static struct json_node *read_json(const char *const path, bool *const out_absen
 }
 
 /* Sidecars of whole checkpoints do not speak of it. */
-static void read_part(const struct json_node *const root, struct follow_generation *const out)
+static void read_part(const struct json_node *root, struct follow_generation *out)
 {
 	struct span tensors = {0};
 	struct span held;
 	json_node_text(json_node_member(root, "tensors"), &tensors);
 	out->tensors = copy_span(tensors);
-	if (!json_node_text(json_node_member(root, "held"), &held) || !digest128_parse(held, &out->held))
+	if (!json_node_text(json_node_member(root, "held"), &held) ||
+		!digest128_parse(held, &out->held))
 		out->held = out->digest;
 }
 
 /* False when there is no whole generation of that name. */
-static bool generation_read(const struct follow_folder *const folder, const char *const name, struct follow_generation *const out)
+static bool generation_read(
+	const struct follow_folder *folder, const char *name, struct follow_generation *out)
 {
 	char *const path = sidecar_path(folder, name);
 	struct error ignored = {0};
@@ -95,9 +97,10 @@ static bool generation_read(const struct follow_folder *const folder, const char
 	struct span digest;
 	struct span label;
 	struct follow_generation read = {0};
-	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) && json_node_u64(json_node_member(root, "order"),
-		&read.order) &&
-		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
+	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) &&
+		json_node_u64(json_node_member(root, "order"), &read.order) &&
+		json_node_text(json_node_member(root, "digest"), &digest) &&
+		digest128_parse(digest, &read.digest) &&
 		json_node_text(json_node_member(root, "label"), &label) &&
 		proven_files_parse(json_node_member(root, "files"), &read.files);
 	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
@@ -113,7 +116,7 @@ static bool generation_read(const struct follow_folder *const folder, const char
 }
 
 /* The generation that `current` leads to. */
-static void find_current(struct follow_folder *const folder)
+static void find_current(struct follow_folder *folder)
 {
 	char *const link = below(folder, CURRENT);
 	char target[PATH_MAX];
@@ -128,7 +131,8 @@ static void find_current(struct follow_folder *const folder)
 	folder->has_current = generation_read(folder, target + prefix, &folder->current);
 }
 
-static int check_state(struct follow_folder *const folder, const struct json_node *const root, struct error *const err)
+static int check_state(
+	struct follow_folder *folder, const struct json_node *root, struct error *err)
 {
 	uint64_t version;
 	struct span endpoint;
@@ -136,25 +140,30 @@ static int check_state(struct follow_folder *const folder, const struct json_nod
 	struct span executed;
 	struct span command;
 	struct span taken;
-	if (!json_node_u64(json_node_member(root, "version"), &version) || !json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
+	if (!json_node_u64(json_node_member(root, "version"), &version) ||
+		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
-		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow", folder->path, STATE_FILE);
+		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow",
+			folder->path, STATE_FILE);
 	if (version != STATE_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED, "%s/%s has version %" PRIu64 "; this program reads %d", folder->path, STATE_FILE,
-			version, STATE_VERSION);
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s/%s has version %" PRIu64 "; this program reads %d", folder->path,
+			STATE_FILE, version, STATE_VERSION);
 	if (!span_equal_text(endpoint, folder->endpoint) || !span_equal_text(run, folder->run))
-		return error_set(err, ERROR_EXISTS, "%s follows run %.*s at %.*s; give another folder", folder->path, (int)run.len,
-			(const char *)run.data,
-			(int)endpoint.len, (const char *)endpoint.data);
+		return error_set(err, ERROR_EXISTS,
+			"%s follows run %.*s at %.*s; give another folder", folder->path,
+			(int)run.len, (const char *)run.data, (int)endpoint.len,
+			(const char *)endpoint.data);
 	if (json_node_text(json_node_member(root, "executed"), &executed))
 		folder->executed = copy_span(executed);
 	folder->has_command = json_node_text(json_node_member(root, "command"), &command) &&
 		digest128_parse(command, &folder->command);
-	folder->has_taken = json_node_text(json_node_member(root, "taken"), &taken) && digest128_parse(taken, &folder->taken);
+	folder->has_taken = json_node_text(json_node_member(root, "taken"), &taken) &&
+		digest128_parse(taken, &folder->taken);
 	return 0;
 }
 
-static void print_generation(struct json_writer *const writer, const struct follow_generation *const generation)
+static void print_generation(struct json_writer *writer, const struct follow_generation *generation)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&generation->digest, digest);
@@ -163,15 +172,15 @@ static void print_generation(struct json_writer *const writer, const struct foll
 	json_writer_text(writer, "label", span_text(generation->label));
 }
 
-static int write_json(const struct follow_folder *const folder, const char *const path,
-	const struct buffer *const text, struct error *const err)
+static int write_json(const struct follow_folder *folder, const char *path,
+	const struct buffer *text, struct error *err)
 {
 	if (buffer_check(text, path, err) != 0)
 		return -1;
 	return file_publish(folder->files, path, buffer_span(text), 0644, err);
 }
 
-static void print_executed(struct json_writer *const writer, const struct follow_folder *const folder)
+static void print_executed(struct json_writer *writer, const struct follow_folder *folder)
 {
 	char command[DIGEST128_TEXT_BYTES];
 	char taken[DIGEST128_TEXT_BYTES];
@@ -188,7 +197,7 @@ static void print_executed(struct json_writer *const writer, const struct follow
 	json_writer_text(writer, "taken", span_text(taken));
 }
 
-static int save(const struct follow_folder *const folder, struct error *const err)
+static int save(const struct follow_folder *folder, struct error *err)
 {
 	struct buffer text;
 	struct json_writer writer;
@@ -210,15 +219,16 @@ static int save(const struct follow_folder *const folder, struct error *const er
 	return result;
 }
 
-/* A folder without state is taken only when nothing of somebody else is in it: what others put there is never touched. */
-static int begin(struct follow_folder *const folder, struct error *const err)
+/* A folder without state is taken only when nothing of somebody else is in it: what others put
+ * there is never touched. */
+static int begin(struct follow_folder *folder, struct error *err)
 {
 	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
 	folder->is_begun = result == 0;
 	return result == 0 ? save(folder, err) : -1;
 }
 
-static int load(struct follow_folder *const folder, struct error *const err)
+static int load(struct follow_folder *folder, struct error *err)
 {
 	char *const path = below(folder, STATE_FILE);
 	bool absent;
@@ -236,7 +246,7 @@ static int load(struct follow_folder *const folder, struct error *const err)
 }
 
 /* Removes generation folders without a sidecar, and sidecars without a folder. */
-static int remove_leftovers(const struct follow_folder *const folder, struct error *const err)
+static int remove_leftovers(const struct follow_folder *folder, struct error *err)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -247,7 +257,8 @@ static int remove_leftovers(const struct follow_folder *const folder, struct err
 	for (size_t i = 0; i < count && result == 0; i++) {
 		const size_t len = strlen(names[i]);
 		const bool is_sidecar = len > 5 && strcmp(names[i] + len - 5, ".json") == 0;
-		char *const other = is_sidecar ? folder_files_join(generations, names[i]) : sidecar_path(folder, names[i]);
+		char *const other = is_sidecar ? folder_files_join(generations, names[i])
+					       : sidecar_path(folder, names[i]);
 		if (is_sidecar)
 			other[strlen(other) - 5] = '\0';
 		char *const path = folder_files_join(generations, names[i]);
@@ -261,9 +272,8 @@ static int remove_leftovers(const struct follow_folder *const folder, struct err
 	return result;
 }
 
-int follow_folder_open(struct follow_folder *const folder, const struct file_ops *const files,
-	const char *const path, const char *const endpoint, const char *const run,
-	struct error *const err)
+int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
+	const char *endpoint, const char *run, struct error *err)
 {
 	*folder = (struct follow_folder){
 		.files = files,
@@ -290,7 +300,7 @@ fail:
 }
 
 /* Whether removing it took nothing that was in it. */
-static bool remove_empty(const struct follow_folder *const folder, const char *const name)
+static bool remove_empty(const struct follow_folder *folder, const char *name)
 {
 	char *const path = below(folder, name);
 	const bool gone = !file_exists(path) || folder->files->rmdir(folder->files, path) == 0;
@@ -298,9 +308,10 @@ static bool remove_empty(const struct follow_folder *const folder, const char *c
 	return gone;
 }
 
-void follow_folder_abandon(const struct follow_folder *const folder)
+void follow_folder_abandon(const struct follow_folder *folder)
 {
-	if (folder->path == NULL || !folder->is_begun || !remove_empty(folder, "incoming") || !remove_empty(folder, GENERATIONS))
+	if (folder->path == NULL || !folder->is_begun || !remove_empty(folder, "incoming") ||
+		!remove_empty(folder, GENERATIONS))
 		return;
 	char *const state = below(folder, STATE_FILE);
 	folder->files->unlink(folder->files, state);
@@ -309,7 +320,7 @@ void follow_folder_abandon(const struct follow_folder *const folder)
 		folder->files->rmdir(folder->files, folder->path);
 }
 
-void follow_folder_close(struct follow_folder *const folder)
+void follow_folder_close(struct follow_folder *folder)
 {
 	if (folder->path == NULL)
 		return;
@@ -322,29 +333,31 @@ void follow_folder_close(struct follow_folder *const folder)
 	*folder = (struct follow_folder){.lock_fd = -1};
 }
 
-bool follow_folder_is_there(const struct follow_folder *const folder)
+bool follow_folder_is_there(const struct follow_folder *folder)
 {
 	struct stat held;
 	struct stat found;
 	char *const generations = below(folder, GENERATIONS);
-	const bool is = fstat(folder->lock_fd, &held) == 0 && stat(folder->path, &found) == 0 && held.st_dev == found.st_dev &&
-		held.st_ino == found.st_ino && file_exists(generations);
+	const bool is = fstat(folder->lock_fd, &held) == 0 && stat(folder->path, &found) == 0 &&
+		held.st_dev == found.st_dev && held.st_ino == found.st_ino &&
+		file_exists(generations);
 	free(generations);
 	return is;
 }
 
-char *follow_folder_current(const struct follow_folder *const folder)
+char *follow_folder_current(const struct follow_folder *folder)
 {
 	ASSERT(folder->has_current);
 	return generation_path(folder, folder->current.name);
 }
 
-char *follow_folder_incoming(const struct follow_folder *const folder)
+char *follow_folder_incoming(const struct follow_folder *folder)
 {
 	return below(folder, "incoming");
 }
 
-void follow_folder_next(const struct follow_folder *const folder, const uint64_t step, char **const out_name, char **const out_path)
+void follow_folder_next(
+	const struct follow_folder *folder, uint64_t step, char **out_name, char **out_path)
 {
 	for (unsigned again = 1;; again++) {
 		char name[64];
@@ -362,8 +375,8 @@ void follow_folder_next(const struct follow_folder *const folder, const uint64_t
 	}
 }
 
-static int write_sidecar(const struct follow_folder *const folder, const struct follow_generation *const generation,
-	struct error *const err)
+static int write_sidecar(const struct follow_folder *folder,
+	const struct follow_generation *generation, struct error *err)
 {
 	struct buffer text;
 	struct json_writer writer;
@@ -393,7 +406,7 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 }
 
 /* For good once save() has put the state beside it. */
-static int swap_link(const struct follow_folder *const folder, const char *const name, struct error *const err)
+static int swap_link(const struct follow_folder *folder, const char *name, struct error *err)
 {
 	char target[128];
 	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
@@ -412,7 +425,7 @@ static int swap_link(const struct follow_folder *const folder, const char *const
 }
 
 /* One more than any that is there, so that the newest can be told whatever the clock does. */
-static uint64_t next_order(const struct follow_folder *const folder)
+static uint64_t next_order(const struct follow_folder *folder)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -434,7 +447,8 @@ static uint64_t next_order(const struct follow_folder *const folder)
 	return highest + 1;
 }
 
-int follow_folder_swap(struct follow_folder *const folder, const struct follow_swap *const swap, struct error *const err)
+int follow_folder_swap(
+	struct follow_folder *folder, const struct follow_swap *swap, struct error *err)
 {
 	struct follow_generation fresh = {
 		.name = memory_copy_text(swap->name),
@@ -458,30 +472,32 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 	return save(folder, err);
 }
 
-void follow_folder_distrust(struct follow_folder *const folder)
+void follow_folder_distrust(struct follow_folder *folder)
 {
 	folder->has_current = false;
 	generation_release(&folder->current);
 }
 
-bool follow_folder_has_executed(const struct follow_folder *const folder, const char *const command)
+bool follow_folder_has_executed(const struct follow_folder *folder, const char *command)
 {
-	if (!folder->has_current || folder->executed == NULL || strcmp(folder->executed, folder->current.name) != 0)
+	if (!folder->has_current || folder->executed == NULL ||
+		strcmp(folder->executed, folder->current.name) != 0)
 		return false;
 	const struct digest128 digest = xxh3_128(span_text(command));
 	return !folder->has_command || digest128_equal(&folder->command, &digest);
 }
 
 /* Of the part that is held, so another part is a change too. */
-bool follow_folder_has_taken(const struct follow_folder *const folder, const char *const command)
+bool follow_folder_has_taken(const struct follow_folder *folder, const char *command)
 {
 	ASSERT(folder->has_current);
 	const struct digest128 digest = xxh3_128(span_text(command));
-	return folder->has_taken && folder->has_command && digest128_equal(&folder->command, &digest) &&
+	return folder->has_taken && folder->has_command &&
+		digest128_equal(&folder->command, &digest) &&
 		digest128_equal(&folder->taken, &folder->current.held);
 }
 
-int follow_folder_forget_taken(struct follow_folder *const folder, struct error *const err)
+int follow_folder_forget_taken(struct follow_folder *folder, struct error *err)
 {
 	if (!folder->has_taken)
 		return 0;
@@ -489,7 +505,7 @@ int follow_folder_forget_taken(struct follow_folder *const folder, struct error 
 	return save(folder, err);
 }
 
-int follow_folder_set_executed(struct follow_folder *const folder, const char *const command, struct error *const err)
+int follow_folder_set_executed(struct follow_folder *folder, const char *command, struct error *err)
 {
 	ASSERT(folder->has_current);
 	free(folder->executed);
@@ -501,7 +517,7 @@ int follow_folder_set_executed(struct follow_folder *const folder, const char *c
 	return save(folder, err);
 }
 
-static int newest_first(const void *const left, const void *const right)
+static int newest_first(const void *left, const void *right)
 {
 	const struct follow_generation *const a = left;
 	const struct follow_generation *const b = right;
@@ -510,8 +526,8 @@ static int newest_first(const void *const left, const void *const right)
 
 /* The sidecars go first, for good: then a kill or a power cut leaves leftovers, not half-empty
  * generations. */
-static int remove_generations(const struct follow_folder *const folder,
-	const struct follow_generation *const old, const size_t count, struct error *const err)
+static int remove_generations(const struct follow_folder *folder,
+	const struct follow_generation *old, size_t count, struct error *err)
 {
 	char *const generations = below(folder, GENERATIONS);
 	int result = 0;
@@ -531,7 +547,7 @@ static int remove_generations(const struct follow_folder *const folder,
 	return result;
 }
 
-int follow_folder_trim(const struct follow_folder *const folder, const uint64_t keep, struct error *const err)
+int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -542,8 +558,8 @@ int follow_folder_trim(const struct follow_folder *const folder, const uint64_t 
 	if (result == 0)
 		others = memory_new_array(count + 1, sizeof *others);
 	for (size_t i = 0; i < count; i++)
-		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) && generation_read(folder, names[i],
-			&others[other_count]))
+		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) &&
+			generation_read(folder, names[i], &others[other_count]))
 			other_count++;
 	if (other_count > 0)
 		qsort(others, other_count, sizeof *others, newest_first);

@@ -18,14 +18,15 @@ struct leftovers {
 	const char *run;
 };
 
-static int refuse(const struct leftovers *const leftovers, const char *const what, struct error *const err)
+static int refuse(const struct leftovers *leftovers, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_EXISTS, "%s holds files that deltabucket follow did not put there (%s); give an empty folder",
+	return error_set(err, ERROR_EXISTS,
+		"%s holds files that deltabucket follow did not put there (%s); give an empty folder",
 		leftovers->folder, what);
 }
 
 /* Downloads and half-made checkpoints of any run: they count for nothing until they are proven. */
-static int check_incoming(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+static int check_incoming(const struct leftovers *leftovers, const char *path, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -40,35 +41,40 @@ static int check_incoming(const struct leftovers *const leftovers, const char *c
 }
 
 /* Whether the note says that its checkpoint is one of this run. */
-static bool is_of_run(const struct leftovers *const leftovers, const char *const sidecar)
+static bool is_of_run(const struct leftovers *leftovers, const char *sidecar)
 {
 	struct buffer text;
 	struct error ignored = {0};
 	struct span endpoint;
 	struct span run;
 	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
-	struct json_node *const root = file_read_all(sidecar, &text, &ignored) == 0 ?
-		json_node_parse(buffer_span(&text), sidecar, &ignored) : NULL;
+	struct json_node *const root = file_read_all(sidecar, &text, &ignored) == 0
+		? json_node_parse(buffer_span(&text), sidecar, &ignored)
+		: NULL;
 	const bool is = json_node_text(json_node_member(root, "endpoint"), &endpoint) &&
-		json_node_text(json_node_member(root, "run"), &run) && span_equal_text(endpoint, leftovers->endpoint) &&
+		json_node_text(json_node_member(root, "run"), &run) &&
+		span_equal_text(endpoint, leftovers->endpoint) &&
 		span_equal_text(run, leftovers->run);
 	json_node_free(root);
 	buffer_release(&text);
 	return is;
 }
 
-static int check_generation(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+static int check_generation(const struct leftovers *leftovers, const char *path, struct error *err)
 {
 	const bool is_sidecar = span_ends_text(span_text(path), ".json");
 	char sidecar[PATH_MAX];
-	const int length = snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
+	const int length =
+		snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
 	if (length < (int)sizeof sidecar && is_of_run(leftovers, sidecar))
 		return 0;
-	return error_set(err, ERROR_EXISTS, "%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
-		"%s at %s; give an empty folder", leftovers->folder, path, leftovers->run, leftovers->endpoint);
+	return error_set(err, ERROR_EXISTS,
+		"%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
+		"%s at %s; give an empty folder",
+		leftovers->folder, path, leftovers->run, leftovers->endpoint);
 }
 
-static int check_generations(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+static int check_generations(const struct leftovers *leftovers, const char *path, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -84,7 +90,7 @@ static int check_generations(const struct leftovers *const leftovers, const char
 	return result;
 }
 
-static bool leads_to_generation(const char *const link)
+static bool leads_to_generation(const char *link)
 {
 	static const char START[] = "generations/";
 	char target[sizeof START];
@@ -92,7 +98,7 @@ static bool leads_to_generation(const char *const link)
 	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
 }
 
-static int check_entry(const struct leftovers *const leftovers, const char *const name, struct error *const err)
+static int check_entry(const struct leftovers *leftovers, const char *name, struct error *err)
 {
 	int result;
 	char *const path = folder_files_join(leftovers->folder, name);
@@ -102,7 +108,8 @@ static int check_entry(const struct leftovers *const leftovers, const char *cons
 		result = check_incoming(leftovers, path, err);
 	else if (strcmp(name, "generations") == 0)
 		result = check_generations(leftovers, path, err);
-	else if ((strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0) && leads_to_generation(path))
+	else if ((strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0) &&
+		leads_to_generation(path))
 		result = 0;
 	else
 		result = refuse(leftovers, name, err);
@@ -110,7 +117,8 @@ static int check_entry(const struct leftovers *const leftovers, const char *cons
 	return result;
 }
 
-int follow_leftovers_check(const char *const folder, const char *const endpoint, const char *const run, struct error *const err)
+int follow_leftovers_check(
+	const char *folder, const char *endpoint, const char *run, struct error *err)
 {
 	const struct leftovers leftovers = {folder, endpoint, run};
 	char **names;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-static struct lease_facts held(const struct follow_report *const report, const enum replica_state state)
+static struct lease_facts held(const struct follow_report *report, enum replica_state state)
 {
 	const struct follow_folder *const folder = report->folder;
 	struct lease_facts facts = {.state = state, .has_step = folder->has_current};
@@ -15,13 +15,13 @@ static struct lease_facts held(const struct follow_report *const report, const e
 	return facts;
 }
 
-void follow_report_state(struct follow_report *const report, const enum replica_state state)
+void follow_report_state(struct follow_report *report, enum replica_state state)
 {
 	const struct lease_facts facts = held(report, state);
 	lease_say(report->lease, &facts);
 }
 
-void follow_report_wanted(struct follow_report *const report, const enum replica_state state, const uint64_t wanted)
+void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted)
 {
 	struct lease_facts facts = held(report, state);
 	facts.has_wanted = true;
@@ -29,14 +29,15 @@ void follow_report_wanted(struct follow_report *const report, const enum replica
 	lease_say(report->lease, &facts);
 }
 
-void follow_report_error(struct follow_report *const report, const struct error *const failure)
+void follow_report_error(struct follow_report *report, const struct error *failure)
 {
 	struct lease_facts facts = held(report, REPLICA_ERROR);
 	facts.error = failure->text;
 	lease_say(report->lease, &facts);
 }
 
-void follow_report_step(struct follow_report *const report, const struct catch_up_result *const fetched, const int64_t created_ms)
+void follow_report_step(
+	struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms)
 {
 	const struct follow_generation *const current = &report->folder->current;
 	const struct clock_source *const clock = clock_system();
@@ -52,21 +53,23 @@ void follow_report_step(struct follow_report *const report, const struct catch_u
 	json_writer_text(&line.writer, "label", span_text(current->label));
 	json_writer_text(&line.writer, "digest", span_text(digest));
 	json_writer_u64(&line.writer, "bytes", fetched->bytes);
-	json_writer_u64(&line.writer, "links", fetched->deltas + (fetched->anchor_bytes > 0 ? 1 : 0));
+	json_writer_u64(
+		&line.writer, "links", fetched->deltas + (fetched->anchor_bytes > 0 ? 1 : 0));
 	json_writer_bool(&line.writer, "from_anchor", fetched->anchor_bytes > 0);
 	json_writer_i64(&line.writer, "fetch_ms", fetched->fetch_ms);
 	json_writer_i64(&line.writer, "apply_ms", fetched->apply_ms);
 	json_writer_i64(&line.writer, "lag_ms", lag_ms);
 	output_line_end(&line);
-	output_say(&report->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published",
-		current->step,
-		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size,
-		(double)fetched->fetch_ms / 1000,
+	output_say(&report->session->output,
+		"step %" PRIu64
+		"%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published",
+		current->step, current->label[0] != '\0' ? " (" : "", current->label,
+		current->label[0] != '\0' ? ")" : "", size, (double)fetched->fetch_ms / 1000,
 		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
 }
 
 /* For --once and --step when there was nothing to fetch. */
-void follow_report_held(struct follow_report *const report)
+void follow_report_held(struct follow_report *report)
 {
 	const struct follow_generation *const current = &report->folder->current;
 	char digest[DIGEST128_TEXT_BYTES];
@@ -81,7 +84,8 @@ void follow_report_held(struct follow_report *const report)
 	output_say(&report->session->output, "step %" PRIu64 " is held already", current->step);
 }
 
-void follow_report_failure(struct follow_report *const report, const char *const event, const struct error *const failure)
+void follow_report_failure(
+	struct follow_report *report, const char *event, const struct error *failure)
 {
 	struct output_line line;
 	output_line_begin(&line, &report->session->output, event);

@@ -1,4 +1,5 @@
-/* What a follower says of itself: to who started it (lines on stdout, docs/COMMANDS.md, "JSON events") and to the server (its lease). */
+/* What a follower says of itself: to who started it (lines on stdout, docs/COMMANDS.md, "JSON
+ * events") and to the server (its lease). */
 #ifndef CLIENT_FOLLOW_FOLLOW_REPORT_H
 #define CLIENT_FOLLOW_FOLLOW_REPORT_H
 
@@ -19,9 +20,12 @@ void follow_report_state(struct follow_report *report, enum replica_state state)
 void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted);
 void follow_report_error(struct follow_report *report, const struct error *failure);
 
-/* On stdout: a step was swapped in; --once or --step found nothing to fetch; something went wrong and following goes on (`event` says what). */
-void follow_report_step(struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms);
+/* On stdout: a step was swapped in; --once or --step found nothing to fetch; something went wrong
+ * and following goes on (`event` says what). */
+void follow_report_step(
+	struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms);
 void follow_report_held(struct follow_report *report);
-void follow_report_failure(struct follow_report *report, const char *event, const struct error *failure);
+void follow_report_failure(
+	struct follow_report *report, const char *event, const struct error *failure);
 
 #endif

@@ -17,10 +17,12 @@
 #include "weights/model/checkpoint.h"
 
 enum {
-	FOLD_WAIT_S = 10,  /* a reader that is far behind gains more by a fold than it loses by waiting for it */
+	/* a reader that is far behind gains more by a fold than it loses by waiting for it */
+	FOLD_WAIT_S = 10,
 	LOST_WAYS_MAX = 3,
-	EXEC_FIRST_S = 5,  /* from a failed command to its next try: doubled each time, up to EXEC_MOST_S */
-	EXEC_MOST_S = 60   /* and never beyond --poll */
+	/* from a failed command to its next try: doubled each time, up to EXEC_MOST_S */
+	EXEC_FIRST_S = 5,
+	EXEC_MOST_S = 60 /* and never beyond --poll */
 };
 
 struct follower {
@@ -29,18 +31,20 @@ struct follower {
 	struct run_name run;
 	struct remote *remote;
 	struct follow_folder folder;
-	struct file_ops files;   /* for weights and downloads; the folder's own notes are always synced */
-	struct arena *arena;     /* of the answers of one round */
-	struct retry pause;      /* between rounds that failed */
-	int64_t deadline_ms;     /* monotonic: how long --once waits */
+	/* for weights and downloads; the folder's own notes are always synced */
+	struct file_ops files;
+	struct arena *arena; /* of the answers of one round */
+	struct retry pause;  /* between rounds that failed */
+	int64_t deadline_ms; /* monotonic: how long --once waits */
 	struct follow_report report;
 	bool waiting_told;
 	bool lost_told;
-	struct error exec_failure; /* of the command for what is current: the server knows, and is not told that all is well */
-	uint64_t exec_pause_s;   /* until the failed command is tried again */
-	bool from_anchor;        /* this round does without what is held */
-	char *work;              /* where downloads go */
-	char *id;                /* what the server knows us by */
+	/* of the command for what is current: the server knows, and is not told that all is well */
+	struct error exec_failure;
+	uint64_t exec_pause_s;     /* until the failed command is tried again */
+	bool from_anchor;          /* this round does without what is held */
+	char *work;                /* where downloads go */
+	char *id;                  /* what the server knows us by */
 	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
 };
 
@@ -50,19 +54,19 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void new_answers(struct follower *const follower)
+static void new_answers(struct follower *follower)
 {
 	arena_free(follower->arena);
 	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 }
 
 /* Which part of each step is held; "": all of it. */
-static const char *part_of(const struct follower *const follower)
+static const char *part_of(const struct follower *follower)
 {
 	return follower->order->subset != NULL ? follower->order->subset->text : "";
 }
 
-static char *text_of(const struct span text)
+static char *text_of(struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
 	if (text.len > 0)
@@ -70,16 +74,17 @@ static char *text_of(const struct span text)
 	return copy;
 }
 
-/* Runs the command with the facts of what is current: 0 also when the command fails, which is said. -1 when it was told to
- * stop. */
-static int run_command(struct follower *const follower, struct error *const err)
+/* Runs the command with the facts of what is current: 0 also when the command fails, which is said.
+ * -1 when it was told to stop. */
+static int run_command(struct follower *follower, struct error *err)
 {
 	const struct follow_generation *const current = &follower->folder.current;
 	char step[24];
 	char previous[24] = "";
 	char digest[DIGEST128_TEXT_BYTES];
 	char *const relative = follow_folder_current(&follower->folder);
-	char *const absolute = realpath(relative, NULL); /* what the command tells others may start from anywhere */
+	/* what the command tells others may start from anywhere */
+	char *const absolute = realpath(relative, NULL);
 	const char *const path = absolute != NULL ? absolute : relative;
 	snprintf(step, sizeof step, "%" PRIu64, current->step);
 	if (current->has_previous)
@@ -97,15 +102,19 @@ static int run_command(struct follower *const follower, struct error *const err)
 		{"DELTABUCKET_CHANGED", is_taken ? "0" : "1"},
 		{"DELTABUCKET_TENSORS", current->tensors},
 	};
-	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
+	const struct hook hook = {follower->order->exec, variables,
+		sizeof variables / sizeof variables[0], follower->session->output.json};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
 	if (failure->kind == ERROR_NONE) /* else that is what the server shall go on showing */
 		follow_report_wanted(&follower->report, REPLICA_STAGING, current->step);
 	*failure = (struct error){0};
-	const bool is_noted = is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
-	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)
-		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
+	const bool is_noted =
+		is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
+	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 &&
+		status != 0)
+		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step,
+			status);
 	free(absolute);
 	free(relative);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
@@ -117,40 +126,43 @@ static int run_command(struct follower *const follower, struct error *const err)
 	return 0;
 }
 
-/* --exec for the current generation until it has succeeded once: for each generation that a reader could have seen and that
- * is still current. */
-static int run_hook(struct follower *const follower, struct error *const err)
+/* --exec for the current generation until it has succeeded once: for each generation that a reader
+ * could have seen and that is still current. */
+static int run_hook(struct follower *follower, struct error *err)
 {
 	const char *const command = follower->order->exec;
-	if (command == NULL || !follower->folder.has_current || follow_folder_has_executed(&follower->folder, command))
+	if (command == NULL || !follower->folder.has_current ||
+		follow_folder_has_executed(&follower->folder, command))
 		return 0;
 	return run_command(follower, err);
 }
 
-static bool is_not_there_yet(const struct error *const failure)
+static bool is_not_there_yet(const struct error *failure)
 {
-	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
-		failure->kind == ERROR_NO_BUCKET;
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN ||
+		failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
 }
 
-static int find_path(struct follower *const follower, struct path_message *const out, struct error *const err)
+static int find_path(struct follower *follower, struct path_message *out, struct error *err)
 {
 	const struct follow_folder *const folder = &follower->folder;
-	struct remote_run_route route = {.has_want = follower->order->has_step, .want = follower->order->step};
+	struct remote_run_route route = {
+		.has_want = follower->order->has_step, .want = follower->order->step};
 	if (folder->has_current && !follower->from_anchor) {
 		route.has_have = true;
 		route.have = folder->current.step;
 		route.digest = folder->current.digest;
 		route.wait_s = FOLD_WAIT_S;
 	}
-	const int result = remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+	const int result = remote_run_path(
+		follower->remote, &follower->run, &route, follower->arena, out, err);
 	if (result == 0 || is_not_there_yet(err))
 		lease_let_in(follower->report.lease);
 	return result;
 }
 
 /* From now on until the next round somebody looks out for what comes after `swap`. */
-static void start_prefetch(struct follower *const follower, const struct follow_swap *const swap)
+static void start_prefetch(struct follower *follower, const struct follow_swap *swap)
 {
 	const struct follow_order *const order = follower->order;
 	if (order->once || order->has_step)
@@ -169,16 +181,19 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 	follower->prefetch = prefetch_start(&params);
 }
 
-static int find_manifest(struct follower *const follower, const uint64_t step, struct step_message *const out, struct error *const err)
+static int find_manifest(
+	struct follower *follower, uint64_t step, struct step_message *out, struct error *err)
 {
 	if (follower->order->subset != NULL)
-		return remote_run_step_tensors(follower->remote, &follower->run, step, follower->arena, out, err);
+		return remote_run_step_tensors(
+			follower->remote, &follower->run, step, follower->arena, out, err);
 	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
 }
 
-/* What lies in the folder that was made: all of the step's files, as they were just proven, or those of a part. */
-static int note_files(const struct catch_up_params *const params, struct follow_swap *const swap, struct proven_files *const out,
-	struct error *const err)
+/* What lies in the folder that was made: all of the step's files, as they were just proven, or
+ * those of a part. */
+static int note_files(const struct catch_up_params *params, struct follow_swap *swap,
+	struct proven_files *out, struct error *err)
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	swap->held = swap->digest;
@@ -193,8 +208,8 @@ static int note_files(const struct catch_up_params *const params, struct follow_
 }
 
 /* Downloads and makes; the server knows which of the two it is. */
-static int bring(struct follower *const follower, const struct catch_up_params *const params, const struct follow_swap *const swap,
-	struct catch_up_result *const out, struct error *const err)
+static int bring(struct follower *follower, const struct catch_up_params *params,
+	const struct follow_swap *swap, struct catch_up_result *out, struct error *err)
 {
 	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
 	if (catch_up_fetch(params, out, err) != 0)
@@ -205,7 +220,7 @@ static int bring(struct follower *const follower, const struct catch_up_params *
 }
 
 /* Makes the generation that the path leads to, and swaps. */
-static int advance(struct follower *const follower, const struct path_message *const path, struct error *const err)
+static int advance(struct follower *follower, const struct path_message *path, struct error *err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	struct step_message manifest;
@@ -215,7 +230,8 @@ static int advance(struct follower *const follower, const struct path_message *c
 	char *name;
 	char *out;
 	follow_folder_next(folder, path->to_step, &name, &out);
-	char *const base = folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
+	char *const base =
+		folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
 	char *const label = text_of(manifest.label);
 	struct catch_up_params params = {
 		.transfer = session_transfer(follower->session, follower->remote, NULL),
@@ -231,8 +247,11 @@ static int advance(struct follower *const follower, const struct path_message *c
 		.tensor_digests = manifest.tensor_digests,
 	};
 	params.transfer.files = &follower->files;
-	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
-		.label = label, .tensors = part_of(follower)};
+	struct follow_swap swap = {.name = name,
+		.step = path->to_step,
+		.digest = path->links[path->link_count - 1].digest,
+		.label = label,
+		.tensors = part_of(follower)};
 	struct proven_files files = {0};
 	int result = bring(follower, &params, &swap, &fetched, err);
 	if (result == 0)
@@ -255,7 +274,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 }
 
 /* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
-static int round_once(struct follower *const follower, bool *const out_there, struct error *const err)
+static int round_once(struct follower *follower, bool *out_there, struct error *err)
 {
 	struct path_message path;
 	new_answers(follower);
@@ -266,7 +285,8 @@ static int round_once(struct follower *const follower, bool *const out_there, st
 		if (advance(follower, &path, err) != 0)
 			return -1;
 	} else if (!follower->folder.has_current) {
-		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", path.to_step,
+		return error_set(err, ERROR_UPSTREAM,
+			"the server gives no path to step %" PRIu64 " of run %s", path.to_step,
 			follower->run.text);
 	} else if (follower->order->once || follower->order->has_step) {
 		follow_report_held(&follower->report);
@@ -280,30 +300,36 @@ static int round_once(struct follower *const follower, bool *const out_there, st
 	return 0;
 }
 
-static void stop_prefetch(struct follower *const follower)
+static void stop_prefetch(struct follower *follower)
 {
 	prefetch_stop(follower->prefetch);
 	follower->prefetch = NULL;
 }
 
 /* Until something newer than what is held is there, or the failed command is due again. */
-static int wait_for_next_try(struct follower *const follower, struct error *const err)
+static int wait_for_next_try(struct follower *follower, struct error *err)
 {
-	const uint64_t doubled = follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
+	const uint64_t doubled =
+		follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
 	follower->exec_pause_s = doubled < EXEC_MOST_S ? doubled : EXEC_MOST_S;
 	const struct remote_run_wait wait = {
 		.has_after = true,
 		.after = follower->folder.current.step,
-		.wait_s = follower->exec_pause_s < follower->order->poll_s ? follower->exec_pause_s : follower->order->poll_s,
+		.wait_s = follower->exec_pause_s < follower->order->poll_s
+			? follower->exec_pause_s
+			: follower->order->poll_s,
 	};
 	struct step_message newest;
 	stop_prefetch(follower);
 	new_answers(follower);
-	return remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0 ? -1 : 0;
+	return remote_run_latest(
+		       follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0
+		? -1
+		: 0;
 }
 
 /* Long-polls until something newer than what is held may be there, or the folder is gone. */
-static int wait_for_newer(struct follower *const follower, struct error *const err)
+static int wait_for_newer(struct follower *follower, struct error *err)
 {
 	const struct follow_folder *const folder = &follower->folder;
 	if (follower->exec_failure.kind != ERROR_NONE)
@@ -322,26 +348,30 @@ static int wait_for_newer(struct follower *const follower, struct error *const e
 	int found = 0;
 	while (found == 0 && follow_folder_is_there(folder)) {
 		new_answers(follower);
-		found = remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err);
+		found = remote_run_latest(
+			follower->remote, &follower->run, &wait, follower->arena, &newest, err);
 	}
 	return found < 0 ? -1 : 0;
 }
 
-/* Whether a failed round is worth another after a pause: what may pass by itself, and what the trainer has yet to publish. */
-static bool may_pass(const struct follower *const follower, const struct error *const failure)
+/* Whether a failed round is worth another after a pause: what may pass by itself, and what the
+ * trainer has yet to publish. */
+static bool may_pass(const struct follower *follower, const struct error *failure)
 {
 	const struct follow_order *const order = follower->order;
 	if (interrupt_signal(follower->session->interrupt) != 0)
 		return false;
 	if (is_not_there_yet(failure))
 		return !order->once || now_ms() < follower->deadline_ms;
-	/* A step that retention removed, or a fold that went, while we fetched it: the next path goes another way. */
+	/* A step that retention removed, or a fold that went, while we fetched it: the next path
+	 * goes another way. */
 	if (failure->kind == ERROR_COLLECTED || failure->kind == ERROR_NO_KEY)
-		return follower->pause.attempt < LOST_WAYS_MAX || (!order->once && !order->has_step);
+		return follower->pause.attempt < LOST_WAYS_MAX ||
+			(!order->once && !order->has_step);
 	return failure->kind == ERROR_UPSTREAM && !order->once;
 }
 
-static void tell_once(struct follower *const follower, const struct error *const failure)
+static void tell_once(struct follower *follower, const struct error *failure)
 {
 	const bool waits = is_not_there_yet(failure);
 	bool *const told = waits ? &follower->waiting_told : &follower->lost_told;
@@ -354,9 +384,10 @@ static void tell_once(struct follower *const follower, const struct error *const
 }
 
 /* True when the round failed on damage that an anchor may cure, and it has not been tried. */
-static bool turn_to_anchor(struct follower *const follower, const struct error *const failure)
+static bool turn_to_anchor(struct follower *follower, const struct error *failure)
 {
-	if (follower->from_anchor || !follower->folder.has_current || !catch_up_wants_anchor(failure))
+	if (follower->from_anchor || !follower->folder.has_current ||
+		!catch_up_wants_anchor(failure))
 		return false;
 	follow_report_failure(&follower->report, "from_anchor", failure);
 	follower->from_anchor = true;
@@ -364,7 +395,7 @@ static bool turn_to_anchor(struct follower *const follower, const struct error *
 }
 
 /* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
-static int recover(struct follower *const follower, const struct error *const failure, struct error *const err)
+static int recover(struct follower *follower, const struct error *failure, struct error *err)
 {
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
@@ -377,7 +408,8 @@ static int recover(struct follower *const follower, const struct error *const fa
 	if (may_pass(follower, failure)) {
 		tell_once(follower, failure);
 		if (follower->pause.attempt > 5)
-			follower->pause.attempt = 5; /* a started trainer is noticed within seconds */
+			follower->pause.attempt =
+				5; /* a started trainer is noticed within seconds */
 		if (retry_again(&follower->pause, -1))
 			return 0;
 		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
@@ -387,32 +419,36 @@ static int recover(struct follower *const follower, const struct error *const fa
 }
 
 /* The wanted step is held: whether the command has taken it over, too. */
-static int end_of_one(const struct follower *const follower, struct error *const err)
+static int end_of_one(const struct follower *follower, struct error *err)
 {
 	if (follower->exec_failure.kind == ERROR_NONE)
 		return 0;
 	*err = follower->exec_failure;
-	return error_wrap(err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
+	return error_wrap(
+		err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
 }
 
-static int open_folder(struct follower *const follower, struct error *const err)
+static int open_folder(struct follower *follower, struct error *err)
 {
-	return follow_folder_open(&follower->folder, follower->session->files, follower->order->into,
-		follower->session->options->endpoint, follower->run.text, err);
+	return follow_folder_open(&follower->folder, follower->session->files,
+		follower->order->into, follower->session->options->endpoint, follower->run.text,
+		err);
 }
 
 /* What somebody removed is made anew, and the wanted step comes again. */
-static int look_after_folder(struct follower *const follower, struct error *const err)
+static int look_after_folder(struct follower *follower, struct error *err)
 {
 	if (follow_folder_is_there(&follower->folder))
 		return 0;
-	output_note(&follower->session->output, "%s was removed while it was followed into; it is made anew", follower->order->into);
+	output_note(&follower->session->output,
+		"%s was removed while it was followed into; it is made anew",
+		follower->order->into);
 	stop_prefetch(follower);
 	follow_folder_close(&follower->folder);
 	return open_folder(follower, err);
 }
 
-static int follow(struct follower *const follower, struct error *const err)
+static int follow(struct follower *follower, struct error *err)
 {
 	const struct follow_order *const order = follower->order;
 	for (bool there = false;;) {
@@ -437,36 +473,43 @@ static int follow(struct follower *const follower, struct error *const err)
 	}
 }
 
-/* What an older version made has no note of its files: then the tensors alone are held against their digest. */
-static int prove_tensors(const struct follower *const follower, const char *const path, struct work_watch *const watch,
-	struct error *const err)
+/* What an older version made has no note of its files: then the tensors alone are held against
+ * their digest. */
+static int prove_tensors(const struct follower *follower, const char *path,
+	struct work_watch *watch, struct error *err)
 {
 	const struct follow_generation *const current = &follower->folder.current;
 	struct digest128 digest;
 	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
 		return -1;
-	return digest128_equal(&digest, &current->held) ? 0 :
-		error_set(err, ERROR_CORRUPT, "its tensors differ from the digest of step %" PRIu64, current->step);
+	return digest128_equal(&digest, &current->held)
+		? 0
+		: error_set(err, ERROR_CORRUPT,
+			  "its tensors differ from the digest of step %" PRIu64, current->step);
 }
 
-static int prove_held(struct follower *const follower, const char *const path, struct error *const err)
+static int prove_held(struct follower *follower, const char *path, struct error *err)
 {
 	struct session *const session = follower->session;
 	const struct proven_files *const files = &follower->folder.current.files;
-	struct progress *const progress = progress_new("checking what is held", proven_files_bytes(files), !session->output.quiet);
+	struct progress *const progress = progress_new(
+		"checking what is held", proven_files_bytes(files), !session->output.quiet);
 	struct work_watch *const watch = progress_watch(progress, session->interrupt);
-	const int result = files->count == 0 ? prove_tensors(follower, path, watch, err) :
-		proven_files_check(files, path, follower->order->threads, watch, err);
+	const int result = files->count == 0
+		? prove_tensors(follower, path, watch, err)
+		: proven_files_check(files, path, follower->order->threads, watch, err);
 	progress_free(progress);
 	return result;
 }
 
-/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never succeeded is completed. */
-static int check_held(struct follower *const follower, struct error *const err)
+/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never
+ * succeeded is completed. */
+static int check_held(struct follower *follower, struct error *err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	if (folder->has_current && strcmp(folder->current.tensors, part_of(follower)) != 0) {
-		output_note(&follower->session->output, "what is held is another part of the model; this one comes from an anchor");
+		output_note(&follower->session->output,
+			"what is held is another part of the model; this one comes from an anchor");
 		follow_folder_distrust(folder);
 	}
 	if (!folder->has_current)
@@ -480,13 +523,15 @@ static int check_held(struct follower *const follower, struct error *const err)
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
 	if (result == 0)
-		return run_hook(follower, err) != 0 ? -1 : follow_folder_trim(folder, follower->order->keep, err);
+		return run_hook(follower, err) != 0
+			? -1
+			: follow_folder_trim(folder, follower->order->keep, err);
 	follow_report_failure(&follower->report, "damaged", &failure);
 	follow_folder_distrust(folder);
 	return 0;
 }
 
-static int open_follower(struct follower *const follower, struct error *const err)
+static int open_follower(struct follower *follower, struct error *err)
 {
 	struct session *const session = follower->session;
 	if (open_folder(follower, err) != 0)
@@ -496,7 +541,8 @@ static int open_follower(struct follower *const follower, struct error *const er
 	if (follower->remote == NULL)
 		return -1;
 	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
-	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica) : lease_default_id(follower->order->into);
+	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica)
+							: lease_default_id(follower->order->into);
 	const struct lease_params lease = {
 		.remote = &session->remote_options,
 		.run = &follower->run,
@@ -510,12 +556,13 @@ static int open_follower(struct follower *const follower, struct error *const er
 	return check_held(follower, err);
 }
 
-int follower_run(struct session *const session, const struct follow_order *const order, struct error *const err)
+int follower_run(struct session *session, const struct follow_order *order, struct error *err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
 	follower.files = *session->files;
 	follower.files.is_volatile = order->is_volatile;
-	follower.report = (struct follow_report){.session = session, .run = &follower.run, .folder = &follower.folder};
+	follower.report = (struct follow_report){
+		.session = session, .run = &follower.run, .folder = &follower.folder};
 	if (run_name_init(&follower.run, order->run, err) != 0)
 		return -1;
 	int result = open_follower(&follower, err);

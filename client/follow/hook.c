@@ -16,7 +16,7 @@ enum { VARIABLE_MAX_BYTES = 16 * 1024, WAIT_MS = 20 };
 
 extern char **environ;
 
-static bool is_replaced(const char *const entry, const struct hook *const hook)
+static bool is_replaced(const char *entry, const struct hook *hook)
 {
 	for (size_t i = 0; i < hook->count; i++) {
 		const size_t len = strlen(hook->variables[i].name);
@@ -48,15 +48,16 @@ static char **make_environment(const struct hook *hook, size_t *out_owned)
 	return made;
 }
 
-static void free_environment(char **const made, const size_t owned)
+static void free_environment(char **made, size_t owned)
 {
 	for (size_t i = owned; made[i] != NULL; i++)
 		free(made[i]);
 	free(made);
 }
 
-/* The command starts with no signal blocked or ignored, and leads a process group, so that all that it started can be told to stop. */
-static int start(const struct hook *const hook, pid_t *const out_pid)
+/* The command starts with no signal blocked or ignored, and leads a process group, so that all that
+ * it started can be told to stop. */
+static int start(const struct hook *hook, pid_t *out_pid)
 {
 	posix_spawnattr_t attributes;
 	posix_spawn_file_actions_t actions;
@@ -75,11 +76,13 @@ static int start(const struct hook *const hook, pid_t *const out_pid)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_init(&actions);
 	if (hook->stdout_to_stderr)
 		posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-	const int failure = posix_spawn(out_pid, "/bin/sh", &actions, &attributes, words, environment);
+	const int failure =
+		posix_spawn(out_pid, "/bin/sh", &actions, &attributes, words, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	free_environment(environment, owned);
@@ -89,7 +92,8 @@ static int start(const struct hook *const hook, pid_t *const out_pid)
 	return failure;
 }
 
-int hook_run(const struct hook *const hook, struct interrupt *const interrupt, int *const out_status, struct error *const err)
+int hook_run(
+	const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
 {
 	pid_t pid;
 	int status = 0;

@@ -12,7 +12,13 @@
 #include "client/remote/remote_json.h"
 #include "client/terminal/output.h"
 
-enum { FIRST_LEASE_S = 30, FAILED_PAUSE_MS = 1000, FAILED_PAUSE_MOST_MS = 32 * 1000, GOODBYE_MS = 5000, HOST_MAX_BYTES = 64 };
+enum {
+	FIRST_LEASE_S = 30,
+	FAILED_PAUSE_MS = 1000,
+	FAILED_PAUSE_MOST_MS = 32 * 1000,
+	GOODBYE_MS = 5000,
+	HOST_MAX_BYTES = 64
+};
 
 struct lease {
 	struct lease_params params;
@@ -20,20 +26,20 @@ struct lease {
 	struct remote *remote;       /* the thread's */
 	char *target;
 	char host[HOST_MAX_BYTES + 1];
-	atomic_bool is_in;           /* a report that is not taken is news */
-	bool told;                   /* a failure has been said; the thread's */
-	bool reported;               /* the server may know of this worker; the thread's */
+	atomic_bool is_in; /* a report that is not taken is news */
+	bool told;         /* a failure has been said; the thread's */
+	bool reported;     /* the server may know of this worker; the thread's */
 	struct lock lock;
 	struct lock_condition changed;
-	struct lease_facts facts;    /* guarded by lock, as what follows; its error is `error` */
+	struct lease_facts facts; /* guarded by lock, as what follows; its error is `error` */
 	char error[ERROR_TEXT_BYTES];
-	bool fresh;                  /* not sent yet */
+	bool fresh; /* not sent yet */
 	bool stopping;
 	pthread_t thread;
 };
 
 /* What is to be sent, put together under the lock. */
-static void print(const struct lease *const lease, struct buffer *const out)
+static void print(const struct lease *lease, struct buffer *out)
 {
 	const struct lease_facts *const facts = &lease->facts;
 	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
@@ -46,26 +52,31 @@ static void print(const struct lease *const lease, struct buffer *const out)
 		.has_wanted = facts->has_wanted,
 		.wanted = facts->wanted,
 		.error = error,
-		.tensors = span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
+		.tensors =
+			span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
 		.host = span_text(lease->host),
 	};
 	replica_message_print_request(&message, out);
 }
 
-static void tell_once(struct lease *const lease, const struct error *const failure)
+static void tell_once(struct lease *lease, const struct error *failure)
 {
 	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
 		return;
-	if (!lease->told && lease->params.output != NULL && interrupt_signal(lease->quiet.interrupt) == 0)
-		output_note(lease->params.output, "the server does not take this worker's report (following goes on): %s", failure->text);
+	if (!lease->told && lease->params.output != NULL &&
+		interrupt_signal(lease->quiet.interrupt) == 0)
+		output_note(lease->params.output,
+			"the server does not take this worker's report (following goes on): %s",
+			failure->text);
 	lease->told = true;
 }
 
 /* How long the server counts on this worker now; 0 when it did not take the report. */
-static uint64_t report(struct lease *const lease, const struct span body)
+static uint64_t report(struct lease *lease, struct span body)
 {
-	const struct remote_json_request request = {.method = "PUT", .target = lease->target, .body = body};
+	const struct remote_json_request request = {
+		.method = "PUT", .target = lease->target, .body = body};
 	struct error failure = {0};
 	struct json_node *answer = NULL;
 	uint64_t lease_s = 0;
@@ -82,13 +93,13 @@ static uint64_t report(struct lease *const lease, const struct span body)
 }
 
 /* Until there is something to say, or to say again. */
-static void wait_for_change(struct lease *const lease, const int64_t pause_ms)
+static void wait_for_change(struct lease *lease, int64_t pause_ms)
 {
 	if (!lease->stopping && !lease->fresh)
 		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
 }
 
-static void *run(void *const argument)
+static void *run(void *argument)
 {
 	struct lease *const lease = argument;
 	struct buffer body;
@@ -104,15 +115,18 @@ static void *run(void *const argument)
 		lock_enter(&lease->lock);
 		if (lease_s == 0 && lease->stopping)
 			break;
-		wait_for_change(lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
-		failed_pause_ms = lease_s > 0 ? FAILED_PAUSE_MS : failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms : failed_pause_ms;
+		wait_for_change(
+			lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
+		failed_pause_ms = lease_s > 0                    ? FAILED_PAUSE_MS
+			: failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms
+								 : failed_pause_ms;
 	}
 	lock_leave(&lease->lock);
 	buffer_release(&body);
 	return NULL;
 }
 
-struct lease *lease_start(const struct lease_params *const params)
+struct lease *lease_start(const struct lease_params *params)
 {
 	struct lease *const lease = memory_new(sizeof *lease);
 	struct error ignored = {0};
@@ -135,12 +149,16 @@ struct lease *lease_start(const struct lease_params *const params)
 	return lease;
 }
 
-/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than GOODBYE_MS for it. */
-static void sign_off(const struct lease *const lease)
+/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than
+ * GOODBYE_MS for it. */
+static void sign_off(const struct lease *lease)
 {
 	const struct remote_options *const options = lease->params.remote;
-	const struct http_client_options client_options = {.endpoint = options->endpoint, .ca_file = options->ca, .token = options->token,
-		.connect_timeout_ms = GOODBYE_MS, .total_timeout_ms = GOODBYE_MS};
+	const struct http_client_options client_options = {.endpoint = options->endpoint,
+		.ca_file = options->ca,
+		.token = options->token,
+		.connect_timeout_ms = GOODBYE_MS,
+		.total_timeout_ms = GOODBYE_MS};
 	const struct http_request request = {.method = "DELETE", .target = lease->target};
 	struct http_response response;
 	struct error ignored = {0};
@@ -152,7 +170,7 @@ static void sign_off(const struct lease *const lease)
 	http_client_free(client);
 }
 
-void lease_stop(struct lease *const lease, const bool signs_off)
+void lease_stop(struct lease *lease, bool signs_off)
 {
 	if (lease == NULL)
 		return;
@@ -170,7 +188,7 @@ void lease_stop(struct lease *const lease, const bool signs_off)
 	free(lease);
 }
 
-void lease_say(struct lease *const lease, const struct lease_facts *const facts)
+void lease_say(struct lease *lease, const struct lease_facts *facts)
 {
 	if (lease == NULL)
 		return;
@@ -183,29 +201,32 @@ void lease_say(struct lease *const lease, const struct lease_facts *const facts)
 	lock_leave(&lease->lock);
 }
 
-void lease_let_in(struct lease *const lease)
+void lease_let_in(struct lease *lease)
 {
 	if (lease != NULL)
 		atomic_store(&lease->is_in, true);
 }
 
-static bool may_stand_in_an_id(const char byte)
+static bool may_stand_in_an_id(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
 }
 
-char *lease_default_id(const char *const folder)
+char *lease_default_id(const char *folder)
 {
 	char host[HOST_MAX_BYTES + 1] = "";
 	char id[HOST_MAX_BYTES + 32];
 	char *const absolute = realpath(folder, NULL);
 	const struct digest128 hash = xxh3_128(span_text(absolute != NULL ? absolute : folder));
-	if (gethostname(host, HOST_MAX_BYTES) != 0 || host[0] == '\0' || host[0] == '-' || host[0] == '.')
+	if (gethostname(host, HOST_MAX_BYTES) != 0 || host[0] == '\0' || host[0] == '-' ||
+		host[0] == '.')
 		snprintf(host, sizeof host, "worker");
 	for (char *at = host; *at != '\0'; at++)
 		if (!may_stand_in_an_id(*at))
 			*at = '.';
-	snprintf(id, sizeof id, "%s-%02x%02x%02x%02x", host, hash.bytes[0], hash.bytes[1], hash.bytes[2], hash.bytes[3]);
+	snprintf(id, sizeof id, "%s-%02x%02x%02x%02x", host, hash.bytes[0], hash.bytes[1],
+		hash.bytes[2], hash.bytes[3]);
 	free(absolute);
 	return memory_copy_text(id);
 }

@@ -10,27 +10,29 @@ enum { LOOK_AGAIN_MS = 1000 };
 
 struct prefetch {
 	struct prefetch_params params;
-	struct remote_options quiet;   /* no retries, no words */
+	struct remote_options quiet; /* no retries, no words */
 	struct remote *remote;
 	struct lock lock;
 	struct lock_condition changed;
-	bool finishing;                /* guarded by lock: what is under way is the last */
+	bool finishing; /* guarded by lock: what is under way is the last */
 	pthread_t thread;
 };
 
 /* 1 with *after moved to a newer step, 0 when there was none in time. */
-static int look(struct prefetch *const prefetch, struct arena *const arena, const uint64_t wait_s, uint64_t *const after,
-	struct error *const err)
+static int look(struct prefetch *prefetch, struct arena *arena, uint64_t wait_s, uint64_t *after,
+	struct error *err)
 {
 	const struct remote_run_wait wait = {.has_after = true, .after = *after, .wait_s = wait_s};
 	struct step_message newest;
-	const int found = remote_run_latest(prefetch->remote, prefetch->params.run, &wait, arena, &newest, err);
+	const int found = remote_run_latest(
+		prefetch->remote, prefetch->params.run, &wait, arena, &newest, err);
 	if (found > 0)
 		*after = newest.step;
 	return found;
 }
 
-static int fetch_to(struct prefetch *const prefetch, struct arena *const arena, const uint64_t step, struct error *const err)
+static int fetch_to(
+	struct prefetch *prefetch, struct arena *arena, uint64_t step, struct error *err)
 {
 	const struct remote_run_route route = {
 		.has_have = true,
@@ -44,7 +46,8 @@ static int fetch_to(struct prefetch *const prefetch, struct arena *const arena, 
 	if (remote_run_path(prefetch->remote, prefetch->params.run, &route, arena, &path, err) != 0)
 		return -1;
 	const struct path_fetch fetch = {
-		.transfer = {.remote = &prefetch->quiet, .own = prefetch->remote,
+		.transfer = {.remote = &prefetch->quiet,
+			.own = prefetch->remote,
 			.files = prefetch->params.files,
 			.parallel = prefetch->params.parallel},
 		.run = prefetch->params.run,
@@ -55,7 +58,7 @@ static int fetch_to(struct prefetch *const prefetch, struct arena *const arena, 
 }
 
 /* False when whoever started it needs nothing more. */
-static bool pause_between(struct prefetch *const prefetch)
+static bool pause_between(struct prefetch *prefetch)
 {
 	lock_enter(&prefetch->lock);
 	if (!prefetch->finishing)
@@ -65,7 +68,8 @@ static bool pause_between(struct prefetch *const prefetch)
 	return !finishing;
 }
 
-static int look_and_fetch(struct prefetch *const prefetch, const uint64_t wait_s, uint64_t *const after, struct error *const err)
+static int look_and_fetch(
+	struct prefetch *prefetch, uint64_t wait_s, uint64_t *after, struct error *err)
 {
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 	const int found = look(prefetch, arena, wait_s, after, err);
@@ -74,13 +78,13 @@ static int look_and_fetch(struct prefetch *const prefetch, const uint64_t wait_s
 	return result;
 }
 
-static bool is_wanted(const struct prefetch *const prefetch)
+static bool is_wanted(const struct prefetch *prefetch)
 {
 	const struct follow_folder *const folder = prefetch->params.folder;
 	return folder == NULL || follow_folder_is_there(folder);
 }
 
-static void *run(void *const argument)
+static void *run(void *argument)
 {
 	struct prefetch *const prefetch = argument;
 	struct error err = {0};
@@ -93,7 +97,7 @@ static void *run(void *const argument)
 	return NULL;
 }
 
-struct prefetch *prefetch_start(const struct prefetch_params *const params)
+struct prefetch *prefetch_start(const struct prefetch_params *params)
 {
 	struct prefetch *const prefetch = memory_new(sizeof *prefetch);
 	struct error ignored = {0};
@@ -112,7 +116,7 @@ struct prefetch *prefetch_start(const struct prefetch_params *const params)
 	return prefetch;
 }
 
-void prefetch_finish(struct prefetch *const prefetch)
+void prefetch_finish(struct prefetch *prefetch)
 {
 	lock_enter(&prefetch->lock);
 	prefetch->finishing = true;
@@ -125,7 +129,7 @@ void prefetch_finish(struct prefetch *const prefetch)
 	free(prefetch);
 }
 
-void prefetch_stop(struct prefetch *const prefetch)
+void prefetch_stop(struct prefetch *prefetch)
 {
 	if (prefetch == NULL)
 		return;

@@ -30,7 +30,8 @@ struct chunk_table {
 	uint32_t xorb_count;
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
-	uint32_t *slots; /* number of an entry plus one; 0: free. The first entry of a name keeps its slot */
+	/* number of an entry plus one; 0: free. The first entry of a name keeps its slot */
+	uint32_t *slots;
 	size_t slot_count;
 };
 
@@ -43,7 +44,7 @@ struct chunk_table *chunk_table_new(void)
 	return table;
 }
 
-void chunk_table_free(struct chunk_table *const table)
+void chunk_table_free(struct chunk_table *table)
 {
 	if (table == NULL)
 		return;
@@ -54,7 +55,7 @@ void chunk_table_free(struct chunk_table *const table)
 	free(table);
 }
 
-static uint32_t *slot_of(const struct chunk_table *const table, const struct chunk_id *const name)
+static uint32_t *slot_of(const struct chunk_table *table, const struct chunk_id *name)
 {
 	uint64_t at;
 	memcpy(&at, name->bytes, sizeof at);
@@ -65,18 +66,19 @@ static uint32_t *slot_of(const struct chunk_table *const table, const struct chu
 	}
 }
 
-static void index_entry(const struct chunk_table *const table, const size_t number)
+static void index_entry(const struct chunk_table *table, size_t number)
 {
 	uint32_t *const slot = slot_of(table, &table->entries[number].name);
 	if (*slot == 0)
 		*slot = (uint32_t)number + 1;
 }
 
-static void make_room(struct chunk_table *const table, const size_t more)
+static void make_room(struct chunk_table *table, size_t more)
 {
 	if (table->entry_count + more > table->entry_capacity) {
 		table->entry_capacity = 2 * (table->entry_count + more);
-		table->entries = memory_grow(table->entries, table->entry_capacity, sizeof *table->entries);
+		table->entries =
+			memory_grow(table->entries, table->entry_capacity, sizeof *table->entries);
 	}
 	if (2 * (table->entry_count + more) < table->slot_count)
 		return;
@@ -88,7 +90,7 @@ static void make_room(struct chunk_table *const table, const size_t more)
 		index_entry(table, i);
 }
 
-static bool take_key(struct chunk_table *const table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *const out)
+static bool take_key(struct chunk_table *table, const uint8_t key[SHARD_KEY_BYTES], uint32_t *out)
 {
 	for (*out = 0; *out < table->key_count; (*out)++)
 		if (memcmp(table->keys[*out], key, SHARD_KEY_BYTES) == 0)
@@ -99,7 +101,7 @@ static bool take_key(struct chunk_table *const table, const uint8_t key[SHARD_KE
 	return true;
 }
 
-static uint32_t find_xorb(const struct chunk_table *const table, const struct chunk_id *const hash)
+static uint32_t find_xorb(const struct chunk_table *table, const struct chunk_id *hash)
 {
 	for (uint32_t i = table->xorb_count; i > 0; i--)
 		if (chunk_id_equal(&table->xorbs[i - 1].hash, hash))
@@ -107,31 +109,38 @@ static uint32_t find_xorb(const struct chunk_table *const table, const struct ch
 	return CHUNK_TABLE_NOWHERE;
 }
 
-static void add_xorb(struct chunk_table *const table, const struct shard_xorb *const xorb, const uint32_t key)
+static void add_xorb(struct chunk_table *table, const struct shard_xorb *xorb, uint32_t key)
 {
-	if (find_xorb(table, &xorb->hash) != CHUNK_TABLE_NOWHERE || table->xorb_count == XORBS_MAX || table->entry_count + xorb->chunk_count > ENTRIES_MAX)
+	if (find_xorb(table, &xorb->hash) != CHUNK_TABLE_NOWHERE ||
+		table->xorb_count == XORBS_MAX ||
+		table->entry_count + xorb->chunk_count > ENTRIES_MAX)
 		return;
 	make_room(table, xorb->chunk_count);
 	table->xorbs = memory_grow(table->xorbs, table->xorb_count + 1, sizeof *table->xorbs);
-	table->xorbs[table->xorb_count] = (struct xorb){.hash = xorb->hash, .key = key, .first = table->entry_count, .count = xorb->chunk_count};
+	table->xorbs[table->xorb_count] = (struct xorb){.hash = xorb->hash,
+		.key = key,
+		.first = table->entry_count,
+		.count = xorb->chunk_count};
 	for (uint32_t i = 0; i < xorb->chunk_count; i++) {
 		const struct shard_chunk chunk = shard_xorb_chunk(xorb, i);
-		table->entries[table->entry_count] = (struct entry){
-			.name = chunk.id, .size = chunk.size, .place = {.xorb = table->xorb_count, .index = i}};
+		table->entries[table->entry_count] = (struct entry){.name = chunk.id,
+			.size = chunk.size,
+			.place = {.xorb = table->xorb_count, .index = i}};
 		index_entry(table, table->entry_count++);
 	}
 	table->xorb_count++;
 }
 
 /* The key stands behind the xorbs: one reading for it, another for them. */
-int chunk_table_add(struct chunk_table *const table, const struct span answer, struct error *const err)
+int chunk_table_add(struct chunk_table *table, struct span answer, struct error *err)
 {
 	struct shard_reader reader;
 	struct shard_answer facts;
 	struct shard_xorb xorb;
 	uint32_t key;
 	int more = 1;
-	if (shard_reader_open(&reader, answer, err) != 0 || shard_reader_answer(&reader, &facts, err) != 0)
+	if (shard_reader_open(&reader, answer, err) != 0 ||
+		shard_reader_answer(&reader, &facts, err) != 0)
 		return -1;
 	if (shard_reader_open(&reader, answer, err) != 0)
 		return -1;
@@ -143,7 +152,8 @@ int chunk_table_add(struct chunk_table *const table, const struct span answer, s
 	return has_key && more < 0 ? -1 : 0;
 }
 
-static struct chunk_id name_under(const struct chunk_table *const table, const uint32_t key, const struct chunk_id *const id)
+static struct chunk_id name_under(
+	const struct chunk_table *table, uint32_t key, const struct chunk_id *id)
 {
 	static const uint8_t PLAIN[SHARD_KEY_BYTES] = {0};
 	if (memcmp(table->keys[key], PLAIN, sizeof PLAIN) == 0)
@@ -151,7 +161,8 @@ static struct chunk_id name_under(const struct chunk_table *const table, const u
 	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof id->bytes));
 }
 
-static bool is_behind(const struct chunk_table *const table, const struct chunk_id *const id, const struct table_place near)
+static bool is_behind(
+	const struct chunk_table *table, const struct chunk_id *id, struct table_place near)
 {
 	if (near.xorb == CHUNK_TABLE_NOWHERE)
 		return false;
@@ -162,7 +173,8 @@ static bool is_behind(const struct chunk_table *const table, const struct chunk_
 	return chunk_id_equal(&table->entries[xorb->first + near.index + 1].name, &name);
 }
 
-bool chunk_table_find(struct chunk_table *const table, const struct chunk_id *const id, const struct table_place near, struct table_place *const out)
+bool chunk_table_find(struct chunk_table *table, const struct chunk_id *id, struct table_place near,
+	struct table_place *out)
 {
 	bool found = false;
 	lock_enter(&table->lock);
@@ -181,7 +193,7 @@ bool chunk_table_find(struct chunk_table *const table, const struct chunk_id *co
 	return found;
 }
 
-struct chunk_id chunk_table_xorb_hash(struct chunk_table *const table, const uint32_t xorb)
+struct chunk_id chunk_table_xorb_hash(struct chunk_table *table, uint32_t xorb)
 {
 	lock_enter(&table->lock);
 	ASSERT(xorb < table->xorb_count);
@@ -190,7 +202,7 @@ struct chunk_id chunk_table_xorb_hash(struct chunk_table *const table, const uin
 	return hash;
 }
 
-uint32_t chunk_table_find_xorb(struct chunk_table *const table, const struct chunk_id *const hash)
+uint32_t chunk_table_find_xorb(struct chunk_table *table, const struct chunk_id *hash)
 {
 	lock_enter(&table->lock);
 	const uint32_t found = find_xorb(table, hash);
@@ -198,12 +210,15 @@ uint32_t chunk_table_find_xorb(struct chunk_table *const table, const struct chu
 	return found;
 }
 
-bool chunk_table_chunk(struct chunk_table *const table, const struct table_place place, uint32_t *const out_size, struct table_place *const out_first)
+bool chunk_table_chunk(struct chunk_table *table, struct table_place place, uint32_t *out_size,
+	struct table_place *out_first)
 {
 	lock_enter(&table->lock);
-	const bool found = place.xorb < table->xorb_count && place.index < table->xorbs[place.xorb].count;
+	const bool found =
+		place.xorb < table->xorb_count && place.index < table->xorbs[place.xorb].count;
 	if (found) {
-		const struct entry *const entry = &table->entries[table->xorbs[place.xorb].first + place.index];
+		const struct entry *const entry =
+			&table->entries[table->xorbs[place.xorb].first + place.index];
 		*out_size = entry->size;
 		*out_first = table->entries[*slot_of(table, &entry->name) - 1].place;
 	}

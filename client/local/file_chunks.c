@@ -15,14 +15,19 @@
 #include "client/terminal/progress.h"
 
 /* Smaller files come in great numbers, one to each connection's thread. */
-enum { SEGMENTS_MIN_BYTES = 4 * 1024 * 1024, READ_BLOCK_BYTES = 1024 * 1024, NS_PER_SECOND = 1000000000 };
+enum {
+	SEGMENTS_MIN_BYTES = 4 * 1024 * 1024,
+	READ_BLOCK_BYTES = 1024 * 1024,
+	NS_PER_SECOND = 1000000000
+};
 
-static int64_t nanoseconds(const struct timespec *const time)
+static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
 }
 
-static int take_facts(const struct stat *const stat, const char *const path, struct file_facts *const out, struct error *const err)
+static int take_facts(
+	const struct stat *stat, const char *path, struct file_facts *out, struct error *err)
 {
 	if (!S_ISREG(stat->st_mode))
 		return error_set(err, ERROR_INVALID, "%s is no file", path);
@@ -36,7 +41,7 @@ static int take_facts(const struct stat *const stat, const char *const path, str
 	return 0;
 }
 
-int file_facts_read(const char *const path, struct file_facts *const out, struct error *const err)
+int file_facts_read(const char *path, struct file_facts *out, struct error *err)
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0)
@@ -44,7 +49,7 @@ int file_facts_read(const char *const path, struct file_facts *const out, struct
 	return take_facts(&facts, path, out, err);
 }
 
-int file_facts_of(const int fd, const char *const path, struct file_facts *const out, struct error *const err)
+int file_facts_of(int fd, const char *path, struct file_facts *out, struct error *err)
 {
 	struct stat facts;
 	if (fstat(fd, &facts) != 0)
@@ -52,9 +57,10 @@ int file_facts_of(const int fd, const char *const path, struct file_facts *const
 	return take_facts(&facts, path, out, err);
 }
 
-bool file_facts_equal(const struct file_facts *const a, const struct file_facts *const b)
+bool file_facts_equal(const struct file_facts *a, const struct file_facts *b)
 {
-	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->inode == b->inode && a->device == b->device;
+	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
+		a->inode == b->inode && a->device == b->device;
 }
 
 struct collector {
@@ -63,14 +69,15 @@ struct collector {
 	struct merkle merkle;
 };
 
-static int collect(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct collector *const collector = taker;
 	struct file_chunks *const chunks = collector->chunks;
 	(void)err;
 	if (chunks->count == collector->capacity) {
 		collector->capacity = collector->capacity == 0 ? 16 : 2 * collector->capacity;
-		chunks->entries = memory_grow(chunks->entries, collector->capacity, sizeof *chunks->entries);
+		chunks->entries =
+			memory_grow(chunks->entries, collector->capacity, sizeof *chunks->entries);
 	}
 	struct chunk_entry *const entry = &chunks->entries[chunks->count++];
 	*entry = (struct chunk_entry){.id = *id, .size = content.len};
@@ -78,8 +85,8 @@ static int collect(void *const taker, const struct chunk_id *const id, const str
 	return 0;
 }
 
-static int push_all(const int fd, const char *const path, const struct interrupt *const interrupt, struct chunk_stream *const stream,
-	struct error *const err)
+static int push_all(int fd, const char *path, const struct interrupt *interrupt,
+	struct chunk_stream *stream, struct error *err)
 {
 	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
 	int result = 0;
@@ -99,8 +106,8 @@ static int push_all(const int fd, const char *const path, const struct interrupt
 	return result == 0 ? chunk_stream_end(stream, err) : -1;
 }
 
-static int read_by_stream(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
-	struct error *const err)
+static int read_by_stream(int fd, const char *path, const struct interrupt *interrupt,
+	struct file_chunks *out, struct error *err)
 {
 	struct collector *const collector = memory_new(sizeof *collector);
 	collector->chunks = out;
@@ -113,25 +120,30 @@ static int read_by_stream(const int fd, const char *const path, const struct int
 	return result;
 }
 
-static int read_by_segments(const int fd, const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
-	struct file_chunks *const out, struct error *const err)
+static int read_by_segments(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
 {
-	const struct file_segments segments = {.fd = fd, .path = path, .size = out->facts.size, .interrupt = interrupt, .progress = progress};
+	const struct file_segments segments = {.fd = fd,
+		.path = path,
+		.size = out->facts.size,
+		.interrupt = interrupt,
+		.progress = progress};
 	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
 		return -1;
 	out->hash = chunk_hash_file(out->entries, out->count);
 	return 0;
 }
 
-static int read_open(const int fd, const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
-	struct file_chunks *const out, struct error *const err)
+static int read_open(int fd, const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
 {
 	struct file_facts after;
 	if (file_facts_of(fd, path, &out->facts, err) != 0)
 		return -1;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
-	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err) : read_by_stream(fd, path, interrupt, out, err);
+	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err)
+			      : read_by_stream(fd, path, interrupt, out, err);
 	if (result == 0 && !is_large)
 		progress_add(progress, out->facts.size);
 	if (result == 0)
@@ -141,13 +153,14 @@ static int read_open(const int fd, const char *const path, const struct interrup
 	return result;
 }
 
-int file_chunks_read(const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out, struct error *const err)
+int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out,
+	struct error *err)
 {
 	return file_chunks_read_shown(path, interrupt, NULL, out, err);
 }
 
-int file_chunks_read_shown(const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
-	struct file_chunks *const out, struct error *const err)
+int file_chunks_read_shown(const char *path, const struct interrupt *interrupt,
+	struct progress *progress, struct file_chunks *out, struct error *err)
 {
 	*out = (struct file_chunks){0};
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -160,7 +173,7 @@ int file_chunks_read_shown(const char *const path, const struct interrupt *const
 	return result;
 }
 
-void file_chunks_release(struct file_chunks *const chunks)
+void file_chunks_release(struct file_chunks *chunks)
 {
 	free(chunks->entries);
 	*chunks = (struct file_chunks){0};

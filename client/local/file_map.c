@@ -14,7 +14,7 @@ enum { RECORD_BYTES = 48, JOURNAL_MAX_BYTES = 1 << 30 };
 static const char MAGIC[8] = "dbchunk1";
 
 /* Header and records have one size: magic, size, hash; offset, size, zeros, id. */
-static void put_record(struct buffer *const out, const struct map_chunk *const chunk)
+static void put_record(struct buffer *out, const struct map_chunk *chunk)
 {
 	const uint32_t zero = 0;
 	buffer_add(out, &chunk->offset, sizeof chunk->offset);
@@ -23,7 +23,7 @@ static void put_record(struct buffer *const out, const struct map_chunk *const c
 	buffer_add(out, chunk->id.bytes, sizeof chunk->id.bytes);
 }
 
-static struct map_chunk get_record(const uint8_t *const bytes)
+static struct map_chunk get_record(const uint8_t *bytes)
 {
 	struct map_chunk chunk;
 	memcpy(&chunk.offset, bytes, sizeof chunk.offset);
@@ -32,14 +32,14 @@ static struct map_chunk get_record(const uint8_t *const bytes)
 	return chunk;
 }
 
-static void put_header(struct buffer *const out, const struct file_map *const map)
+static void put_header(struct buffer *out, const struct file_map *map)
 {
 	buffer_add(out, MAGIC, sizeof MAGIC);
 	buffer_add(out, &map->size, sizeof map->size);
 	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
 }
 
-static void keep(struct file_map *const map, const struct map_chunk *const chunk)
+static void keep(struct file_map *map, const struct map_chunk *chunk)
 {
 	if (map->count == map->capacity) {
 		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
@@ -50,19 +50,21 @@ static void keep(struct file_map *const map, const struct map_chunk *const chunk
 	map->chunks[map->count++] = *chunk;
 }
 
-static bool is_in_place(const struct file_map *const map, const struct map_chunk *const chunk, const int fd, uint8_t *const scratch)
+static bool is_in_place(
+	const struct file_map *map, const struct map_chunk *chunk, int fd, uint8_t *scratch)
 {
 	struct error ignored = {0};
-	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size || map->size - chunk->offset < chunk->size)
+	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size ||
+		map->size - chunk->offset < chunk->size)
 		return false;
 	if (file_read_at(map->files, fd, scratch, chunk->size, (off_t)chunk->offset,
-		"the part file", &ignored) != 0)
+		    "the part file", &ignored) != 0)
 		return false;
 	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
 	return chunk_id_equal(&id, &chunk->id);
 }
 
-static void take_over(struct file_map *const map, const struct span records, const int fd)
+static void take_over(struct file_map *map, struct span records, int fd)
 {
 	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
 	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
@@ -73,18 +75,17 @@ static void take_over(struct file_map *const map, const struct span records, con
 	free(scratch);
 }
 
-static int append(struct file_map *const map, const struct span bytes, const char *const path,
-	struct error *const err)
+static int append(struct file_map *map, struct span bytes, const char *path, struct error *err)
 {
-	if (file_write_at(map->files, map->journal_fd, bytes, (off_t)map->journal_bytes, path,
-		err) != 0)
+	if (file_write_at(
+		    map->files, map->journal_fd, bytes, (off_t)map->journal_bytes, path, err) != 0)
 		return -1;
 	map->journal_bytes += bytes.len;
 	return 0;
 }
 
 /* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
-static int open_journal(struct file_map *const map, const char *const path, const int fd, struct error *const err)
+static int open_journal(struct file_map *map, const char *path, int fd, struct error *err)
 {
 	struct buffer bytes;
 	struct buffer header;
@@ -95,7 +96,8 @@ static int open_journal(struct file_map *const map, const char *const path, cons
 	buffer_init(&header, RECORD_BYTES);
 	put_header(&header, map);
 	struct error ignored = {0};
-	const bool ours = file_read_all(path, &bytes, &ignored) == 0 && span_starts(buffer_span(&bytes), buffer_span(&header));
+	const bool ours = file_read_all(path, &bytes, &ignored) == 0 &&
+		span_starts(buffer_span(&bytes), buffer_span(&header));
 	if (ours) {
 		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
 		map->journal_bytes = bytes.len - bytes.len % RECORD_BYTES;
@@ -110,19 +112,18 @@ static int open_journal(struct file_map *const map, const char *const path, cons
 	return result;
 }
 
-int file_map_open(struct file_map *const map, const struct file_ops *const files,
-	const uint64_t size, const struct chunk_id *const hash, const char *const journal_path,
-	const int fd, struct error *const err)
+int file_map_open(struct file_map *map, const struct file_ops *files, uint64_t size,
+	const struct chunk_id *hash, const char *journal_path, int fd, struct error *err)
 {
-	*map = (struct file_map){.files = files, .size = size, .hash = *hash, .journal_fd = -1,
-		.settled = true};
+	*map = (struct file_map){
+		.files = files, .size = size, .hash = *hash, .journal_fd = -1, .settled = true};
 	if (journal_path == NULL || open_journal(map, journal_path, fd, err) == 0)
 		return 0;
 	file_map_close(map);
 	return -1;
 }
 
-void file_map_close(struct file_map *const map)
+void file_map_close(struct file_map *map)
 {
 	if (map->journal_fd >= 0)
 		close(map->journal_fd);
@@ -131,7 +132,8 @@ void file_map_close(struct file_map *const map)
 	*map = (struct file_map){.journal_fd = -1};
 }
 
-int file_map_add(struct file_map *const map, const struct map_chunk *const chunks, const size_t count, struct error *const err)
+int file_map_add(
+	struct file_map *map, const struct map_chunk *chunks, size_t count, struct error *err)
 {
 	struct buffer records;
 	buffer_init(&records, count * RECORD_BYTES);
@@ -139,13 +141,14 @@ int file_map_add(struct file_map *const map, const struct map_chunk *const chunk
 		keep(map, &chunks[i]);
 		put_record(&records, &chunks[i]);
 	}
-	const int result = map->journal_fd < 0 ? 0 :
-		append(map, buffer_span(&records), "the journal of a download", err);
+	const int result = map->journal_fd < 0
+		? 0
+		: append(map, buffer_span(&records), "the journal of a download", err);
 	buffer_release(&records);
 	return result;
 }
 
-void file_map_claim(struct file_map *const map, const struct map_chunk *const chunk)
+void file_map_claim(struct file_map *map, const struct map_chunk *chunk)
 {
 	if (map->claim_count == map->claim_capacity) {
 		map->claim_capacity = map->claim_capacity == 0 ? 16 : 2 * map->claim_capacity;
@@ -154,7 +157,7 @@ void file_map_claim(struct file_map *const map, const struct map_chunk *const ch
 	map->claims[map->claim_count++] = *chunk;
 }
 
-void file_map_restart(struct file_map *const map)
+void file_map_restart(struct file_map *map)
 {
 	map->count = 0;
 	map->claim_count = 0;
@@ -167,20 +170,20 @@ void file_map_restart(struct file_map *const map)
 		map->journal_bytes = RECORD_BYTES;
 }
 
-static int by_offset(const void *const left, const void *const right)
+static int by_offset(const void *left, const void *right)
 {
 	const struct map_chunk *const a = left;
 	const struct map_chunk *const b = right;
 	return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : 0;
 }
 
-static bool is_same(const struct map_chunk *const a, const struct map_chunk *const b)
+static bool is_same(const struct map_chunk *a, const struct map_chunk *b)
 {
 	return a->offset == b->offset && a->size == b->size && chunk_id_equal(&a->id, &b->id);
 }
 
 /* Sorted; of chunks that overlap the first stays. */
-static void settle(struct file_map *const map)
+static void settle(struct file_map *map)
 {
 	if (map->settled)
 		return;
@@ -199,7 +202,7 @@ static void settle(struct file_map *const map)
 	map->count = kept;
 }
 
-bool file_map_gap(struct file_map *const map, const uint64_t from, struct map_gap *const out)
+bool file_map_gap(struct file_map *map, uint64_t from, struct map_gap *out)
 {
 	settle(map);
 	size_t low = 0;
@@ -214,11 +217,12 @@ bool file_map_gap(struct file_map *const map, const uint64_t from, struct map_ga
 	uint64_t at = from;
 	for (; low < map->count && map->chunks[low].offset <= at; low++)
 		at = map->chunks[low].offset + map->chunks[low].size;
-	*out = (struct map_gap){.from = at, .to = low < map->count ? map->chunks[low].offset : map->size};
+	*out = (struct map_gap){
+		.from = at, .to = low < map->count ? map->chunks[low].offset : map->size};
 	return at < map->size;
 }
 
-uint64_t file_map_bytes(struct file_map *const map)
+uint64_t file_map_bytes(struct file_map *map)
 {
 	uint64_t bytes = 0;
 	settle(map);
@@ -227,17 +231,18 @@ uint64_t file_map_bytes(struct file_map *const map)
 	return bytes;
 }
 
-static bool claims_hold(const struct file_map *const map)
+static bool claims_hold(const struct file_map *map)
 {
 	for (size_t i = 0; i < map->claim_count; i++) {
-		const struct map_chunk *const found = bsearch(&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
+		const struct map_chunk *const found = bsearch(
+			&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
 		if (found == NULL || !is_same(found, &map->claims[i]))
 			return false;
 	}
 	return true;
 }
 
-bool file_map_is_whole(struct file_map *const map)
+bool file_map_is_whole(struct file_map *map)
 {
 	struct map_gap gap;
 	if (file_map_gap(map, 0, &gap) || map->torn || !claims_hold(map))
@@ -245,7 +250,8 @@ bool file_map_is_whole(struct file_map *const map)
 	struct merkle *const merkle = memory_new(sizeof *merkle);
 	merkle_init(merkle);
 	for (size_t i = 0; i < map->count; i++) {
-		const struct chunk_entry entry = {.id = map->chunks[i].id, .size = map->chunks[i].size};
+		const struct chunk_entry entry = {
+			.id = map->chunks[i].id, .size = map->chunks[i].size};
 		merkle_add(merkle, &entry);
 	}
 	const struct chunk_id hash = merkle_file(merkle);

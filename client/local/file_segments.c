@@ -16,11 +16,11 @@ struct run {
 	const struct file_segments *what;
 	size_t segment_bytes;
 	uint64_t segments;
-	struct lock lock;              /* guards all that follows */
+	struct lock lock; /* guards all that follows */
 	struct lock_condition turned;
-	uint64_t next;                 /* the segment to take next */
-	uint64_t turn;                 /* the segment whose chunks are to be cut next */
-	uint64_t begun;                /* where the chunk begins that is open there */
+	uint64_t next;  /* the segment to take next */
+	uint64_t turn;  /* the segment whose chunks are to be cut next */
+	uint64_t begun; /* where the chunk begins that is open there */
 	struct chunk_entry *entries;
 	size_t count, capacity;
 	bool failed;
@@ -34,17 +34,18 @@ struct worker {
 	uint8_t *memory;
 	uint8_t *content;
 	uint64_t *marks;
-	uint32_t *sizes;               /* of the chunks that end here */
+	uint32_t *sizes; /* of the chunks that end here */
 	struct chunk_id *ids;
 	size_t count;
 	uint64_t number;
 	uint64_t offset;
 	size_t len;
-	uint64_t begun;                /* where the first of them begins, perhaps before the segment */
-	size_t place;                  /* of its entry */
+	/* where the first of them begins, perhaps before the segment */
+	uint64_t begun;
+	size_t place; /* of its entry */
 };
 
-static int fail(struct run *const run, const struct error *const err)
+static int fail(struct run *run, const struct error *err)
 {
 	lock_enter(&run->lock);
 	if (!run->failed)
@@ -55,7 +56,7 @@ static int fail(struct run *const run, const struct error *const err)
 	return -1;
 }
 
-static bool take_segment(struct worker *const worker)
+static bool take_segment(struct worker *worker)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
@@ -69,19 +70,24 @@ static bool take_segment(struct worker *const worker)
 	return taken;
 }
 
-static int read_bytes(const struct worker *const worker, uint8_t *const into, const size_t len, const uint64_t offset, struct error *const err)
+static int read_bytes(
+	const struct worker *worker, uint8_t *into, size_t len, uint64_t offset, struct error *err)
 {
 	const struct file_segments *const what = worker->run->what;
 	if (file_read_at(file_system(), what->fd, into, len, (off_t)offset, what->path, err) == 0)
 		return 0;
-	return err->kind == ERROR_CORRUPT ? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path) : -1;
+	return err->kind == ERROR_CORRUPT
+		? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path)
+		: -1;
 }
 
-static int read_segment(struct worker *const worker, struct error *const err)
+static int read_segment(struct worker *worker, struct error *err)
 {
-	const size_t before = worker->offset < GEAR_MARKS_BEFORE ? (size_t)worker->offset : GEAR_MARKS_BEFORE;
+	const size_t before =
+		worker->offset < GEAR_MARKS_BEFORE ? (size_t)worker->offset : GEAR_MARKS_BEFORE;
 	if (interrupt_check(worker->run->what->interrupt, err) != 0 ||
-		read_bytes(worker, worker->content - before, before + worker->len, worker->offset - before, err) != 0)
+		read_bytes(worker, worker->content - before, before + worker->len,
+			worker->offset - before, err) != 0)
 		return -1;
 	gear_marks_find(span_of(worker->content, worker->len), worker->marks);
 	progress_add(worker->run->what->progress, worker->len);
@@ -89,7 +95,7 @@ static int read_segment(struct worker *const worker, struct error *const err)
 }
 
 /* False when another thread failed. */
-static bool await_turn(struct worker *const worker)
+static bool await_turn(struct worker *worker)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
@@ -101,15 +107,17 @@ static bool await_turn(struct worker *const worker)
 	return mine;
 }
 
-/* Lists the chunks that end in the segment; where the next one begins. The end of the file ends a chunk. */
-static uint64_t cut(struct worker *const worker)
+/* Lists the chunks that end in the segment; where the next one begins. The end of the file ends a
+ * chunk. */
+static uint64_t cut(struct worker *worker)
 {
 	uint64_t begun = worker->begun;
 	const bool is_last = worker->number + 1 == worker->run->segments;
 	const uint64_t end = worker->offset + worker->len;
 	worker->count = 0;
 	while (begun < end) {
-		const size_t found = gear_marks_end(worker->marks, worker->len, (ptrdiff_t)worker->offset - (ptrdiff_t)begun);
+		const size_t found = gear_marks_end(
+			worker->marks, worker->len, (ptrdiff_t)worker->offset - (ptrdiff_t)begun);
 		if (found == 0 && !is_last)
 			break;
 		const uint64_t next = found == 0 ? end : worker->offset + found;
@@ -120,7 +128,7 @@ static uint64_t cut(struct worker *const worker)
 }
 
 /* Whoever has the next segment may cut it now; the ids follow. */
-static void pass_turn(struct worker *const worker, const uint64_t begun)
+static void pass_turn(struct worker *worker, uint64_t begun)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
@@ -136,12 +144,14 @@ static void pass_turn(struct worker *const worker, const uint64_t begun)
 	lock_leave(&run->lock);
 }
 
-static int hash_chunks(struct worker *const worker, struct error *const err)
+static int hash_chunks(struct worker *worker, struct error *err)
 {
-	const size_t before = worker->begun < worker->offset ? (size_t)(worker->offset - worker->begun) : 0;
+	const size_t before =
+		worker->begun < worker->offset ? (size_t)(worker->offset - worker->begun) : 0;
 	if (worker->count == 0)
 		return 0;
-	if (before > 0 && read_bytes(worker, worker->content - before, before, worker->begun, err) != 0)
+	if (before > 0 &&
+		read_bytes(worker, worker->content - before, before, worker->begun, err) != 0)
 		return -1;
 	const uint8_t *at = worker->content + (ptrdiff_t)(worker->begun - worker->offset);
 	for (size_t i = 0; i < worker->count; i++) {
@@ -151,16 +161,17 @@ static int hash_chunks(struct worker *const worker, struct error *const err)
 	return 0;
 }
 
-static void book_chunks(const struct worker *const worker)
+static void book_chunks(const struct worker *worker)
 {
 	struct run *const run = worker->run;
 	lock_enter(&run->lock);
 	for (size_t i = 0; i < worker->count; i++)
-		run->entries[worker->place + i] = (struct chunk_entry){.id = worker->ids[i], .size = worker->sizes[i]};
+		run->entries[worker->place + i] =
+			(struct chunk_entry){.id = worker->ids[i], .size = worker->sizes[i]};
 	lock_leave(&run->lock);
 }
 
-static void *work(void *const argument)
+static void *work(void *argument)
 {
 	struct worker *const worker = argument;
 	struct error err = {0};
@@ -181,18 +192,19 @@ static void *work(void *const argument)
 	return NULL;
 }
 
-static void worker_init(struct worker *const worker, struct run *const run)
+static void worker_init(struct worker *worker, struct run *run)
 {
 	const size_t chunks = run->segment_bytes / CHUNK_MIN_BYTES + 2;
 	worker->run = run;
 	worker->memory = memory_new(CHUNK_MAX_BYTES + run->segment_bytes);
 	worker->content = worker->memory + CHUNK_MAX_BYTES;
-	worker->marks = memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
+	worker->marks =
+		memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
 	worker->sizes = memory_new_array(chunks, sizeof *worker->sizes);
 	worker->ids = memory_new_array(chunks, sizeof *worker->ids);
 }
 
-static void worker_release(struct worker *const worker)
+static void worker_release(struct worker *worker)
 {
 	free(worker->ids);
 	free(worker->sizes);
@@ -201,7 +213,7 @@ static void worker_release(struct worker *const worker)
 }
 
 /* The calling thread is one of them. */
-static void run_workers(struct run *const run, const unsigned count)
+static void run_workers(struct run *run, unsigned count)
 {
 	struct worker *const workers = memory_new_array(count, sizeof *workers);
 	for (unsigned i = 0; i < count; i++)
@@ -216,19 +228,22 @@ static void run_workers(struct run *const run, const unsigned count)
 	free(workers);
 }
 
-static unsigned choose_workers(const struct run *const run)
+static unsigned choose_workers(const struct run *run)
 {
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t count = run->what->workers != 0 ? run->what->workers : (uint64_t)(processors > 0 ? processors : 1);
+	uint64_t count = run->what->workers != 0 ? run->what->workers
+						 : (uint64_t)(processors > 0 ? processors : 1);
 	if (count > FILE_SEGMENTS_WORKERS_MAX)
 		count = FILE_SEGMENTS_WORKERS_MAX;
 	return (unsigned)(count < run->segments ? count : run->segments);
 }
 
-int file_segments_read(const struct file_segments *const segments, struct chunk_entry **const out_entries, size_t *const out_count,
-	struct error *const err)
+int file_segments_read(const struct file_segments *segments, struct chunk_entry **out_entries,
+	size_t *out_count, struct error *err)
 {
-	struct run run = {.what = segments, .segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes : FILE_SEGMENTS_BYTES};
+	struct run run = {.what = segments,
+		.segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes
+							      : FILE_SEGMENTS_BYTES};
 	run.segments = (segments->size + run.segment_bytes - 1) / run.segment_bytes;
 	lock_init(&run.lock, LOCK_FILE_SEGMENTS);
 	lock_condition_init(&run.turned);

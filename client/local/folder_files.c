@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-char *folder_files_join(const char *const folder, const char *const name)
+char *folder_files_join(const char *folder, const char *name)
 {
 	const size_t folder_len = strlen(folder);
 	const size_t name_len = strlen(name);
@@ -21,17 +21,19 @@ char *folder_files_join(const char *const folder, const char *const name)
 }
 
 /* What is done with each entry of a walk; folders come after what is in them. */
-typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err);
+typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err);
 
 struct walk {
 	visit_fn *visit;
 	void *owner;
 };
 
-static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err);
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
+	unsigned depth, struct error *err);
 
-static int walk_entry(const struct walk *const walk, const char *const path, const char *const name, const unsigned depth,
-	struct error *const err)
+static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth,
+	struct error *err)
 {
 	struct stat facts;
 	if (lstat(path, &facts) != 0)
@@ -41,19 +43,21 @@ static int walk_entry(const struct walk *const walk, const char *const path, con
 	return walk->visit(walk->owner, name, path, &facts, err);
 }
 
-static int walk_folder(const struct walk *const walk, const char *const folder, const char *const prefix, const unsigned depth,
-	struct error *const err)
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix,
+	unsigned depth, struct error *err)
 {
 	char **names;
 	size_t count;
 	if (depth > DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
+		return error_set(
+			err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		char *const path = folder_files_join(folder, names[i]);
-		char *const name = prefix == NULL ? memory_copy_text(names[i]) : folder_files_join(prefix, names[i]);
+		char *const name = prefix == NULL ? memory_copy_text(names[i])
+						  : folder_files_join(prefix, names[i]);
 		result = walk_entry(walk, path, name, depth, err);
 		free(name);
 		free(path);
@@ -62,8 +66,8 @@ static int walk_folder(const struct walk *const walk, const char *const folder, 
 	return result;
 }
 
-static int collect(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
-	struct error *const err)
+static int collect(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err)
 {
 	struct folder_files *const files = owner;
 	if (S_ISDIR(facts->st_mode))
@@ -71,7 +75,8 @@ static int collect(void *const owner, const char *const name, const char *const 
 	if (!S_ISREG(facts->st_mode))
 		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
 	if (files->count == files->most)
-		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s", files->most, path);
+		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s",
+			files->most, path);
 	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
 	files->files[files->count++] = (struct folder_file){
 		.name = memory_copy_text(name),
@@ -81,19 +86,20 @@ static int collect(void *const owner, const char *const name, const char *const 
 	return 0;
 }
 
-static int by_name(const void *const left, const void *const right)
+static int by_name(const void *left, const void *right)
 {
 	const struct folder_file *const a = left;
 	const struct folder_file *const b = right;
 	return strcmp(a->name, b->name);
 }
 
-int folder_files_read(const char *const folder, struct folder_files *const out, struct error *const err)
+int folder_files_read(const char *folder, struct folder_files *out, struct error *err)
 {
 	return folder_files_read_most(folder, FOLDER_FILES_MAX, out, err);
 }
 
-int folder_files_read_most(const char *const folder, const size_t most, struct folder_files *const out, struct error *const err)
+int folder_files_read_most(
+	const char *folder, size_t most, struct folder_files *out, struct error *err)
 {
 	*out = (struct folder_files){.most = most};
 	const struct walk walk = {.visit = collect, .owner = out};
@@ -106,7 +112,7 @@ int folder_files_read_most(const char *const folder, const size_t most, struct f
 	return 0;
 }
 
-void folder_files_release(struct folder_files *const files)
+void folder_files_release(struct folder_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		free(files->files[i].name);
@@ -116,16 +122,15 @@ void folder_files_release(struct folder_files *const files)
 	*files = (struct folder_files){0};
 }
 
-static int sync_entry(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
-	struct error *const err)
+static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts,
+	struct error *err)
 {
 	const struct file_ops *const *const files = owner;
 	(void)name;
 	return S_ISDIR(facts->st_mode) ? file_sync_folder(*files, path, err) : 0;
 }
 
-int folder_files_sync(const struct file_ops *const files, const char *const folder,
-	struct error *const err)
+int folder_files_sync(const struct file_ops *files, const char *folder, struct error *err)
 {
 	const struct file_ops *used = files;
 	const struct walk walk = {.visit = sync_entry, .owner = &used};
@@ -134,7 +139,7 @@ int folder_files_sync(const struct file_ops *const files, const char *const fold
 	return file_sync_folder(files, folder, err);
 }
 
-static int by_text(const void *const left, const void *const right)
+static int by_text(const void *left, const void *right)
 {
 	const char *const *const a = left;
 	const char *const *const b = right;
@@ -142,7 +147,7 @@ static int by_text(const void *const left, const void *const right)
 }
 
 /* The folder that holds the path. */
-static char *folder_of(const char *const path)
+static char *folder_of(const char *path)
 {
 	const char *const slash = strrchr(path, '/');
 	char *const folder = memory_copy_text(slash == NULL ? "." : path);
@@ -151,8 +156,8 @@ static char *folder_of(const char *const path)
 	return folder;
 }
 
-int folder_files_sync_names(const struct file_ops *const files, const char *const *const paths,
-	const size_t count, struct error *const err)
+int folder_files_sync_names(
+	const struct file_ops *files, const char *const *paths, size_t count, struct error *err)
 {
 	char **const folders = memory_new_array(count + 1, sizeof *folders);
 	int result = 0;
@@ -168,8 +173,8 @@ int folder_files_sync_names(const struct file_ops *const files, const char *cons
 	return result;
 }
 
-int folder_files_remove_temporary(const struct file_ops *const files, const char *const folder,
-	const char *const name, struct error *const err)
+int folder_files_remove_temporary(
+	const struct file_ops *files, const char *folder, const char *name, struct error *err)
 {
 	char **names;
 	size_t count;

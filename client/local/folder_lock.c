@@ -5,7 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-int folder_lock_enter(const char *const folder, const char *const who, struct error *const err)
+int folder_lock_enter(const char *folder, const char *who, struct error *err)
 {
 	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -20,7 +20,7 @@ int folder_lock_enter(const char *const folder, const char *const who, struct er
 	return -1;
 }
 
-void folder_lock_leave(const int fd)
+void folder_lock_leave(int fd)
 {
 	if (fd >= 0)
 		close(fd);

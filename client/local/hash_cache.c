@@ -12,7 +12,8 @@
 #include "base/thread/lock.h"
 #include "client/local/folder_files.h"
 
-/* The record as it lies in the file, little-endian as every machine this runs on; the header is a record's length of magic. */
+/* The record as it lies in the file, little-endian as every machine this runs on; the header is a
+ * record's length of magic. */
 struct record {
 	struct digest128 path; /* XXH3 of the absolute path */
 	uint64_t size;
@@ -21,10 +22,16 @@ struct record {
 	uint64_t inode;
 	uint64_t device;
 	struct chunk_id hash;
-	int64_t used_s;        /* the oldest go first when there is no room */
-	uint64_t checksum;     /* XXH3-64 of all before */
+	int64_t used_s;    /* the oldest go first when there is no room */
+	uint64_t checksum; /* XXH3-64 of all before */
 };
-enum { RECORD_BYTES = 104, FILE_MAX_BYTES = (HASH_CACHE_RECORDS_MAX + 1) * RECORD_BYTES, MS_PER_SECOND = 1000, NS_PER_MS = 1000000, TOUCH_S = 24 * 60 * 60 };
+enum {
+	RECORD_BYTES = 104,
+	FILE_MAX_BYTES = (HASH_CACHE_RECORDS_MAX + 1) * RECORD_BYTES,
+	MS_PER_SECOND = 1000,
+	NS_PER_MS = 1000000,
+	TOUCH_S = 24 * 60 * 60
+};
 _Static_assert(sizeof(struct record) == RECORD_BYTES, "the record has no padding");
 
 static const char MAGIC[RECORD_BYTES] = "deltabucket file hashes, version 1\n";
@@ -32,7 +39,7 @@ static const char MAGIC[RECORD_BYTES] = "deltabucket file hashes, version 1\n";
 struct hash_cache {
 	struct lock lock;
 	const struct file_ops *files;
-	char *path;      /* NULL: not kept */
+	char *path; /* NULL: not kept */
 	struct record *records;
 	size_t count;
 	uint32_t *slots; /* number of a record plus one; 0: free */
@@ -53,15 +60,16 @@ char *hash_cache_default_path(void)
 	const bool has_cache_home = cache_home != NULL && cache_home[0] == '/';
 	if (!has_cache_home && (home == NULL || home[0] != '/'))
 		return NULL;
-	return folder_files_join(has_cache_home ? cache_home : home, has_cache_home ? "deltabucket/hashes" : ".cache/deltabucket/hashes");
+	return folder_files_join(has_cache_home ? cache_home : home,
+		has_cache_home ? "deltabucket/hashes" : ".cache/deltabucket/hashes");
 }
 
-static uint64_t checksum_of(const struct record *const record)
+static uint64_t checksum_of(const struct record *record)
 {
 	return xxh3_64(span_of(record, offsetof(struct record, checksum)));
 }
 
-static uint32_t *slot_of(const struct hash_cache *const cache, const struct digest128 *const path)
+static uint32_t *slot_of(const struct hash_cache *cache, const struct digest128 *path)
 {
 	uint64_t at;
 	memcpy(&at, path->bytes, sizeof at);
@@ -73,7 +81,7 @@ static uint32_t *slot_of(const struct hash_cache *const cache, const struct dige
 }
 
 /* Half of the slots stay free. */
-static void make_room(struct hash_cache *const cache)
+static void make_room(struct hash_cache *cache)
 {
 	if (2 * (cache->count + 1) < cache->slot_count)
 		return;
@@ -86,7 +94,7 @@ static void make_room(struct hash_cache *const cache)
 }
 
 /* What is there already stays, unless it is to be replaced. */
-static void add_record(struct hash_cache *const cache, const struct record *const record, const bool replaces)
+static void add_record(struct hash_cache *cache, const struct record *record, bool replaces)
 {
 	make_room(cache);
 	uint32_t *const slot = slot_of(cache, &record->path);
@@ -98,12 +106,13 @@ static void add_record(struct hash_cache *const cache, const struct record *cons
 	}
 }
 
-static void read_records(struct hash_cache *const cache)
+static void read_records(struct hash_cache *cache)
 {
 	struct buffer bytes;
 	struct error ignored = {0};
 	buffer_init(&bytes, FILE_MAX_BYTES);
-	if (file_read_all(cache->path, &bytes, &ignored) == 0 && bytes.len >= RECORD_BYTES && memcmp(bytes.data, MAGIC, RECORD_BYTES) == 0) {
+	if (file_read_all(cache->path, &bytes, &ignored) == 0 && bytes.len >= RECORD_BYTES &&
+		memcmp(bytes.data, MAGIC, RECORD_BYTES) == 0) {
 		for (size_t at = RECORD_BYTES; at + RECORD_BYTES <= bytes.len; at += RECORD_BYTES) {
 			struct record record;
 			memcpy(&record, bytes.data + at, RECORD_BYTES);
@@ -114,7 +123,7 @@ static void read_records(struct hash_cache *const cache)
 	buffer_release(&bytes);
 }
 
-struct hash_cache *hash_cache_open(const struct file_ops *const files, const char *const path)
+struct hash_cache *hash_cache_open(const struct file_ops *files, const char *path)
 {
 	struct hash_cache *const cache = memory_new(sizeof *cache);
 	lock_init(&cache->lock, LOCK_HASH_CACHE);
@@ -126,20 +135,22 @@ struct hash_cache *hash_cache_open(const struct file_ops *const files, const cha
 	return cache;
 }
 
-static int newest_first(const void *const left, const void *const right)
+static int newest_first(const void *left, const void *right)
 {
 	const struct record *const a = left;
 	const struct record *const b = right;
-	return a->used_s != b->used_s ? (a->used_s > b->used_s ? -1 : 1) : memcmp(a->path.bytes, b->path.bytes, sizeof a->path.bytes);
+	return a->used_s != b->used_s ? (a->used_s > b->used_s ? -1 : 1)
+				      : memcmp(a->path.bytes, b->path.bytes, sizeof a->path.bytes);
 }
 
-static void write_records(struct hash_cache *const cache)
+static void write_records(struct hash_cache *cache)
 {
 	struct buffer bytes;
 	struct error ignored = {0};
 	buffer_init(&bytes, FILE_MAX_BYTES);
 	qsort(cache->records, cache->count, sizeof *cache->records, newest_first);
-	const size_t kept = cache->count < HASH_CACHE_RECORDS_MAX ? cache->count : HASH_CACHE_RECORDS_MAX;
+	const size_t kept =
+		cache->count < HASH_CACHE_RECORDS_MAX ? cache->count : HASH_CACHE_RECORDS_MAX;
 	buffer_add(&bytes, MAGIC, RECORD_BYTES);
 	buffer_add(&bytes, cache->records, kept * RECORD_BYTES);
 	if (!buffer_failed(&bytes))
@@ -148,7 +159,7 @@ static void write_records(struct hash_cache *const cache)
 }
 
 /* Under a lock on a file beside it, because the file itself is replaced. */
-static void save(struct hash_cache *const cache)
+static void save(struct hash_cache *cache)
 {
 	struct error ignored = {0};
 	char path[4096];
@@ -166,7 +177,7 @@ static void save(struct hash_cache *const cache)
 	close(fd);
 }
 
-void hash_cache_close(struct hash_cache *const cache)
+void hash_cache_close(struct hash_cache *cache)
 {
 	if (cache == NULL)
 		return;
@@ -179,7 +190,7 @@ void hash_cache_close(struct hash_cache *const cache)
 	free(cache);
 }
 
-static struct digest128 path_key(const char *const path)
+static struct digest128 path_key(const char *path)
 {
 	char *const whole = realpath(path, NULL);
 	const struct digest128 key = xxh3_128(span_text(whole != NULL ? whole : path));
@@ -187,13 +198,15 @@ static struct digest128 path_key(const char *const path)
 	return key;
 }
 
-static bool is_of(const struct record *const record, const struct file_facts *const facts)
+static bool is_of(const struct record *record, const struct file_facts *facts)
 {
-	return record->size == facts->size && record->mtime_ns == facts->mtime_ns && record->ctime_ns == facts->ctime_ns &&
-		record->inode == facts->inode && record->device == facts->device;
+	return record->size == facts->size && record->mtime_ns == facts->mtime_ns &&
+		record->ctime_ns == facts->ctime_ns && record->inode == facts->inode &&
+		record->device == facts->device;
 }
 
-bool hash_cache_find(struct hash_cache *const cache, const char *const path, const struct file_facts *const facts, struct chunk_id *const out_hash)
+bool hash_cache_find(struct hash_cache *cache, const char *path, const struct file_facts *facts,
+	struct chunk_id *out_hash)
 {
 	const struct digest128 key = path_key(path);
 	const int64_t now_s = now_ms() / MS_PER_SECOND;
@@ -212,10 +225,11 @@ bool hash_cache_find(struct hash_cache *const cache, const char *const path, con
 	return found;
 }
 
-void hash_cache_add(struct hash_cache *const cache, const char *const path, const struct file_facts *const facts, const struct chunk_id *const hash,
-	const int64_t read_ms)
+void hash_cache_add(struct hash_cache *cache, const char *path, const struct file_facts *facts,
+	const struct chunk_id *hash, int64_t read_ms)
 {
-	const int64_t youngest_ns = facts->mtime_ns > facts->ctime_ns ? facts->mtime_ns : facts->ctime_ns;
+	const int64_t youngest_ns =
+		facts->mtime_ns > facts->ctime_ns ? facts->mtime_ns : facts->ctime_ns;
 	if (youngest_ns / NS_PER_MS + HASH_CACHE_REST_MS > read_ms)
 		return;
 	struct record record = {
@@ -235,8 +249,8 @@ void hash_cache_add(struct hash_cache *const cache, const char *const path, cons
 	lock_leave(&cache->lock);
 }
 
-int hash_cache_hash(struct hash_cache *const cache, const char *const path, const struct interrupt *const interrupt, struct chunk_id *const out_hash,
-	struct error *const err)
+int hash_cache_hash(struct hash_cache *cache, const char *path, const struct interrupt *interrupt,
+	struct chunk_id *out_hash, struct error *err)
 {
 	struct file_facts facts;
 	struct file_chunks chunks;

@@ -22,10 +22,13 @@ struct hash_cache *hash_cache_open(const struct file_ops *files, const char *pat
 /* Saves what was added, as well as it can, and frees. */
 void hash_cache_close(struct hash_cache *cache);
 
-bool hash_cache_find(struct hash_cache *cache, const char *path, const struct file_facts *facts, struct chunk_id *out_hash);
+bool hash_cache_find(struct hash_cache *cache, const char *path, const struct file_facts *facts,
+	struct chunk_id *out_hash);
 /* `read_ms`: wall clock before the file was read. */
-void hash_cache_add(struct hash_cache *cache, const char *path, const struct file_facts *facts, const struct chunk_id *hash, int64_t read_ms);
+void hash_cache_add(struct hash_cache *cache, const char *path, const struct file_facts *facts,
+	const struct chunk_id *hash, int64_t read_ms);
 /* The file's hash, from the cache or by reading the file (and then remembered). */
-int hash_cache_hash(struct hash_cache *cache, const char *path, const struct interrupt *interrupt, struct chunk_id *out_hash, struct error *err);
+int hash_cache_hash(struct hash_cache *cache, const char *path, const struct interrupt *interrupt,
+	struct chunk_id *out_hash, struct error *err);
 
 #endif

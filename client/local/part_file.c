@@ -15,16 +15,17 @@
 
 enum { OPENED_MOST = 8, PATH_MAX_BYTES = 8192 };
 
-/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own name, and no part any more. */
-static bool still_has_name(const int fd, const char *const path)
+/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own
+ * name, and no part any more. */
+static bool still_has_name(int fd, const char *path)
 {
 	struct stat own;
 	struct stat named;
-	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+		own.st_dev == named.st_dev;
 }
 
-static int open_locked(const struct file_ops *const files, const char *const path,
-	struct error *const err)
+static int open_locked(const struct file_ops *files, const char *path, struct error *err)
 {
 	for (int tries = 0; tries < OPENED_MOST; tries++) {
 		const int fd = files->open(files, path, O_RDWR | O_CREAT, 0644);
@@ -40,15 +41,15 @@ static int open_locked(const struct file_ops *const files, const char *const pat
 	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
 }
 
-static int reserve(const struct file_ops *const files, const int fd, const char *const path,
-	const uint64_t size, struct error *const err)
+static int reserve(
+	const struct file_ops *files, int fd, const char *path, uint64_t size, struct error *err)
 {
 	if (files->ftruncate(files, fd, (off_t)size) != 0)
 		return error_set_errno(err, "sizing %s", path);
 	return file_reserve(fd, size, path, err);
 }
 
-char *part_file_path(const char *const path, const char *const suffix)
+char *part_file_path(const char *path, const char *suffix)
 {
 	const char *const slash = strrchr(path, '/');
 	const char *const name = slash != NULL ? slash + 1 : path;
@@ -57,14 +58,14 @@ char *part_file_path(const char *const path, const char *const suffix)
 	const bool fits = strlen(name) + strlen(suffix) + strlen(".journal") <= NAME_MAX;
 	const struct digest128 digest = xxh3_128(span_text(name));
 	encode_hex(span_of(digest.bytes, sizeof digest.bytes), short_name);
-	char *const part = memory_new(folder + strlen(fits ? name : short_name) + strlen(suffix) + 1);
+	char *const part =
+		memory_new(folder + strlen(fits ? name : short_name) + strlen(suffix) + 1);
 	memcpy(part, path, folder);
 	stpcpy(stpcpy(part + folder, fits ? name : short_name), suffix);
 	return part;
 }
 
-int part_file_open(const struct file_ops *const files, const char *const path, const uint64_t size,
-	struct error *const err)
+int part_file_open(const struct file_ops *files, const char *path, uint64_t size, struct error *err)
 {
 	const int fd = open_locked(files, path, err);
 	if (fd >= 0 && reserve(files, fd, path, size, err) != 0) {
@@ -74,17 +75,18 @@ int part_file_open(const struct file_ops *const files, const char *const path, c
 	return fd;
 }
 
-void part_file_remove_journals(const struct file_ops *const files, const char *const path)
+void part_file_remove_journals(const struct file_ops *files, const char *path)
 {
 	static const char *const KINDS[] = {"journal", "chunks"};
 	char journal[PATH_MAX_BYTES];
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
-		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) < (int)sizeof journal)
+		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) <
+			(int)sizeof journal)
 			files->unlink(files, journal);
 }
 
-int part_file_finish(const struct file_ops *const files, const int fd, const char *const part_path,
-	const char *const path, struct error *const err)
+int part_file_finish(const struct file_ops *files, int fd, const char *part_path, const char *path,
+	struct error *err)
 {
 	if (file_sync(files, fd, part_path, err) != 0)
 		return -1;

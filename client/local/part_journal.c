@@ -11,7 +11,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { JOURNAL_MAX_BYTES = 64 * 1024 * 1024, VERIFY_BLOCK_BYTES = 1024 * 1024, IDENTITY_MAX_BYTES = 256, PARTS_MAX = 1000000 };
+enum {
+	JOURNAL_MAX_BYTES = 64 * 1024 * 1024,
+	VERIFY_BLOCK_BYTES = 1024 * 1024,
+	IDENTITY_MAX_BYTES = 256,
+	PARTS_MAX = 1000000
+};
 
 struct part_entry {
 	bool here;
@@ -29,43 +34,44 @@ struct part_journal {
 	size_t count;
 };
 
-size_t part_plan_count(const struct part_plan *const plan)
+size_t part_plan_count(const struct part_plan *plan)
 {
 	return plan->size == 0 ? 1 : (size_t)((plan->size - 1) / plan->part_bytes + 1);
 }
 
-uint64_t part_plan_offset(const struct part_plan *const plan, const size_t part)
+uint64_t part_plan_offset(const struct part_plan *plan, size_t part)
 {
 	return (uint64_t)part * plan->part_bytes;
 }
 
-uint64_t part_plan_bytes(const struct part_plan *const plan, const size_t part)
+uint64_t part_plan_bytes(const struct part_plan *plan, size_t part)
 {
 	const uint64_t left = plan->size - part_plan_offset(plan, part);
 	return left < plan->part_bytes ? left : plan->part_bytes;
 }
 
-static void format_first_line(const struct part_journal *const journal, struct buffer *const out)
+static void format_first_line(const struct part_journal *journal, struct buffer *out)
 {
-	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size, journal->plan.part_bytes,
-		journal->identity);
+	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size,
+		journal->plan.part_bytes, journal->identity);
 }
 
-static void take_line(struct part_journal *const journal, const struct span line)
+static void take_line(struct part_journal *journal, struct span line)
 {
 	struct span rest = line;
 	struct span number;
 	struct span checksum;
 	uint64_t part;
 	uint64_t value;
-	if (!span_split(&rest, ' ', &number) || !span_split(&rest, ' ', &checksum) || !span_parse_u64(number, &part) ||
-		!span_parse_u64(checksum, &value) || part >= journal->count)
+	if (!span_split(&rest, ' ', &number) || !span_split(&rest, ' ', &checksum) ||
+		!span_parse_u64(number, &part) || !span_parse_u64(checksum, &value) ||
+		part >= journal->count)
 		return;
 	journal->parts[part] = (struct part_entry){.here = true, .checksum = value};
 }
 
 /* True when the text was written for this plan; its parts are then taken over. */
-static bool take_text(struct part_journal *const journal, const struct span text)
+static bool take_text(struct part_journal *journal, struct span text)
 {
 	struct buffer first;
 	buffer_init(&first, 1024);
@@ -83,18 +89,17 @@ static bool take_text(struct part_journal *const journal, const struct span text
 	return ours;
 }
 
-static int append(struct part_journal *const journal, const struct span text,
-	struct error *const err)
+static int append(struct part_journal *journal, struct span text, struct error *err)
 {
 	if (file_write_at(journal->files, journal->fd, text, (off_t)journal->length, journal->path,
-		err) != 0)
+		    err) != 0)
 		return -1;
 	journal->length += text.len;
 	return 0;
 }
 
 /* Writes the file anew from the parts in memory. */
-static int rewrite(struct part_journal *const journal, struct error *const err)
+static int rewrite(struct part_journal *journal, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, JOURNAL_MAX_BYTES);
@@ -112,8 +117,8 @@ static int rewrite(struct part_journal *const journal, struct error *const err)
 	return result;
 }
 
-struct part_journal *part_journal_open(const struct file_ops *const files, const char *const path,
-	const struct part_plan *const plan, struct error *const err)
+struct part_journal *part_journal_open(const struct file_ops *files, const char *path,
+	const struct part_plan *plan, struct error *err)
 {
 	ASSERT(plan->identity.len <= IDENTITY_MAX_BYTES && plan->part_bytes > 0);
 	struct part_journal *const journal = memory_new(sizeof *journal);
@@ -151,7 +156,7 @@ fail:
 	return NULL;
 }
 
-void part_journal_close(struct part_journal *const journal)
+void part_journal_close(struct part_journal *journal)
 {
 	if (journal == NULL)
 		return;
@@ -163,13 +168,13 @@ void part_journal_close(struct part_journal *const journal)
 	free(journal);
 }
 
-bool part_journal_has(const struct part_journal *const journal, const size_t part)
+bool part_journal_has(const struct part_journal *journal, size_t part)
 {
 	ASSERT(part < journal->count);
 	return journal->parts[part].here;
 }
 
-size_t part_journal_count(const struct part_journal *const journal)
+size_t part_journal_count(const struct part_journal *journal)
 {
 	size_t here = 0;
 	for (size_t i = 0; i < journal->count; i++)
@@ -184,8 +189,8 @@ struct part_reader {
 	uint8_t *block; /* of VERIFY_BLOCK_BYTES */
 };
 
-static int part_checksum(const struct part_reader *const reader, uint64_t offset, uint64_t left, uint64_t *const out,
-	struct error *const err)
+static int part_checksum(const struct part_reader *reader, uint64_t offset, uint64_t left,
+	uint64_t *out, struct error *err)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	int result = 0;
@@ -204,9 +209,12 @@ static int part_checksum(const struct part_reader *const reader, uint64_t offset
 	return result;
 }
 
-int part_journal_verify(struct part_journal *const journal, const int fd, const char *const data_path, struct error *const err)
+int part_journal_verify(
+	struct part_journal *journal, int fd, const char *data_path, struct error *err)
 {
-	const struct part_reader reader = {.files = journal->files, .fd = fd, .path = data_path,
+	const struct part_reader reader = {.files = journal->files,
+		.fd = fd,
+		.path = data_path,
 		.block = memory_new(VERIFY_BLOCK_BYTES)};
 	const size_t before = part_journal_count(journal);
 	int result = 0;
@@ -214,7 +222,8 @@ int part_journal_verify(struct part_journal *const journal, const int fd, const 
 		uint64_t checksum = 0;
 		if (!journal->parts[i].here)
 			continue;
-		result = part_checksum(&reader, part_plan_offset(&journal->plan, i), part_plan_bytes(&journal->plan, i), &checksum, err);
+		result = part_checksum(&reader, part_plan_offset(&journal->plan, i),
+			part_plan_bytes(&journal->plan, i), &checksum, err);
 		journal->parts[i].here = result == 0 && checksum == journal->parts[i].checksum;
 	}
 	free(reader.block);
@@ -223,7 +232,8 @@ int part_journal_verify(struct part_journal *const journal, const int fd, const 
 	return result;
 }
 
-int part_journal_add(struct part_journal *const journal, const size_t part, const uint64_t checksum, struct error *const err)
+int part_journal_add(
+	struct part_journal *journal, size_t part, uint64_t checksum, struct error *err)
 {
 	ASSERT(part < journal->count);
 	struct buffer line;
@@ -236,7 +246,7 @@ int part_journal_add(struct part_journal *const journal, const size_t part, cons
 	return result;
 }
 
-int part_journal_restart(struct part_journal *const journal, struct error *const err)
+int part_journal_restart(struct part_journal *journal, struct error *err)
 {
 	memset(journal->parts, 0, journal->count * sizeof *journal->parts);
 	return rewrite(journal, err);

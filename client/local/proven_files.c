@@ -10,27 +10,27 @@
 
 enum { ARENA_BYTES = 64 * 1024 * 1024, PIECE_BYTES = 8 * 1024 * 1024 };
 
-static int by_path(const void *const left, const void *const right)
+static int by_path(const void *left, const void *right)
 {
 	const struct step_file *const a = left;
 	const struct step_file *const b = right;
 	return span_compare(a->path, b->path);
 }
 
-static void start(struct proven_files *const out, const size_t count)
+static void start(struct proven_files *out, size_t count)
 {
 	ASSERT(count <= STEP_OBJECTS_MAX);
 	*out = (struct proven_files){.arena = arena_new(ARENA_BYTES)};
 	out->files = arena_take_array(out->arena, count + 1, sizeof *out->files);
 }
 
-static void add(struct proven_files *const out, const struct step_file *const file)
+static void add(struct proven_files *out, const struct step_file *file)
 {
 	out->files[out->count] = *file;
 	out->files[out->count++].path = arena_copy(out->arena, file->path);
 }
 
-void proven_files_copy(const struct step_file *const files, const size_t count, struct proven_files *const out)
+void proven_files_copy(const struct step_file *files, size_t count, struct proven_files *out)
 {
 	start(out, count);
 	for (size_t i = 0; i < count; i++)
@@ -38,13 +38,13 @@ void proven_files_copy(const struct step_file *const files, const size_t count, 
 	qsort(out->files, out->count, sizeof *out->files, by_path);
 }
 
-void proven_files_release(struct proven_files *const files)
+void proven_files_release(struct proven_files *files)
 {
 	arena_free(files->arena);
 	*files = (struct proven_files){0};
 }
 
-uint64_t proven_files_bytes(const struct proven_files *const files)
+uint64_t proven_files_bytes(const struct proven_files *files)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < files->count; i++)
@@ -52,7 +52,8 @@ uint64_t proven_files_bytes(const struct proven_files *const files)
 	return bytes;
 }
 
-static int digest_file(const char *const path, struct work_watch *const watch, struct digest128 *const out, struct error *const err)
+static int digest_file(
+	const char *path, struct work_watch *watch, struct digest128 *out, struct error *err)
 {
 	struct span bytes;
 	if (mapped_file_open(path, &bytes, err) != 0)
@@ -61,7 +62,8 @@ static int digest_file(const char *const path, struct work_watch *const watch, s
 	int result = 0;
 	for (size_t at = 0; at < bytes.len && result == 0; at += PIECE_BYTES) {
 		const size_t left = bytes.len - at;
-		const struct span piece = span_of(bytes.data + at, left < PIECE_BYTES ? left : PIECE_BYTES);
+		const struct span piece =
+			span_of(bytes.data + at, left < PIECE_BYTES ? left : PIECE_BYTES);
 		xxh3_stream_add(stream, piece);
 		result = work_watch_step(watch, piece.len, err);
 	}
@@ -76,23 +78,27 @@ struct reading {
 	struct step_file *to;
 };
 
-static int read_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int read_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct reading *const reading = state;
 	(void)worker;
 	return digest_file(reading->from[item].path, NULL, &reading->to[item].digest, err);
 }
 
-int proven_files_read(const char *const folder, const unsigned threads, struct proven_files *const out, struct error *const err)
+int proven_files_read(
+	const char *folder, unsigned threads, struct proven_files *out, struct error *err)
 {
 	struct folder_files found;
 	if (folder_files_read(folder, &found, err) != 0)
 		return -1;
 	start(out, found.count);
 	for (size_t i = 0; i < found.count; i++)
-		add(out, &(struct step_file){.path = span_text(found.files[i].name), .size = found.files[i].size});
+		add(out,
+			&(struct step_file){.path = span_text(found.files[i].name),
+				.size = found.files[i].size});
 	struct reading reading = {found.files, out->files};
-	const int result = parallel_run(parallel_workers(threads, found.count), found.count, read_file, &reading, err);
+	const int result = parallel_run(
+		parallel_workers(threads, found.count), found.count, read_file, &reading, err);
 	folder_files_release(&found);
 	if (result != 0)
 		proven_files_release(out);
@@ -106,7 +112,7 @@ struct proof {
 	struct work_watch *watch;
 };
 
-static const struct folder_file *find(const struct folder_files *const found, const struct span path)
+static const struct folder_file *find(const struct folder_files *found, struct span path)
 {
 	for (size_t low = 0, high = found->count; low < high;) {
 		const size_t middle = low + (high - low) / 2;
@@ -121,7 +127,7 @@ static const struct folder_file *find(const struct folder_files *const found, co
 	return NULL;
 }
 
-static int check_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int check_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct proof *const proof = state;
 	const struct step_file *const wanted = &proof->wanted->files[item];
@@ -129,37 +135,44 @@ static int check_file(void *const state, const size_t item, const unsigned worke
 	struct digest128 digest;
 	(void)worker;
 	if (file == NULL)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "the file %.*s, which the step holds, is missing in %s", (int)wanted->path.len,
-			(const char *)wanted->path.data, proof->folder);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"the file %.*s, which the step holds, is missing in %s",
+			(int)wanted->path.len, (const char *)wanted->path.data, proof->folder);
 	if (file->size != wanted->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "%s has %" PRIu64 " bytes, and the file that the step holds has %" PRIu64,
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"%s has %" PRIu64 " bytes, and the file that the step holds has %" PRIu64,
 			file->path, file->size, wanted->size);
 	if (digest_file(file->path, proof->watch, &digest, err) != 0)
 		return -1;
-	return digest128_equal(&digest, &wanted->digest) ? 0 :
-		error_set(err, ERROR_DIGEST_MISMATCH, "%s differs from the file that the step holds", file->path);
+	return digest128_equal(&digest, &wanted->digest)
+		? 0
+		: error_set(err, ERROR_DIGEST_MISMATCH,
+			  "%s differs from the file that the step holds", file->path);
 }
 
-static bool holds_tensors(const char *const name)
+static bool holds_tensors(const char *name)
 {
-	return span_ends_text(span_text(name), ".safetensors") || span_ends_text(span_text(name), ".safetensors.index.json");
+	return span_ends_text(span_text(name), ".safetensors") ||
+		span_ends_text(span_text(name), ".safetensors.index.json");
 }
 
 /* An engine reads every file with tensors that it finds. */
-static int check_others(const struct proof *const proof, struct error *const err)
+static int check_others(const struct proof *proof, struct error *err)
 {
 	for (size_t i = 0; i < proof->found->count; i++) {
 		const struct folder_file *const file = &proof->found->files[i];
 		const struct step_file key = {.path = span_text(file->name)};
 		if (holds_tensors(file->name) &&
-			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof key, by_path) == NULL)
-			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is no file of the step", file->path);
+			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof key,
+				by_path) == NULL)
+			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is no file of the step",
+				file->path);
 	}
 	return 0;
 }
 
-int proven_files_check(const struct proven_files *const files, const char *const folder, const unsigned threads,
-	struct work_watch *const watch, struct error *const err)
+int proven_files_check(const struct proven_files *files, const char *folder, unsigned threads,
+	struct work_watch *watch, struct error *err)
 {
 	struct folder_files found;
 	if (folder_files_read(folder, &found, err) != 0)
@@ -167,12 +180,13 @@ int proven_files_check(const struct proven_files *const files, const char *const
 	struct proof proof = {files, &found, folder, watch};
 	int result = check_others(&proof, err);
 	if (result == 0)
-		result = parallel_run(parallel_workers(threads, files->count), files->count, check_file, &proof, err);
+		result = parallel_run(parallel_workers(threads, files->count), files->count,
+			check_file, &proof, err);
 	folder_files_release(&found);
 	return result;
 }
 
-void proven_files_print(const struct proven_files *const files, struct json_writer *const writer)
+void proven_files_print(const struct proven_files *files, struct json_writer *writer)
 {
 	json_writer_array(writer, "files");
 	for (size_t i = 0; i < files->count; i++) {
@@ -187,14 +201,16 @@ void proven_files_print(const struct proven_files *const files, struct json_writ
 	json_writer_end(writer, ']');
 }
 
-static bool parse_file(const struct json_node *const node, struct step_file *const out)
+static bool parse_file(const struct json_node *node, struct step_file *out)
 {
 	struct span digest;
-	return json_node_text(json_node_member(node, "path"), &out->path) && json_node_u64(json_node_member(node, "size"), &out->size) &&
-		json_node_text(json_node_member(node, "digest"), &digest) && digest128_parse(digest, &out->digest);
+	return json_node_text(json_node_member(node, "path"), &out->path) &&
+		json_node_u64(json_node_member(node, "size"), &out->size) &&
+		json_node_text(json_node_member(node, "digest"), &digest) &&
+		digest128_parse(digest, &out->digest);
 }
 
-bool proven_files_parse(const struct json_node *const array, struct proven_files *const out)
+bool proven_files_parse(const struct json_node *array, struct proven_files *out)
 {
 	const size_t count = json_node_count(array);
 	*out = (struct proven_files){0};

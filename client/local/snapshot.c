@@ -6,10 +6,11 @@
 #include "base/memory.h"
 #include "client/local/folder_files.h"
 
-typedef int bring_fn(const struct file_ops *files, const char *from, const char *to, struct error *err);
+typedef int bring_fn(
+	const struct file_ops *files, const char *from, const char *to, struct error *err);
 
-static int bring_files(const struct file_ops *const files, const struct checkpoint *const checkpoint, const char *const to,
-	bring_fn *const bring, struct error *const err)
+static int bring_files(const struct file_ops *files, const struct checkpoint *checkpoint,
+	const char *to, bring_fn *bring, struct error *err)
 {
 	int result = file_make_folder(files, to, 0755, err);
 	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
@@ -23,14 +24,14 @@ static int bring_files(const struct file_ops *const files, const struct checkpoi
 	return result;
 }
 
-int snapshot_share(const struct file_ops *const files, const struct checkpoint *const from, const char *const to,
-	struct error *const err)
+int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to,
+	struct error *err)
 {
 	return bring_files(files, from, to, file_reflink, err);
 }
 
-int snapshot_copy(const struct file_ops *const files, const char *const from, const struct checkpoint_choice *const choice,
-	const char *const to, struct error *const err)
+int snapshot_copy(const struct file_ops *files, const char *from,
+	const struct checkpoint_choice *choice, const char *to, struct error *err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open_chosen(from, choice, err);
 	if (checkpoint == NULL)
@@ -40,14 +41,14 @@ int snapshot_copy(const struct file_ops *const files, const char *const from, co
 	return result;
 }
 
-static int by_path(const void *const left, const void *const right)
+static int by_path(const void *left, const void *right)
 {
 	const struct step_file *const *const a = left;
 	const struct step_file *const *const b = right;
 	return span_compare((*a)->path, (*b)->path);
 }
 
-static void add_number(struct xxh3_stream *const stream, const uint64_t number)
+static void add_number(struct xxh3_stream *stream, uint64_t number)
 {
 	uint8_t bytes[8];
 	for (unsigned i = 0; i < sizeof bytes; i++)
@@ -55,7 +56,7 @@ static void add_number(struct xxh3_stream *const stream, const uint64_t number)
 	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
 }
 
-struct digest128 snapshot_content(const struct step_file *const files, const size_t count)
+struct digest128 snapshot_content(const struct step_file *files, size_t count)
 {
 	const struct step_file **const sorted = memory_new_array(count + 1, sizeof *sorted);
 	for (size_t i = 0; i < count; i++)
@@ -66,7 +67,8 @@ struct digest128 snapshot_content(const struct step_file *const files, const siz
 		add_number(stream, sorted[i]->path.len);
 		xxh3_stream_add(stream, sorted[i]->path);
 		add_number(stream, sorted[i]->size);
-		xxh3_stream_add(stream, span_of(sorted[i]->digest.bytes, sizeof sorted[i]->digest.bytes));
+		xxh3_stream_add(
+			stream, span_of(sorted[i]->digest.bytes, sizeof sorted[i]->digest.bytes));
 	}
 	const struct digest128 content = xxh3_stream_result(stream);
 	xxh3_stream_free(stream);
@@ -74,34 +76,42 @@ struct digest128 snapshot_content(const struct step_file *const files, const siz
 	return content;
 }
 
-static int measure_files(struct snapshot *const snapshot, const unsigned threads, struct work_watch *const watch, struct error *const err)
+static int measure_files(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
 {
-	struct digest128 *const digests = memory_new_array(snapshot->file_count + 1, sizeof *digests);
-	const int result = checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
+	struct digest128 *const digests =
+		memory_new_array(snapshot->file_count + 1, sizeof *digests);
+	const int result =
+		checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
 	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
 	for (size_t i = 0; i < snapshot->file_count; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
-		snapshot->files[i] = (struct step_file){.path = span_text(file->path), .size = file->size, .digest = digests[i]};
+		snapshot->files[i] = (struct step_file){
+			.path = span_text(file->path), .size = file->size, .digest = digests[i]};
 	}
 	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
 	free(digests);
 	return result;
 }
 
-static int measure_tensors(struct snapshot *const snapshot, const unsigned threads, struct work_watch *const watch, struct error *const err)
+static int measure_tensors(
+	struct snapshot *snapshot, unsigned threads, struct work_watch *watch, struct error *err)
 {
 	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
 	snapshot->tensor_count = schema_count(schema);
-	snapshot->tensor_digests = memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
-	if (checkpoint_tensor_digests(snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
+	snapshot->tensor_digests =
+		memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
+	if (checkpoint_tensor_digests(
+		    snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
 		return -1;
 	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
 	snapshot->schema_digest = schema_digest(schema);
 	return 0;
 }
 
-int snapshot_open(struct snapshot *const snapshot, const char *const path, const struct checkpoint_choice *const choice,
-	const unsigned threads, struct work_watch *const watch, struct error *const err)
+int snapshot_open(struct snapshot *snapshot, const char *path,
+	const struct checkpoint_choice *choice, unsigned threads, struct work_watch *watch,
+	struct error *err)
 {
 	*snapshot = (struct snapshot){.checkpoint = checkpoint_open_chosen(path, choice, err)};
 	if (snapshot->checkpoint == NULL)
@@ -110,7 +120,9 @@ int snapshot_open(struct snapshot *const snapshot, const char *const path, const
 	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
 	int result = 0;
 	if (snapshot->file_count > STEP_OBJECTS_MAX)
-		result = error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", path, snapshot->file_count, STEP_OBJECTS_MAX);
+		result =
+			error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d",
+				path, snapshot->file_count, STEP_OBJECTS_MAX);
 	if (result == 0)
 		result = measure_tensors(snapshot, threads, watch, err);
 	if (result == 0)
@@ -120,7 +132,7 @@ int snapshot_open(struct snapshot *const snapshot, const char *const path, const
 	return result;
 }
 
-void snapshot_close(struct snapshot *const snapshot)
+void snapshot_close(struct snapshot *snapshot)
 {
 	checkpoint_close(snapshot->checkpoint);
 	free(snapshot->tensor_digests);

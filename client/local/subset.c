@@ -10,39 +10,42 @@
 
 enum { RANKS_MAX = 65536, NAME_MAX_BYTES = 4096 };
 
-bool subset_parse_rank(const char *const text, uint64_t *const out_rank, uint64_t *const out_ranks)
+bool subset_parse_rank(const char *text, uint64_t *out_rank, uint64_t *out_ranks)
 {
 	struct span rest = span_text(text);
 	struct span rank;
-	return span_find(rest, '/') > 0 && span_split(&rest, '/', &rank) && span_parse_u64(rank, out_rank) && span_parse_u64(rest, out_ranks) &&
+	return span_find(rest, '/') > 0 && span_split(&rest, '/', &rank) &&
+		span_parse_u64(rank, out_rank) && span_parse_u64(rest, out_ranks) &&
 		*out_ranks <= RANKS_MAX && *out_rank < *out_ranks;
 }
 
-int subset_init(struct subset *const subset, const char *const glob, const char *const rank, struct error *const err)
+int subset_init(struct subset *subset, const char *glob, const char *rank, struct error *err)
 {
 	char text[64];
 	*subset = (struct subset){0};
 	if (glob != NULL && rank != NULL)
 		return error_set(err, ERROR_INVALID, "give either --tensors or --rank");
 	if (rank != NULL && !subset_parse_rank(rank, &subset->rank, &subset->ranks))
-		return error_set(err, ERROR_INVALID, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", rank);
+		return error_set(
+			err, ERROR_INVALID, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", rank);
 	if (glob != NULL)
 		subset->text = memory_copy_text(glob);
 	subset->glob = glob;
 	if (rank != NULL) {
-		snprintf(text, sizeof text, "rank %" PRIu64 "/%" PRIu64, subset->rank, subset->ranks);
+		snprintf(text, sizeof text, "rank %" PRIu64 "/%" PRIu64, subset->rank,
+			subset->ranks);
 		subset->text = memory_copy_text(text);
 	}
 	return 0;
 }
 
-void subset_release(struct subset *const subset)
+void subset_release(struct subset *subset)
 {
 	free(subset->text);
 	*subset = (struct subset){0};
 }
 
-static bool matches(const char *const globs, const struct span name)
+static bool matches(const char *globs, struct span name)
 {
 	char text[NAME_MAX_BYTES + 1];
 	char glob[NAME_MAX_BYTES + 1];
@@ -64,14 +67,16 @@ static bool matches(const char *const globs, const struct span name)
 }
 
 /* A tensor goes to the share in which its middle byte lies. */
-static bool is_in_share(const struct subset *const subset, const uint64_t before, const uint64_t bytes, const uint64_t total)
+static bool is_in_share(
+	const struct subset *subset, uint64_t before, uint64_t bytes, uint64_t total)
 {
-	const double middle = ((double)before + (double)bytes / 2) / (total > 0 ? (double)total : 1);
+	const double middle =
+		((double)before + (double)bytes / 2) / (total > 0 ? (double)total : 1);
 	const uint64_t share = (uint64_t)(middle * (double)subset->ranks);
 	return (share < subset->ranks ? share : subset->ranks - 1) == subset->rank;
 }
 
-bool *subset_select(const struct subset *const subset, const struct schema *const schema, struct error *const err)
+bool *subset_select(const struct subset *subset, const struct schema *schema, struct error *err)
 {
 	const size_t count = schema_count(schema);
 	const uint64_t total = schema_bytes(schema);
@@ -80,8 +85,9 @@ bool *subset_select(const struct subset *const subset, const struct schema *cons
 	size_t taken = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct schema_tensor *const tensor = schema_tensor(schema, i);
-		chosen[i] = subset->text == NULL || (subset->glob != NULL ? matches(subset->glob, tensor->name)
-			: is_in_share(subset, before, tensor->bytes, total));
+		chosen[i] = subset->text == NULL ||
+			(subset->glob != NULL ? matches(subset->glob, tensor->name)
+					      : is_in_share(subset, before, tensor->bytes, total));
 		before += tensor->bytes;
 		taken += chosen[i] ? 1 : 0;
 	}

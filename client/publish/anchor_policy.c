@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int anchor_policy_parse(const char *const text, struct anchor_policy *const out, struct error *const err)
+int anchor_policy_parse(const char *text, struct anchor_policy *out, struct error *err)
 {
 	*out = (struct anchor_policy){.when = ANCHOR_AUTO};
 	if (text == NULL || strcmp(text, "auto") == 0)
@@ -14,11 +14,13 @@ int anchor_policy_parse(const char *const text, struct anchor_policy *const out,
 	else if (span_parse_u64(span_text(text), &out->every) && out->every > 0)
 		out->when = ANCHOR_EVERY;
 	else
-		return error_set(err, ERROR_INVALID, "--anchor wants auto, always, never or a number of steps, not \"%s\"", text);
+		return error_set(err, ERROR_INVALID,
+			"--anchor wants auto, always, never or a number of steps, not \"%s\"",
+			text);
 	return 0;
 }
 
-bool anchor_policy_wants(const struct anchor_policy *const policy, const uint64_t step, const bool due)
+bool anchor_policy_wants(const struct anchor_policy *policy, uint64_t step, bool due)
 {
 	switch (policy->when) {
 	case ANCHOR_ALWAYS:

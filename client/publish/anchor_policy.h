@@ -12,8 +12,8 @@ struct anchor_policy {
 /* "auto", "always", "never" or a number from 1 on; NULL is auto. */
 int anchor_policy_parse(const char *text, struct anchor_policy *out, struct error *err);
 
-/* Whether a step that has a delta gets an anchor too; `due`: the server said so. It knows what readers would have to fetch, the anchors it made itself
- * included. */
+/* Whether a step that has a delta gets an anchor too; `due`: the server said so. It knows what
+ * readers would have to fetch, the anchors it made itself included. */
 bool anchor_policy_wants(const struct anchor_policy *policy, uint64_t step, bool due);
 
 #endif

@@ -7,7 +7,7 @@
 #include "weights/model/checkpoint_source.h"
 
 /* What is published is always a folder, also where the trainer's checkpoint is one file. */
-static int open_level_0(struct publish_base *const base, struct checkpoint *const checkpoint, struct error *const err)
+static int open_level_0(struct publish_base *base, struct checkpoint *checkpoint, struct error *err)
 {
 	base->checkpoint = checkpoint;
 	if (checkpoint == NULL)
@@ -21,7 +21,7 @@ static int open_level_0(struct publish_base *const base, struct checkpoint *cons
 	return 0;
 }
 
-bool publish_base_find(struct publish_base *const base, const struct publish_state *const state)
+bool publish_base_find(struct publish_base *base, const struct publish_state *state)
 {
 	struct error ignored = {0};
 	*base = (struct publish_base){0};
@@ -31,7 +31,8 @@ bool publish_base_find(struct publish_base *const base, const struct publish_sta
 	return false;
 }
 
-static int open_deltas(struct publish_base *const base, const struct publish_state *const state, struct error *const err)
+static int open_deltas(
+	struct publish_base *base, const struct publish_state *state, struct error *err)
 {
 	const size_t count = (size_t)(state->committed.step - state->base.step);
 	if (count == 0)
@@ -39,7 +40,8 @@ static int open_deltas(struct publish_base *const base, const struct publish_sta
 	char **const paths = memory_new_array(count, sizeof *paths);
 	for (size_t i = 0; i < count; i++)
 		paths[i] = publish_state_path(state, state->base.step + 1 + i, "delta");
-	base->stack = delta_stack_open(base->level_0, &base->files_0, (const char *const *)paths, count, err);
+	base->stack = delta_stack_open(
+		base->level_0, &base->files_0, (const char *const *)paths, count, err);
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
 	free(paths);
@@ -50,12 +52,14 @@ static int open_deltas(struct publish_base *const base, const struct publish_sta
 	return 0;
 }
 
-int publish_base_open(struct publish_base *const base, const struct publish_state *const state, struct error *const err)
+int publish_base_open(
+	struct publish_base *base, const struct publish_state *state, struct error *err)
 {
 	struct error failure = {0};
 	*base = (struct publish_base){0};
 	if (!state->has_base)
-		return error_set(err, ERROR_WRONG_BASE, "there is no copy of the committed step in %s", state->folder);
+		return error_set(err, ERROR_WRONG_BASE,
+			"there is no copy of the committed step in %s", state->folder);
 	char *const path = publish_state_path(state, state->base.step, "checkpoint");
 	int result = open_level_0(base, checkpoint_open(path, &failure), &failure);
 	free(path);
@@ -64,10 +68,12 @@ int publish_base_open(struct publish_base *const base, const struct publish_stat
 	if (result == 0)
 		return 0;
 	publish_base_close(base);
-	return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: it cannot be opened (%s)", state->folder, failure.text);
+	return error_set(err, ERROR_WRONG_BASE,
+		"the baseline in %s is damaged: it cannot be opened (%s)", state->folder,
+		failure.text);
 }
 
-void publish_base_close(struct publish_base *const base)
+void publish_base_close(struct publish_base *base)
 {
 	delta_stack_close(base->stack);
 	model_files_release(&base->files_0);

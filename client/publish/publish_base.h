@@ -1,6 +1,7 @@
-/* What the next delta is made from: the committed step's tensors and files, opened. Either the trainer's own checkpoint of that
- * step, where it still lies unchanged, or what the state folder has: a copy of the base and the deltas behind it, laid over it
- * while they are read. Whether the tensors are the committed step's is for the reader to prove by their digest. */
+/* What the next delta is made from: the committed step's tensors and files, opened. Either the
+ * trainer's own checkpoint of that step, where it still lies unchanged, or what the state folder
+ * has: a copy of the base and the deltas behind it, laid over it while they are read. Whether the
+ * tensors are the committed step's is for the reader to prove by their digest. */
 #ifndef CLIENT_PUBLISH_PUBLISH_BASE_H
 #define CLIENT_PUBLISH_PUBLISH_BASE_H
 
@@ -10,9 +11,9 @@
 #include "weights/model/checkpoint.h"
 
 struct publish_base {
-	struct tensor_source *tensors;    /* of the committed step */
+	struct tensor_source *tensors; /* of the committed step */
 	const struct model_files *files;
-	struct checkpoint *checkpoint;    /* the rest is publish_base_close's */
+	struct checkpoint *checkpoint; /* the rest is publish_base_close's */
 	struct tensor_source *level_0;
 	struct model_files files_0;
 	struct delta_stack *stack;
@@ -21,7 +22,8 @@ struct publish_base {
 /* False when the trainer's own checkpoint is gone or changed. */
 bool publish_base_find(struct publish_base *base, const struct publish_state *state);
 /* From the state folder; wrong_base when it has nothing whole. */
-int publish_base_open(struct publish_base *base, const struct publish_state *state, struct error *err);
+int publish_base_open(
+	struct publish_base *base, const struct publish_state *state, struct error *err);
 void publish_base_close(struct publish_base *base); /* a zeroed one is fine */
 
 #endif

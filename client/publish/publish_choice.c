@@ -9,30 +9,34 @@ enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 
 /* Names of files, and of folders that files lie in. */
 static const char *const trainer_names[] = {
-	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", /* transformers, accelerate */
-	"rng_state*", "random_states_*", "training_args.bin",
-	"global_step*", "*zero_pp_rank_*", "mp_rank_*",                             /* DeepSpeed */
-	"*.distcp", "pytorch_model_fsdp*",                                          /* torch */
+	/* transformers, accelerate */
+	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", "rng_state*",
+	"random_states_*", "training_args.bin", "global_step*", "*zero_pp_rank_*",
+	"mp_rank_*",                       /* DeepSpeed */
+	"*.distcp", "pytorch_model_fsdp*", /* torch */
 };
 
-static bool wants(void *const chooser, const char *const path, const uint64_t size)
+static bool wants(void *chooser, const char *path, uint64_t size)
 {
 	return publish_choice_wants(chooser, path, size);
 }
 
-void publish_choice_init(struct publish_choice *const choice, const char *const *const include, const size_t include_count,
-	const char *const marker)
+void publish_choice_init(struct publish_choice *choice, const char *const *include,
+	size_t include_count, const char *marker)
 {
-	*choice = (struct publish_choice){.choice = {wants, choice}, .include = include, .include_count = include_count, .marker = marker};
+	*choice = (struct publish_choice){.choice = {wants, choice},
+		.include = include,
+		.include_count = include_count,
+		.marker = marker};
 	buffer_init(&choice->left_names, NAMES_MAX_BYTES);
 }
 
-void publish_choice_release(struct publish_choice *const choice)
+void publish_choice_release(struct publish_choice *choice)
 {
 	buffer_release(&choice->left_names);
 }
 
-static bool is_included(const struct publish_choice *const choice, const char *const path)
+static bool is_included(const struct publish_choice *choice, const char *path)
 {
 	for (size_t i = 0; i < choice->include_count; i++)
 		if (fnmatch(choice->include[i], path, 0) == 0)
@@ -40,7 +44,7 @@ static bool is_included(const struct publish_choice *const choice, const char *c
 	return false;
 }
 
-static bool has_trainer_name(const char *const name)
+static bool has_trainer_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof trainer_names / sizeof *trainer_names; i++)
 		if (fnmatch(trainer_names[i], name, 0) == 0)
@@ -49,7 +53,7 @@ static bool has_trainer_name(const char *const name)
 }
 
 /* One of the names between the slashes. */
-static bool is_trainers(const char *const path)
+static bool is_trainers(const char *path)
 {
 	struct span rest = span_text(path);
 	struct span name;
@@ -65,9 +69,10 @@ static bool is_trainers(const char *const path)
 	return false;
 }
 
-bool publish_choice_wants(struct publish_choice *const choice, const char *const path, const uint64_t size)
+bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size)
 {
-	const bool is_large = size > PUBLISH_CHOICE_MAX_BYTES && !span_ends_text(span_text(path), ".safetensors");
+	const bool is_large =
+		size > PUBLISH_CHOICE_MAX_BYTES && !span_ends_text(span_text(path), ".safetensors");
 	if (is_included(choice, path))
 		return true;
 	if (choice->marker != NULL && strcmp(path, choice->marker) == 0)
@@ -75,13 +80,14 @@ bool publish_choice_wants(struct publish_choice *const choice, const char *const
 	if (!is_large && !is_trainers(path))
 		return true;
 	if (choice->left_count < NAMES_SHOWN)
-		buffer_format(&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);
+		buffer_format(
+			&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);
 	choice->left_count++;
 	choice->left_bytes += size;
 	return false;
 }
 
-static bool is_among(const struct span path, const struct step_file *const files, const size_t count)
+static bool is_among(struct span path, const struct step_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (span_equal(files[i].path, path))
@@ -89,13 +95,14 @@ static bool is_among(const struct span path, const struct step_file *const files
 	return false;
 }
 
-static bool is_of_weights(const struct span path)
+static bool is_of_weights(struct span path)
 {
-	return span_ends_text(path, ".safetensors") || span_ends_text(path, ".safetensors.index.json");
+	return span_ends_text(path, ".safetensors") ||
+		span_ends_text(path, ".safetensors.index.json");
 }
 
-void publish_choice_say_lost(const struct step_message *const before, const struct step_file *const files, const size_t count,
-	const struct output *const output)
+void publish_choice_say_lost(const struct step_message *before, const struct step_file *files,
+	size_t count, const struct output *output)
 {
 	struct buffer names;
 	size_t lost = 0;
@@ -105,23 +112,28 @@ void publish_choice_say_lost(const struct step_message *const before, const stru
 		if (is_of_weights(path) || is_among(path, files, count))
 			continue;
 		if (lost++ < NAMES_SHOWN)
-			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len, (const char *)path.data);
+			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len,
+				(const char *)path.data);
 	}
 	if (lost > 0)
-		output_note(output, "this step is without %zu file%s of step %" PRIu64 ", so workers lose %s (%s%s); publish a folder that has %s to keep %s",
-			lost, lost == 1 ? "" : "s", before->step, lost == 1 ? "it" : "them", buffer_text(&names), lost > NAMES_SHOWN ? ", ..." : "",
+		output_note(output,
+			"this step is without %zu file%s of step %" PRIu64
+			", so workers lose %s (%s%s); publish a folder that has %s to keep %s",
+			lost, lost == 1 ? "" : "s", before->step, lost == 1 ? "it" : "them",
+			buffer_text(&names), lost > NAMES_SHOWN ? ", ..." : "",
 			lost == 1 ? "it" : "them", lost == 1 ? "it" : "them");
 	buffer_release(&names);
 }
 
-void publish_choice_say(const struct publish_choice *const choice, const struct output *const output)
+void publish_choice_say(const struct publish_choice *choice, const struct output *output)
 {
 	const struct span names = buffer_span(&choice->left_names);
 	char size[OUTPUT_SIZE_BYTES];
 	if (choice->left_count == 0)
 		return;
 	output_format_size(choice->left_bytes, size);
-	output_note(output, "left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN publishes them too",
-		choice->left_count, choice->left_count == 1 ? "" : "s", size, (int)names.len, (const char *)names.data,
-		choice->left_count > NAMES_SHOWN ? ", ..." : "");
+	output_note(output,
+		"left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN publishes them too",
+		choice->left_count, choice->left_count == 1 ? "" : "s", size, (int)names.len,
+		(const char *)names.data, choice->left_count > NAMES_SHOWN ? ", ..." : "");
 }

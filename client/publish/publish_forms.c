@@ -19,13 +19,14 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static int encode(struct publisher *const publisher, const struct snapshot *const snapshot, const struct publish_base *const base,
-	const char *const out, struct error *const err)
+static int encode(struct publisher *publisher, const struct snapshot *snapshot,
+	const struct publish_base *base, const char *out, struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
 	struct model_files next_files = {0};
 	struct session *const session = publisher->session;
-	struct progress *const progress = progress_new("comparing with the step before", snapshot->bytes, !session->output.quiet);
+	struct progress *const progress = progress_new(
+		"comparing with the step before", snapshot->bytes, !session->output.quiet);
 	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
 	int result = model_files_of(&next_files, snapshot->checkpoint, err);
 	next_files.is_folder = true; /* what is published always is */
@@ -52,27 +53,32 @@ static int encode(struct publisher *const publisher, const struct snapshot *cons
 	return result;
 }
 
-/* The delta is of what was hashed before: the digest of what it was made from says so where a file system's clock is too coarse to
- * show a change. */
-static int check_source(const struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+/* The delta is of what was hashed before: the digest of what it was made from says so where a file
+ * system's clock is too coarse to show a change. */
+static int check_source(
+	const struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	if (publish_source_check(&publisher->source, err) != 0)
 		return -1;
-	return digest128_equal(&publisher->outcome.stats.result_digest, &snapshot->digest) ? 0 :
-		publish_source_refuse(publisher->source.path, err);
+	return digest128_equal(&publisher->outcome.stats.result_digest, &snapshot->digest)
+		? 0
+		: publish_source_refuse(publisher->source.path, err);
 }
 
 /* Deltas of ours that do not read as they were written: the state folder is damaged. */
-static int blame_state(const struct publish_state *const state, struct error *const err)
+static int blame_state(const struct publish_state *state, struct error *err)
 {
-	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID && err->kind != ERROR_CORRUPT)
+	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID &&
+		err->kind != ERROR_CORRUPT)
 		return -1;
 	err->kind = ERROR_WRONG_BASE;
 	return error_wrap(err, "the baseline in %s is damaged", state->folder);
 }
 
-/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what the state folder has. */
-static int diff(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const out, struct error *const err)
+/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what
+ * the state folder has. */
+static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
 	struct publish_base base;
@@ -93,36 +99,46 @@ static int diff(struct publisher *const publisher, const struct snapshot *const 
 }
 
 /* Whether an earlier call left exactly the delta that is wanted now. */
-static bool is_made(const struct publisher *const publisher, const struct snapshot *const snapshot, const char *const path)
+static bool is_made(
+	const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
 {
 	struct delta_summary summary;
 	struct error ignored = {0};
-	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) || delta_inspect(path, &summary, &ignored) != 0)
+	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) ||
+		delta_inspect(path, &summary, &ignored) != 0)
 		return false;
-	return summary.is_delta && summary.has_digests && summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
+	return summary.is_delta && summary.has_digests &&
+		summary.format == publisher->order->format &&
+		digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
 		digest128_equal(&summary.result_digest, &snapshot->digest);
 }
 
-static int make_anew(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const out,
-	struct error *const err)
+static int make_anew(struct publisher *publisher, const struct snapshot *snapshot, const char *out,
+	struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
-	if (publish_state_set_proven(state, false, err) != 0 || file_remove_tree(state->files, out, err) != 0 ||
-		diff(publisher, snapshot, out, err) != 0 || check_source(publisher, snapshot, err) != 0)
+	if (publish_state_set_proven(state, false, err) != 0 ||
+		file_remove_tree(state->files, out, err) != 0 ||
+		diff(publisher, snapshot, out, err) != 0 ||
+		check_source(publisher, snapshot, err) != 0)
 		return -1;
 	return publish_state_set_proven(state, true, err);
 }
 
 /* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
-static int make_delta(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+static int make_delta(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
 	char *const out = publish_state_path(state, state->pending.step, "delta");
 	const int64_t started = now_ms();
 	struct error failure = {0};
-	int result = is_made(publisher, snapshot, out) ? 0 : make_anew(publisher, snapshot, out, &failure);
+	int result = is_made(publisher, snapshot, out)
+		? 0
+		: make_anew(publisher, snapshot, out, &failure);
 	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
-		output_note(&publisher->session->output, "%s; publishing a full copy instead", failure.text);
+		output_note(&publisher->session->output, "%s; publishing a full copy instead",
+			failure.text);
 		result = 1;
 	} else if (result != 0) {
 		struct error ignored = {0};
@@ -134,28 +150,33 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	return result;
 }
 
-static struct span own_key(const struct publisher *const publisher, const enum step_form_kind kind, const char *const name)
+static struct span own_key(
+	const struct publisher *publisher, enum step_form_kind kind, const char *name)
 {
 	struct buffer key;
 	buffer_init(&key, 8192);
-	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step, step_form_kind_name(kind), name);
+	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run,
+		publisher->state.pending.step, step_form_kind_name(kind), name);
 	const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
 	buffer_release(&key);
 	return copy;
 }
 
-static void add_objects(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind)
+static void add_objects(
+	struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind)
 {
 	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
 	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
 	for (size_t i = 0; i < form->files.count; i++) {
 		const struct folder_file *const file = &form->files.files[i];
-		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = own_key(publisher, kind, file->name), .size = file->size};
+		form->objects[i] = (struct step_object){.name = span_text(file->name),
+			.key = own_key(publisher, kind, file->name),
+			.size = file->size};
 		form->bytes += file->size;
 	}
 }
 
-static struct span copy_span(const struct span text)
+static struct span copy_span(struct span text)
 {
 	uint8_t *const copy = memory_new(text.len + 1);
 	if (text.len > 0)
@@ -163,7 +184,7 @@ static struct span copy_span(const struct span text)
 	return span_of(copy, text.len);
 }
 
-static void set_place(struct step_object *const object, const struct span key, const struct span version)
+static void set_place(struct step_object *object, struct span key, struct span version)
 {
 	free((uint8_t *)object->key.data);
 	free((uint8_t *)object->version.data);
@@ -171,13 +192,14 @@ static void set_place(struct step_object *const object, const struct span key, c
 	object->version = version;
 }
 
-static void refer_to(struct publish_form *const form, const struct step_form *const earlier)
+static void refer_to(struct publish_form *form, const struct step_form *earlier)
 {
 	for (size_t i = 0; i < form->files.count; i++) {
 		struct step_object *const object = &form->objects[i];
 		for (size_t k = 0; k < earlier->object_count && !form->referred[i]; k++) {
 			const struct step_object *const other = &earlier->objects[k];
-			if (!span_equal(object->name, other->name) || object->size != other->size || !digest128_equal(&object->digest, &other->digest))
+			if (!span_equal(object->name, other->name) || object->size != other->size ||
+				!digest128_equal(&object->digest, &other->digest))
 				continue;
 			set_place(object, copy_span(other->key), copy_span(other->version));
 			form->referred[i] = true;
@@ -185,9 +207,9 @@ static void refer_to(struct publish_form *const form, const struct step_form *co
 	}
 }
 
-/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names the object of the anchor before. A hint: whatever
- * goes wrong, the file is sent. */
-static void refer_to_last_anchor(struct publish_form *const anchor, const struct publisher *const publisher)
+/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names
+ * the object of the anchor before. A hint: whatever goes wrong, the file is sent. */
+static void refer_to_last_anchor(struct publish_form *anchor, const struct publisher *publisher)
 {
 	const struct publish_state *const state = &publisher->state;
 	struct error ignored = {0};
@@ -195,7 +217,8 @@ static void refer_to_last_anchor(struct publish_form *const anchor, const struct
 	if (!state->has_anchor)
 		return;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	if (remote_run_step(publisher->remote, &publisher->run, state->anchor_step, arena, &step, &ignored) == 0) {
+	if (remote_run_step(publisher->remote, &publisher->run, state->anchor_step, arena, &step,
+		    &ignored) == 0) {
 		const struct step_form *const form = step_message_form(&step, STEP_ANCHOR);
 		if (form != NULL)
 			refer_to(anchor, form);
@@ -203,50 +226,58 @@ static void refer_to_last_anchor(struct publish_form *const anchor, const struct
 	arena_free(arena);
 }
 
-void publish_forms_own(struct publish_forms *const forms, const struct publisher *const publisher)
+void publish_forms_own(struct publish_forms *forms, const struct publisher *publisher)
 {
 	for (size_t kind = 0; kind < STEP_FORMS_MAX; kind++) {
 		struct publish_form *const form = &forms->form[kind];
 		for (size_t i = 0; i < form->files.count && form->referred != NULL; i++) {
 			if (!form->referred[i])
 				continue;
-			set_place(&form->objects[i], own_key(publisher, (enum step_form_kind)kind, form->files.files[i].name), (struct span){0});
+			set_place(&form->objects[i],
+				own_key(publisher, (enum step_form_kind)kind,
+					form->files.files[i].name),
+				(struct span){0});
 			form->referred[i] = false;
 		}
 	}
 }
 
-static int read_delta(struct publish_form *const form, const struct publisher *const publisher, struct error *const err)
+static int read_delta(
+	struct publish_form *form, const struct publisher *publisher, struct error *err)
 {
-	char *const folder = publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
+	char *const folder =
+		publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
 	form->wanted = true;
 	form->format = delta_format_name(publisher->order->format);
 	int result = folder_files_read(folder, &form->files, err);
 	if (result == 0)
 		add_objects(form, publisher, STEP_DELTA);
 	for (size_t i = 0; i < form->files.count && result == 0; i++)
-		result = transfer_file_digest(form->files.files[i].path, &form->objects[i].digest, err);
+		result = transfer_file_digest(
+			form->files.files[i].path, &form->objects[i].digest, err);
 	free(folder);
 	return result;
 }
 
 /* The checkpoint's files where they lie, with the digests that the snapshot has taken of them. */
-static void take_anchor(struct publish_form *const form, const struct publisher *const publisher, const struct snapshot *const snapshot)
+static void take_anchor(struct publish_form *form, const struct publisher *publisher,
+	const struct snapshot *snapshot)
 {
 	form->wanted = true;
 	form->format = "full";
 	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof *form->files.files);
 	for (size_t i = 0; i < snapshot->file_count; i++) {
 		char *const name = memory_copy_text(checkpoint_file(snapshot->checkpoint, i)->path);
-		form->files.files[form->files.count++] =
-			(struct folder_file){.name = name, .path = publish_source_file(&publisher->source, name), .size = snapshot->files[i].size};
+		form->files.files[form->files.count++] = (struct folder_file){.name = name,
+			.path = publish_source_file(&publisher->source, name),
+			.size = snapshot->files[i].size};
 	}
 	add_objects(form, publisher, STEP_ANCHOR);
 	for (size_t i = 0; i < snapshot->file_count; i++)
 		form->objects[i].digest = snapshot->files[i].digest;
 }
 
-static void form_release(struct publish_form *const form)
+static void form_release(struct publish_form *form)
 {
 	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
 		set_place(&form->objects[i], (struct span){0}, (struct span){0});
@@ -256,8 +287,8 @@ static void form_release(struct publish_form *const form)
 	*form = (struct publish_form){0};
 }
 
-int publish_forms_make(struct publish_forms *const forms, struct publisher *const publisher, const struct snapshot *const snapshot,
-	struct error *const err)
+int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
+	const struct snapshot *snapshot, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	const struct publish_state *const state = &publisher->state;
@@ -271,7 +302,8 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 		if (delta->bytes >= snapshot->bytes)
 			form_release(delta); /* a full copy costs the reader less */
 	}
-	const bool wants_anchor = anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
+	const bool wants_anchor =
+		anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
 	if (wants_anchor || !delta->wanted) {
 		take_anchor(anchor, publisher, snapshot);
 		refer_to_last_anchor(anchor, publisher);
@@ -281,7 +313,7 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 	return 0;
 }
 
-void publish_forms_release(struct publish_forms *const forms)
+void publish_forms_release(struct publish_forms *forms)
 {
 	for (size_t i = 0; i < STEP_FORMS_MAX; i++)
 		form_release(&forms->form[i]);
@@ -294,7 +326,7 @@ struct sending {
 	uint64_t bytes;
 };
 
-static bool was_sent(struct span sent, const char *const target)
+static bool was_sent(struct span sent, const char *target)
 {
 	struct span line;
 	while (span_split(&sent, '\n', &line))
@@ -303,11 +335,12 @@ static bool was_sent(struct span sent, const char *const target)
 	return false;
 }
 
-static void add_uploads(struct sending *const sending, const struct publish_form *const form, const struct span sent)
+static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent)
 {
 	const struct publisher *const publisher = sending->publisher;
 	for (size_t i = 0; i < form->files.count; i++) {
-		char *const target = remote_object_target(span_text(publisher->run.bucket), form->objects[i].key);
+		char *const target = remote_object_target(
+			span_text(publisher->run.bucket), form->objects[i].key);
 		if (form->referred[i] || was_sent(sent, target)) {
 			free(target);
 			continue;
@@ -321,26 +354,32 @@ static void add_uploads(struct sending *const sending, const struct publish_form
 	}
 }
 
-static int book_sent(void *const owner, const size_t index, struct error *const err)
+static int book_sent(void *owner, size_t index, struct error *err)
 {
 	const struct sending *const sending = owner;
-	return publish_state_add_sent(&sending->publisher->state, sending->files[index].target, err);
+	return publish_state_add_sent(
+		&sending->publisher->state, sending->files[index].target, err);
 }
 
-int publish_forms_send(const struct publish_forms *const forms, struct publisher *const publisher, struct error *const err)
+int publish_forms_send(
+	const struct publish_forms *forms, struct publisher *publisher, struct error *err)
 {
 	struct sending sending = {.publisher = publisher};
 	struct buffer sent;
 	const int64_t started = now_ms();
 	int result = publish_state_read_sent(&publisher->state, &sent, err);
 	if (result == 0) {
-		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count + forms->form[STEP_DELTA].files.count + 1,
+		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count +
+				forms->form[STEP_DELTA].files.count + 1,
 			sizeof *sending.files);
 		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
 		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
-		struct progress *const progress = progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
-		const struct transfer_options transfer = session_transfer(publisher->session, publisher->remote, progress);
-		result = transfer_upload(&transfer, sending.files, sending.count, book_sent, &sending, err);
+		struct progress *const progress =
+			progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
+		const struct transfer_options transfer =
+			session_transfer(publisher->session, publisher->remote, progress);
+		result = transfer_upload(
+			&transfer, sending.files, sending.count, book_sent, &sending, err);
 		progress_free(progress);
 	}
 	for (size_t i = 0; i < sending.count; i++)

@@ -10,31 +10,35 @@
 #include "client/remote/remote_object.h"
 #include "client/transfer/catch_up.h"
 
-static void new_answer(struct publisher *const publisher)
+static void new_answer(struct publisher *publisher)
 {
 	arena_free(publisher->arena);
 	publisher->arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 }
 
-static int open_run(struct publisher *const publisher, struct run_message *const out, struct error *const err)
+static int open_run(struct publisher *publisher, struct run_message *out, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	const uint64_t *const keep = order->has_keep_steps ? &order->keep_steps : NULL;
 	struct error failure = {0};
-	if (remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, &failure) == 0)
+	if (remote_run_open(
+		    publisher->remote, &publisher->run, keep, publisher->arena, out, &failure) == 0)
 		return 0;
 	*err = failure;
 	if (failure.kind != ERROR_NO_BUCKET)
 		return -1;
 	if (!order->create_bucket)
 		return missing_bucket_refuse(span_text(publisher->run.bucket), err);
-	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) != 0)
-		return error_wrap(err, "there is no bucket %s, and making it failed", publisher->run.bucket);
+	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) !=
+		0)
+		return error_wrap(
+			err, "there is no bucket %s, and making it failed", publisher->run.bucket);
 	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
-	return remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, err);
+	return remote_run_open(
+		publisher->remote, &publisher->run, keep, publisher->arena, out, err);
 }
 
-static int become_writer(struct publisher *const publisher, struct run_message *const out, struct error *const err)
+static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err)
 {
 	if (open_run(publisher, out, err) != 0)
 		return -1;
@@ -45,22 +49,26 @@ static int become_writer(struct publisher *const publisher, struct run_message *
 }
 
 /* The run as it is. Where there is none, nobody can be ended: it is opened. */
-static int approach(struct publisher *const publisher, struct run_message *const out, struct error *const err)
+static int approach(struct publisher *publisher, struct run_message *out, struct error *err)
 {
-	const struct run_claim claim = {.state_folder = publisher->state.folder, .take_over = publisher->order->take_over};
-	const int found = run_claim_check(publisher->remote, &publisher->run, &claim, publisher->arena, out, err);
+	const struct run_claim claim = {
+		.state_folder = publisher->state.folder, .take_over = publisher->order->take_over};
+	const int found = run_claim_check(
+		publisher->remote, &publisher->run, &claim, publisher->arena, out, err);
 	return found == 0 ? become_writer(publisher, out, err) : found < 0 ? -1 : 0;
 }
 
-static int stay_writer(struct publisher *const publisher, struct run_message *const out, struct error *const err)
+static int stay_writer(struct publisher *publisher, struct run_message *out, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	struct error failure = {0};
-	if (remote_run_find(publisher->remote, &publisher->run, publisher->arena, out, &failure) != 0) {
+	if (remote_run_find(publisher->remote, &publisher->run, publisher->arena, out, &failure) !=
+		0) {
 		const bool gone = failure.kind == ERROR_NO_RUN || failure.kind == ERROR_NO_BUCKET;
 		*err = failure;
 		if (gone && !publisher->state.has_committed)
-			return become_writer(publisher, out, err); /* opened before, but nothing came of it */
+			return become_writer(
+				publisher, out, err); /* opened before, but nothing came of it */
 		if (gone)
 			return error_set(err, failure.kind,
 				"run %s, to which this state folder has published, is gone; --take-over begins it anew",
@@ -68,37 +76,45 @@ static int stay_writer(struct publisher *const publisher, struct run_message *co
 		return -1;
 	}
 	if (out->epoch != publisher->state.epoch)
-		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over (epoch %" PRIu64 ", ours is %" PRIu64
-			"); if this one shall go on instead, run it once with --take-over", publisher->run.text, out->epoch,
-			publisher->state.epoch);
+		return error_set(err, ERROR_STALE_EPOCH,
+			"another publisher has taken run %s over (epoch %" PRIu64
+			", ours is %" PRIu64
+			"); if this one shall go on instead, run it once with --take-over",
+			publisher->run.text, out->epoch, publisher->state.epoch);
 	if (order->has_keep_steps && order->keep_steps != out->settings.keep_steps)
-		return remote_run_set_keep(publisher->remote, &publisher->run, order->keep_steps, err);
+		return remote_run_set_keep(
+			publisher->remote, &publisher->run, order->keep_steps, err);
 	return 0;
 }
 
-static bool mark_equal(const struct publish_mark *const a, const struct publish_mark *const b)
+static bool mark_equal(const struct publish_mark *a, const struct publish_mark *b)
 {
-	return a->step == b->step && digest128_equal(&a->digest, &b->digest) && digest128_equal(&a->content, &b->content);
+	return a->step == b->step && digest128_equal(&a->digest, &b->digest) &&
+		digest128_equal(&a->content, &b->content);
 }
 
 /* A path to the head, from the base when there is one. */
-static int fetch_from(struct publisher *const publisher, const struct publish_mark *const from, const struct publish_mark *const head,
-	struct catch_up_result *const out, struct error *const err)
+static int fetch_from(struct publisher *publisher, const struct publish_mark *from,
+	const struct publish_mark *head, struct catch_up_result *out, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
-	struct remote_run_route route = {.has_have = from != NULL, .has_want = true, .want = head->step};
+	struct remote_run_route route = {
+		.has_have = from != NULL, .has_want = true, .want = head->step};
 	if (from != NULL) {
 		route.have = from->step;
 		route.digest = from->digest;
 	}
 	struct path_message path;
 	new_answer(publisher);
-	if (remote_run_path(publisher->remote, &publisher->run, &route, publisher->arena, &path, err) != 0)
+	if (remote_run_path(
+		    publisher->remote, &publisher->run, &route, publisher->arena, &path, err) != 0)
 		return -1;
 	if (path.link_count == 0)
-		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", head->step,
+		return error_set(err, ERROR_UPSTREAM,
+			"the server gives no path to step %" PRIu64 " of run %s", head->step,
 			publisher->run.text);
-	char *const base = from != NULL ? publish_state_path(state, from->step, "checkpoint") : NULL;
+	char *const base =
+		from != NULL ? publish_state_path(state, from->step, "checkpoint") : NULL;
 	char *const work = publish_state_work_path(state, "incoming");
 	char *const step_folder = publish_state_path(state, head->step, "");
 	char *const folder = publish_state_path(state, head->step, "checkpoint");
@@ -125,13 +141,16 @@ static int fetch_from(struct publisher *const publisher, const struct publish_ma
 }
 
 /* The head is the committed step, and nothing is at hand that a delta could be made against. */
-static int go_whole(struct publisher *const publisher, const struct publish_mark *const head, const struct error *const reason,
-	struct error *const err)
+static int go_whole(struct publisher *publisher, const struct publish_mark *head,
+	const struct error *reason, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
 	if (publisher->order->anchor.when == ANCHOR_NEVER)
-		return error_set(err, reason->kind, "%s. No delta can be made against it: --anchor auto goes on with a full copy", reason->text);
-	output_note(&publisher->session->output, "%s; publishing a full copy instead", reason->text);
+		return error_set(err, reason->kind,
+			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			reason->text);
+	output_note(
+		&publisher->session->output, "%s; publishing a full copy instead", reason->text);
 	publisher->goes_whole = true;
 	publish_state_forget(state);
 	state->committed = *head;
@@ -140,23 +159,27 @@ static int go_whole(struct publisher *const publisher, const struct publish_mark
 }
 
 /* Its proof failed, or what came is not what was published: trying again will not help. */
-static bool is_lost(const struct error *const failure)
+static bool is_lost(const struct error *failure)
 {
 	return failure->kind == ERROR_STEP_FAILED || catch_up_wants_anchor(failure);
 }
 
 /* Brings the head as the committed step. */
-static int fetch_baseline(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
+static int fetch_baseline(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
 	struct publish_state *const state = &publisher->state;
 	if (state->has_committed && state->committed.step >= head->step)
 		publish_state_forget(state);
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
-	output_note(&publisher->session->output, "fetching step %" PRIu64 " of run %s to go on from", head->step, publisher->run.text);
+	output_note(&publisher->session->output,
+		"fetching step %" PRIu64 " of run %s to go on from", head->step,
+		publisher->run.text);
 	struct catch_up_result fetched;
 	struct error failure = {0};
-	int result = fetch_from(publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
+	int result = fetch_from(
+		publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
 	if (result != 0 && state->has_base && catch_up_wants_anchor(&failure))
 		result = fetch_from(publisher, NULL, head, &fetched, &failure);
 	if (result == 0)
@@ -168,14 +191,15 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 	return -1;
 }
 
-static int start_anew(struct publisher *const publisher, struct error *const err)
+static int start_anew(struct publisher *publisher, struct error *err)
 {
 	publish_state_forget(&publisher->state);
 	publisher->state.has_anchor = false;
 	return publish_state_drop_pending(&publisher->state, err);
 }
 
-static int refuse_head(const struct publisher *const publisher, const struct run_message *const run, struct error *const err)
+static int refuse_head(
+	const struct publisher *publisher, const struct run_message *run, struct error *err)
 {
 	char head[40] = "empty";
 	char ours[40] = "nothing";
@@ -188,46 +212,56 @@ static int refuse_head(const struct publisher *const publisher, const struct run
 		publisher->run.text, head, ours);
 }
 
-static uint64_t next_step(const struct run_message *const run)
+static uint64_t next_step(const struct run_message *run)
 {
 	return run->has_head ? run->head + 1 : 0;
 }
 
 /* --step may name the next step, or the one published last (a repeated call). */
-static int check_step(const struct publisher *const publisher, const struct run_message *const run, struct error *const err)
+static int check_step(
+	const struct publisher *publisher, const struct run_message *run, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
-	if (!order->has_step || order->step == next_step(run) || (run->has_head && order->step == run->head))
+	if (!order->has_step || order->step == next_step(run) ||
+		(run->has_head && order->step == run->head))
 		return 0;
-	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
+	return error_set(err, ERROR_HEAD_MOVED,
+		"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
 		publisher->run.text, next_step(run));
 }
 
-/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but with the current epoch, an earlier call was
- * killed while it fetched. `head` NULL: the run has none. */
-static bool is_own(const struct publish_state *const state, const struct publish_mark *const head)
+/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but
+ * with the current epoch, an earlier call was killed while it fetched. `head` NULL: the run has
+ * none. */
+static bool is_own(const struct publish_state *state, const struct publish_mark *head)
 {
 	if (!state->has_committed)
 		return true;
-	return head != NULL && (mark_equal(head, &state->committed) || (state->has_pending && mark_equal(head, &state->pending)));
+	return head != NULL &&
+		(mark_equal(head, &state->committed) ||
+			(state->has_pending && mark_equal(head, &state->pending)));
 }
 
-static int meet_failed(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
+static int meet_failed(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
 	const struct step_message *const step = &publisher->head;
 	struct error reason = {0};
-	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)", head->step, publisher->run.text,
-		(int)span_slice(step->verify_error, 0, 300).len, (const char *)step->verify_error.data);
+	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)",
+		head->step, publisher->run.text, (int)span_slice(step->verify_error, 0, 300).len,
+		(const char *)step->verify_error.data);
 	return go_whole(publisher, head, &reason, err);
 }
 
-static int meet_head(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
+static int meet_head(
+	struct publisher *publisher, const struct publish_mark *head, struct error *err)
 {
 	const struct step_message *const step = &publisher->head;
 	struct publish_state *const state = &publisher->state;
 	if (state->has_pending && mark_equal(head, &state->pending)) {
 		publisher->adopted = true;
-		return publish_state_commit(state, step_message_form(step, STEP_ANCHOR) != NULL, err);
+		return publish_state_commit(
+			state, step_message_form(step, STEP_ANCHOR) != NULL, err);
 	}
 	if (step->verified == STEP_PROOF_FAILED)
 		return meet_failed(publisher, head, err);
@@ -237,7 +271,8 @@ static int meet_head(struct publisher *const publisher, const struct publish_mar
 }
 
 /* Fills *out when there is one. */
-static int read_head(struct publisher *const publisher, const struct run_message *const run, struct publish_mark *const out, struct error *const err)
+static int read_head(struct publisher *publisher, const struct run_message *run,
+	struct publish_mark *out, struct error *err)
 {
 	struct step_message *const head = &publisher->head;
 	publisher->has_head = run->has_head;
@@ -245,13 +280,16 @@ static int read_head(struct publisher *const publisher, const struct run_message
 	publisher->head_arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	if (!run->has_head)
 		return 0;
-	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena, head, err) != 0)
+	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena,
+		    head, err) != 0)
 		return -1;
-	*out = (struct publish_mark){.step = head->step, .digest = head->digest, .content = snapshot_content(head->files, head->file_count)};
+	*out = (struct publish_mark){.step = head->step,
+		.digest = head->digest,
+		.content = snapshot_content(head->files, head->file_count)};
 	return 0;
 }
 
-int publish_head_settle(struct publisher *const publisher, struct error *const err)
+int publish_head_settle(struct publisher *publisher, struct error *err)
 {
 	struct run_message run;
 	struct publish_mark head;
@@ -272,7 +310,7 @@ int publish_head_settle(struct publisher *const publisher, struct error *const e
 	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
 }
 
-int publish_head_open(struct publisher *const publisher, struct error *const err)
+int publish_head_open(struct publisher *publisher, struct error *err)
 {
 	const struct publish_state *const state = &publisher->state;
 	struct run_message run;
@@ -282,11 +320,13 @@ int publish_head_open(struct publisher *const publisher, struct error *const err
 	if (become_writer(publisher, &run, err) != 0)
 		return -1;
 	const bool is_there = run.has_head == state->has_committed &&
-		(!run.has_head || (run.head == state->committed.step && digest128_equal(&run.head_digest, &state->committed.digest)));
+		(!run.has_head ||
+			(run.head == state->committed.step &&
+				digest128_equal(&run.head_digest, &state->committed.digest)));
 	return is_there ? 0 : 1;
 }
 
-int publish_head_refetch(struct publisher *const publisher, struct error *const err)
+int publish_head_refetch(struct publisher *publisher, struct error *err)
 {
 	ASSERT(publisher->state.has_committed);
 	const struct publish_mark head = publisher->state.committed;

@@ -9,11 +9,12 @@
 #include "client/local/folder_files.h"
 #include "client/local/snapshot.h"
 
-enum { NOTE_MAX_BYTES = 4 * 1024 * 1024, FACTS = 5 }; /* numbers before the name in a line of the note */
+/* numbers before the name in a line of the note */
+enum { NOTE_MAX_BYTES = 4 * 1024 * 1024, FACTS = 5 };
 
 static const char NOTE[] = "source";
 
-void publish_source_release(struct publish_source *const source)
+void publish_source_release(struct publish_source *source)
 {
 	for (size_t i = 0; i < source->count; i++)
 		free(source->names[i]);
@@ -24,7 +25,8 @@ void publish_source_release(struct publish_source *const source)
 }
 
 /* The files as they are now. */
-static int look(struct publish_source *const source, const struct checkpoint *const checkpoint, struct error *const err)
+static int look(
+	struct publish_source *source, const struct checkpoint *checkpoint, struct error *err)
 {
 	const size_t count = checkpoint_file_count(checkpoint);
 	source->names = memory_new_array(count + 1, sizeof *source->names);
@@ -40,8 +42,8 @@ static int look(struct publish_source *const source, const struct checkpoint *co
 }
 
 /* 1 when the file system cannot share bytes. */
-static int take_copy(struct publish_source *const source, const struct publish_state *const state,
-	const struct checkpoint *const checkpoint, struct error *const err)
+static int take_copy(struct publish_source *source, const struct publish_state *state,
+	const struct checkpoint *checkpoint, struct error *err)
 {
 	char *const folder = publish_state_new_path(state);
 	struct error failure = {0};
@@ -53,7 +55,8 @@ static int take_copy(struct publish_source *const source, const struct publish_s
 		source->is_copy = true;
 		return 0;
 	}
-	if (file_remove_tree(state->files, folder, result == 1 ? &failure : &(struct error){0}) != 0)
+	if (file_remove_tree(state->files, folder, result == 1 ? &failure : &(struct error){0}) !=
+		0)
 		result = -1;
 	if (result < 0)
 		*err = failure;
@@ -61,8 +64,8 @@ static int take_copy(struct publish_source *const source, const struct publish_s
 	return result;
 }
 
-int publish_source_take(struct publish_source *const source, const struct publish_state *const state, const char *const checkpoint,
-	const struct checkpoint_choice *const choice, struct error *const err)
+int publish_source_take(struct publish_source *source, const struct publish_state *state,
+	const char *checkpoint, const struct checkpoint_choice *choice, struct error *err)
 {
 	*source = (struct publish_source){0};
 	struct checkpoint *const opened = checkpoint_open_chosen(checkpoint, choice, err);
@@ -73,7 +76,8 @@ int publish_source_take(struct publish_source *const source, const struct publis
 		result = take_copy(source, state, opened, err);
 	if (result == 1) {
 		source->path = realpath(checkpoint, NULL);
-		result = source->path != NULL ? 0 : error_set_errno(err, "looking for %s", checkpoint);
+		result = source->path != NULL ? 0
+					      : error_set_errno(err, "looking for %s", checkpoint);
 	}
 	checkpoint_close(opened);
 	if (result != 0)
@@ -81,7 +85,7 @@ int publish_source_take(struct publish_source *const source, const struct publis
 	return result;
 }
 
-static bool was_taken(void *const chooser, const char *const path, const uint64_t size)
+static bool was_taken(void *chooser, const char *path, uint64_t size)
 {
 	const struct publish_source *const source = chooser;
 	(void)size;
@@ -91,12 +95,12 @@ static bool was_taken(void *const chooser, const char *const path, const uint64_
 	return false;
 }
 
-struct checkpoint_choice publish_source_choice(struct publish_source *const source)
+struct checkpoint_choice publish_source_choice(struct publish_source *source)
 {
 	return (struct checkpoint_choice){was_taken, source};
 }
 
-void publish_source_moved(struct publish_source *const source, const struct publish_state *const state)
+void publish_source_moved(struct publish_source *source, const struct publish_state *state)
 {
 	ASSERT(state->has_pending);
 	if (!source->is_copy)
@@ -105,7 +109,7 @@ void publish_source_moved(struct publish_source *const source, const struct publ
 	source->path = publish_state_path(state, state->pending.step, "checkpoint");
 }
 
-char *publish_source_file(const struct publish_source *const source, const char *const name)
+char *publish_source_file(const struct publish_source *source, const char *name)
 {
 	char *const inside = folder_files_join(source->path, name);
 	if (file_exists(inside))
@@ -114,7 +118,7 @@ char *publish_source_file(const struct publish_source *const source, const char 
 	return memory_copy_text(source->path); /* the checkpoint is one file */
 }
 
-uint64_t publish_source_bytes(const struct publish_source *const source)
+uint64_t publish_source_bytes(const struct publish_source *source)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < source->count; i++)
@@ -122,13 +126,15 @@ uint64_t publish_source_bytes(const struct publish_source *const source)
 	return bytes;
 }
 
-int publish_source_refuse(const char *const path, struct error *const err)
+int publish_source_refuse(const char *path, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "%s changed while it was being published; a checkpoint has to stay as it is until publish"
-		" has ended", path);
+	return error_set(err, ERROR_INVALID,
+		"%s changed while it was being published; a checkpoint has to stay as it is until publish"
+		" has ended",
+		path);
 }
 
-int publish_source_check(const struct publish_source *const source, struct error *const err)
+int publish_source_check(const struct publish_source *source, struct error *err)
 {
 	for (size_t i = 0; i < source->count && !source->is_copy; i++) {
 		char *const path = publish_source_file(source, source->names[i]);
@@ -143,13 +149,13 @@ int publish_source_check(const struct publish_source *const source, struct error
 	return 0;
 }
 
-static void print_line(const struct file_facts *const facts, const char *const name, struct buffer *const out)
+static void print_line(const struct file_facts *facts, const char *name, struct buffer *out)
 {
-	buffer_format(out, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n", facts->size, facts->mtime_ns,
-		facts->ctime_ns, facts->inode, facts->device, name);
+	buffer_format(out, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
+		facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode, facts->device, name);
 }
 
-void publish_source_note(const struct publish_source *const source, const struct publish_state *const state)
+void publish_source_note(const struct publish_source *source, const struct publish_state *state)
 {
 	struct buffer text;
 	struct error ignored = {0};
@@ -167,7 +173,7 @@ void publish_source_note(const struct publish_source *const source, const struct
 }
 
 /* Whether the next line is what would be noted of this file now. */
-static bool takes_line(struct span *const rest, const struct checkpoint_file *const file)
+static bool takes_line(struct span *rest, const struct checkpoint_file *file)
 {
 	struct file_facts facts;
 	struct buffer text;
@@ -182,7 +188,7 @@ static bool takes_line(struct span *const rest, const struct checkpoint_file *co
 	return same;
 }
 
-static bool is_unchanged(const struct checkpoint *const checkpoint, struct span rest)
+static bool is_unchanged(const struct checkpoint *checkpoint, struct span rest)
 {
 	for (size_t i = 0; i < checkpoint_file_count(checkpoint); i++)
 		if (!takes_line(&rest, checkpoint_file(checkpoint, i)))
@@ -191,7 +197,7 @@ static bool is_unchanged(const struct checkpoint *const checkpoint, struct span 
 }
 
 /* Whether the note, of lines as print_line writes them, has this file. */
-static bool is_noted(void *const chooser, const char *const path, const uint64_t size)
+static bool is_noted(void *chooser, const char *path, uint64_t size)
 {
 	struct span rest = *(const struct span *)chooser;
 	struct span name;
@@ -206,7 +212,7 @@ static bool is_noted(void *const chooser, const char *const path, const uint64_t
 	return false;
 }
 
-struct checkpoint *publish_source_find(const struct publish_state *const state)
+struct checkpoint *publish_source_find(const struct publish_state *state)
 {
 	struct buffer text;
 	struct error ignored = {0};
@@ -220,7 +226,8 @@ struct checkpoint *publish_source_find(const struct publish_state *const state)
 	if (span_split(&rest, '\n', &line)) {
 		char *const from = memory_new(line.len + 1);
 		memcpy(from, line.data, line.len);
-		checkpoint = checkpoint_open_chosen(from, &(struct checkpoint_choice){is_noted, &rest}, &ignored);
+		checkpoint = checkpoint_open_chosen(
+			from, &(struct checkpoint_choice){is_noted, &rest}, &ignored);
 		free(from);
 	}
 	if (checkpoint != NULL && !is_unchanged(checkpoint, rest)) {

@@ -20,18 +20,20 @@ static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
 static const char PROVEN[] = "proven";
 
-char *publish_state_default_folder(const char *const endpoint, const char *const run, struct error *const err)
+char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err)
 {
 	const char *const state_home = getenv("XDG_STATE_HOME");
 	const char *const home = getenv("HOME");
 	const bool has_state_home = state_home != NULL && state_home[0] == '/';
 	if (!has_state_home && (home == NULL || home[0] != '/')) {
-		error_set(err, ERROR_INVALID, "there is no home folder to keep the state in: give --state DIR");
+		error_set(err, ERROR_INVALID,
+			"there is no home folder to keep the state in: give --state DIR");
 		return NULL;
 	}
 	struct buffer path;
 	buffer_init(&path, 8192);
-	buffer_format(&path, "%s%s/deltabucket/", has_state_home ? state_home : home, has_state_home ? "" : "/.local/state");
+	buffer_format(&path, "%s%s/deltabucket/", has_state_home ? state_home : home,
+		has_state_home ? "" : "/.local/state");
 	encode_percent(span_text(endpoint), false, &path);
 	buffer_add_byte(&path, '/');
 	buffer_add_text(&path, run);
@@ -42,36 +44,38 @@ char *publish_state_default_folder(const char *const endpoint, const char *const
 	return folder;
 }
 
-char *publish_state_work_path(const struct publish_state *const state, const char *const name)
+char *publish_state_work_path(const struct publish_state *state, const char *name)
 {
 	return folder_files_join(state->folder, name);
 }
 
-char *publish_state_path(const struct publish_state *const state, const uint64_t step, const char *const name)
+char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name)
 {
 	char relative[128];
-	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step, name[0] != '\0' ? "/" : "",
-		name) < (int)sizeof relative);
+	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step,
+		       name[0] != '\0' ? "/" : "", name) < (int)sizeof relative);
 	return folder_files_join(state->folder, relative);
 }
 
-static bool read_mark(const struct json_node *const node, struct publish_mark *const out)
+static bool read_mark(const struct json_node *node, struct publish_mark *out)
 {
 	struct span digest;
 	struct span content;
-	return json_node_u64(json_node_member(node, "step"), &out->step) && json_node_text(json_node_member(node, "digest"), &digest) &&
-		json_node_text(json_node_member(node, "content"), &content) && digest128_parse(digest, &out->digest) &&
-		digest128_parse(content, &out->content);
+	return json_node_u64(json_node_member(node, "step"), &out->step) &&
+		json_node_text(json_node_member(node, "digest"), &digest) &&
+		json_node_text(json_node_member(node, "content"), &content) &&
+		digest128_parse(digest, &out->digest) && digest128_parse(content, &out->content);
 }
 
-static bool read_optional_mark(const struct json_node *const node, bool *const out_has, struct publish_mark *const out)
+static bool read_optional_mark(
+	const struct json_node *node, bool *out_has, struct publish_mark *out)
 {
 	*out_has = node != NULL && !json_node_is_null(node);
 	return !*out_has || read_mark(node, out);
 }
 
 /* Before 0.2.0 the committed step always had a copy, and nothing was said of a base. */
-static bool read_base(struct publish_state *const state, const struct json_node *const root)
+static bool read_base(struct publish_state *state, const struct json_node *root)
 {
 	const struct json_node *const base = json_node_member(root, "base");
 	if (base != NULL)
@@ -81,37 +85,45 @@ static bool read_base(struct publish_state *const state, const struct json_node 
 	return true;
 }
 
-static bool read_facts(struct publish_state *const state, const struct json_node *const root)
+static bool read_facts(struct publish_state *state, const struct json_node *root)
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
 	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
-	state->has_anchor = json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
+	state->has_anchor =
+		json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
 	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
-		read_optional_mark(json_node_member(root, "committed"), &state->has_committed, &state->committed) &&
+		read_optional_mark(json_node_member(root, "committed"), &state->has_committed,
+			&state->committed) &&
 		read_base(state, root) &&
-		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending);
+		read_optional_mark(
+			json_node_member(root, "pending"), &state->has_pending, &state->pending);
 }
 
-static int check_owner(const struct publish_state *const state, const struct json_node *const root, const char *const path,
-	struct error *const err)
+static int check_owner(const struct publish_state *state, const struct json_node *root,
+	const char *path, struct error *err)
 {
 	uint64_t version;
 	struct span endpoint;
 	struct span run;
-	if (!json_node_u64(json_node_member(root, "version"), &version) || !json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
+	if (!json_node_u64(json_node_member(root, "version"), &version) ||
+		!json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
-		return error_set(err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
+		return error_set(
+			err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
 	if (version != STATE_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED, "%s has version %" PRIu64 "; this program reads %d", path, version, STATE_VERSION);
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s has version %" PRIu64 "; this program reads %d", path, version,
+			STATE_VERSION);
 	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
-		return error_set(err, ERROR_EXISTS, "%s keeps the state of run %.*s at %.*s; give another --state folder", state->folder,
-			(int)run.len,
-			(const char *)run.data, (int)endpoint.len, (const char *)endpoint.data);
+		return error_set(err, ERROR_EXISTS,
+			"%s keeps the state of run %.*s at %.*s; give another --state folder",
+			state->folder, (int)run.len, (const char *)run.data, (int)endpoint.len,
+			(const char *)endpoint.data);
 	return 0;
 }
 
 /* 1: it is damaged, and *err says how. */
-static int load(struct publish_state *const state, struct error *const err)
+static int load(struct publish_state *state, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	struct json_node *root = NULL;
@@ -133,7 +145,7 @@ out:
 	return result;
 }
 
-static bool is_kept(const struct publish_state *const state, const char *const name)
+static bool is_kept(const struct publish_state *state, const char *name)
 {
 	uint64_t step;
 	if (!span_parse_u64(span_text(name + strlen(STEP)), &step))
@@ -144,7 +156,7 @@ static bool is_kept(const struct publish_state *const state, const char *const n
 }
 
 /* Only names of ours are ever removed: the folder may have been given by hand. */
-static int clean(const struct publish_state *const state, struct error *const err)
+static int clean(const struct publish_state *state, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -162,14 +174,16 @@ static int clean(const struct publish_state *const state, struct error *const er
 	return result;
 }
 
-static void print_digest(struct json_writer *const writer, const char *const name, const struct digest128 *const digest)
+static void print_digest(
+	struct json_writer *writer, const char *name, const struct digest128 *digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	digest128_format(digest, text);
 	json_writer_text(writer, name, span_text(text));
 }
 
-static void print_mark(struct json_writer *const writer, const char *const name, const bool has, const struct publish_mark *const mark)
+static void print_mark(
+	struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark)
 {
 	if (!has) {
 		json_writer_null(writer, name);
@@ -182,7 +196,7 @@ static void print_mark(struct json_writer *const writer, const char *const name,
 	json_writer_end(writer, '}');
 }
 
-static void print_state(const struct publish_state *const state, struct buffer *const out)
+static void print_state(const struct publish_state *state, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -201,7 +215,7 @@ static void print_state(const struct publish_state *const state, struct buffer *
 	buffer_add_byte(out, '\n');
 }
 
-int publish_state_save(struct publish_state *const state, struct error *const err)
+int publish_state_save(struct publish_state *state, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	struct buffer text;
@@ -215,31 +229,36 @@ int publish_state_save(struct publish_state *const state, struct error *const er
 	return result == 0 ? clean(state, err) : -1;
 }
 
-static bool is_ours(const char *const name)
+static bool is_ours(const char *name)
 {
 	static const char *const names[] = {STATE_FILE, "incoming", "new"};
 	uint64_t step;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return strncmp(name, STEP, strlen(STEP)) == 0 && span_parse_u64(span_text(name + strlen(STEP)), &step);
+	return strncmp(name, STEP, strlen(STEP)) == 0 &&
+		span_parse_u64(span_text(name + strlen(STEP)), &step);
 }
 
-static int check_names(const struct publish_state *const state, char *const *const names, const size_t count, const bool is_anew,
-	struct error *const err)
+static int check_names(const struct publish_state *state, char *const *names, size_t count,
+	bool is_anew, struct error *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours(names[i]))
-			return error_set(err, ERROR_EXISTS, "%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
+			return error_set(err, ERROR_EXISTS,
+				"%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
 				state->folder, names[i]);
 	if (count == 0 || is_anew)
 		return 0;
-	return error_set(err, ERROR_EXISTS, "%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
-		" from where the run is", state->folder, names[0], STATE_FILE);
+	return error_set(err, ERROR_EXISTS,
+		"%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
+		" from where the run is",
+		state->folder, names[0], STATE_FILE);
 }
 
-/* A new folder is named ours before anything is put there; one that holds other things is never taken. */
-static int begin(struct publish_state *const state, const bool is_anew, struct error *const err)
+/* A new folder is named ours before anything is put there; one that holds other things is never
+ * taken. */
+static int begin(struct publish_state *state, bool is_anew, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -250,7 +269,7 @@ static int begin(struct publish_state *const state, const bool is_anew, struct e
 	return result == 0 ? publish_state_save(state, err) : -1;
 }
 
-static void forget_all(struct publish_state *const state)
+static void forget_all(struct publish_state *state)
 {
 	publish_state_forget(state);
 	state->has_epoch = false;
@@ -258,7 +277,7 @@ static void forget_all(struct publish_state *const state)
 	state->has_anchor = false;
 }
 
-static int load_or_begin(struct publish_state *const state, const bool is_anew, struct error *const err)
+static int load_or_begin(struct publish_state *state, bool is_anew, struct error *err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	const bool is_new = !file_exists(path);
@@ -272,27 +291,28 @@ static int load_or_begin(struct publish_state *const state, const bool is_anew, 
 		return begin(state, is_anew, err);
 	}
 	if (loaded == 1)
-		return error_set(err, ERROR_CORRUPT, "the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
+		return error_set(err, ERROR_CORRUPT,
+			"the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
 			damage.text);
 	if (loaded < 0)
 		*err = damage;
 	return loaded;
 }
 
-static int open_folder(struct publish_state *const state, const bool is_anew, struct error *const err)
+static int open_folder(struct publish_state *state, bool is_anew, struct error *err)
 {
 	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
 		return -1;
 	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
-	if (state->lock_fd < 0 || folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
+	if (state->lock_fd < 0 ||
+		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
 		load_or_begin(state, is_anew, err) != 0)
 		return -1;
 	return clean(state, err);
 }
 
-int publish_state_open(struct publish_state *const state, const struct file_ops *const files,
-	const char *const folder, const char *const endpoint, const char *const run, const bool is_anew,
-	struct error *const err)
+int publish_state_open(struct publish_state *state, const struct file_ops *files,
+	const char *folder, const char *endpoint, const char *run, bool is_anew, struct error *err)
 {
 	*state = (struct publish_state){
 		.files = files,
@@ -307,7 +327,7 @@ int publish_state_open(struct publish_state *const state, const struct file_ops 
 	return -1;
 }
 
-void publish_state_close(struct publish_state *const state)
+void publish_state_close(struct publish_state *state)
 {
 	if (state->folder == NULL)
 		return;
@@ -318,13 +338,12 @@ void publish_state_close(struct publish_state *const state)
 	*state = (struct publish_state){.lock_fd = -1};
 }
 
-char *publish_state_new_path(const struct publish_state *const state)
+char *publish_state_new_path(const struct publish_state *state)
 {
 	return publish_state_work_path(state, "new");
 }
 
-static int move_new(const struct publish_state *const state, const uint64_t step,
-	struct error *const err)
+static int move_new(const struct publish_state *state, uint64_t step, struct error *err)
 {
 	char *const fresh = publish_state_new_path(state);
 	char *const folder = publish_state_path(state, step, "");
@@ -332,7 +351,8 @@ static int move_new(const struct publish_state *const state, const uint64_t step
 	int result = file_make_folder(state->files, folder, 0700, err);
 	if (result == 0)
 		result = file_remove_tree(state->files, checkpoint, err);
-	if (result == 0 && file_exists(fresh) && state->files->rename(state->files, fresh, checkpoint) != 0)
+	if (result == 0 && file_exists(fresh) &&
+		state->files->rename(state->files, fresh, checkpoint) != 0)
 		result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
 	free(checkpoint);
 	free(folder);
@@ -340,7 +360,8 @@ static int move_new(const struct publish_state *const state, const uint64_t step
 	return result;
 }
 
-static int remove_of(const struct publish_state *const state, const uint64_t step, const char *const name, struct error *const err)
+static int remove_of(
+	const struct publish_state *state, uint64_t step, const char *name, struct error *err)
 {
 	char *const path = publish_state_path(state, step, name);
 	const int result = file_remove_tree(state->files, path, err);
@@ -348,7 +369,7 @@ static int remove_of(const struct publish_state *const state, const uint64_t ste
 	return result;
 }
 
-static bool has(const struct publish_state *const state, const uint64_t step, const char *const name)
+static bool has(const struct publish_state *state, uint64_t step, const char *name)
 {
 	char *const path = publish_state_path(state, step, name);
 	const bool found = file_exists(path);
@@ -356,7 +377,7 @@ static bool has(const struct publish_state *const state, const uint64_t step, co
 	return found;
 }
 
-int publish_state_commit(struct publish_state *const state, const bool with_anchor, struct error *const err)
+int publish_state_commit(struct publish_state *state, bool with_anchor, struct error *err)
 {
 	ASSERT(state->has_pending);
 	const uint64_t step = state->pending.step;
@@ -371,22 +392,26 @@ int publish_state_commit(struct publish_state *const state, const bool with_anch
 		state->has_anchor = true;
 		state->anchor_step = step;
 	}
-	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0 || remove_of(state, step, PROVEN, err) != 0)
+	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0 ||
+		remove_of(state, step, PROVEN, err) != 0)
 		return -1;
 	return has_copy ? remove_of(state, step, "delta", err) : 0;
 }
 
-int publish_state_set_base(struct publish_state *const state, struct error *const err)
+int publish_state_set_base(struct publish_state *state, struct error *err)
 {
 	ASSERT(state->has_committed);
 	if (move_new(state, state->committed.step, err) != 0)
 		return -1;
 	state->base = state->committed;
 	state->has_base = true;
-	return publish_state_save(state, err) != 0 ? -1 : remove_of(state, state->committed.step, "delta", err);
+	return publish_state_save(state, err) != 0
+		? -1
+		: remove_of(state, state->committed.step, "delta", err);
 }
 
-int publish_state_adopt(struct publish_state *const state, const struct publish_mark *const mark, struct error *const err)
+int publish_state_adopt(
+	struct publish_state *state, const struct publish_mark *mark, struct error *err)
 {
 	state->committed = *mark;
 	state->has_committed = true;
@@ -395,14 +420,14 @@ int publish_state_adopt(struct publish_state *const state, const struct publish_
 	return publish_state_save(state, err);
 }
 
-void publish_state_forget(struct publish_state *const state)
+void publish_state_forget(struct publish_state *state)
 {
 	state->has_committed = false;
 	state->has_base = false;
 }
 
-int publish_state_set_pending(struct publish_state *const state,
-	const struct publish_mark *const mark, struct error *const err)
+int publish_state_set_pending(
+	struct publish_state *state, const struct publish_mark *mark, struct error *err)
 {
 	const bool resumes = state->has_pending && state->pending.step == mark->step &&
 		digest128_equal(&state->pending.content, &mark->content);
@@ -417,19 +442,19 @@ int publish_state_set_pending(struct publish_state *const state,
 	return publish_state_save(state, err);
 }
 
-int publish_state_drop_pending(struct publish_state *const state, struct error *const err)
+int publish_state_drop_pending(struct publish_state *state, struct error *err)
 {
 	state->has_pending = false;
 	return publish_state_save(state, err);
 }
 
-bool publish_state_is_proven(const struct publish_state *const state)
+bool publish_state_is_proven(const struct publish_state *state)
 {
 	ASSERT(state->has_pending);
 	return has(state, state->pending.step, PROVEN);
 }
 
-int publish_state_set_proven(const struct publish_state *const state, const bool is_proven, struct error *const err)
+int publish_state_set_proven(const struct publish_state *state, bool is_proven, struct error *err)
 {
 	ASSERT(state->has_pending);
 	if (!is_proven)
@@ -440,8 +465,8 @@ int publish_state_set_proven(const struct publish_state *const state, const bool
 	return result;
 }
 
-static int append_line(const struct publish_state *const state, const char *const path,
-	const struct span line, struct error *const err)
+static int append_line(
+	const struct publish_state *state, const char *path, struct span line, struct error *err)
 {
 	uint64_t length = 0;
 	int result = file_exists(path) ? file_size(path, &length, err) : 0;
@@ -455,7 +480,7 @@ static int append_line(const struct publish_state *const state, const char *cons
 	return result;
 }
 
-int publish_state_add_sent(const struct publish_state *const state, const char *const target, struct error *const err)
+int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	struct buffer line;
@@ -467,7 +492,8 @@ int publish_state_add_sent(const struct publish_state *const state, const char *
 	return result;
 }
 
-int publish_state_read_sent(const struct publish_state *const state, struct buffer *const out, struct error *const err)
+int publish_state_read_sent(
+	const struct publish_state *state, struct buffer *out, struct error *err)
 {
 	buffer_init(out, SENT_MAX_BYTES);
 	char *const path = publish_state_path(state, state->pending.step, "sent");
@@ -476,7 +502,7 @@ int publish_state_read_sent(const struct publish_state *const state, struct buff
 	return result;
 }
 
-int publish_state_clear_sent(const struct publish_state *const state, struct error *const err)
+int publish_state_clear_sent(const struct publish_state *state, struct error *err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	const int result = file_remove_tree(state->files, path, err);

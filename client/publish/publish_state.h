@@ -45,45 +45,51 @@ struct publish_state {
 	struct publish_mark base; /* the committed step itself, or one before */
 	bool has_pending;
 	struct publish_mark pending;
-	bool has_anchor;          /* the last step that we know to have an anchor of a publisher's: */
+	/* the last step that we know to have an anchor of a publisher's: */
+	bool has_anchor;
 	uint64_t anchor_step;
 };
 
-/* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with
- * the error when there is no home folder. Heap, the caller's. */
+/* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>,
+ * the endpoint percent-encoded. NULL with the error when there is no home folder. Heap, the
+ * caller's. */
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err);
 
-/* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another
- * run or endpoint, or holds other files; corrupt when state.json is unreadable. `is_anew`, for those that take the run over: what is ours and damaged, or lacks
- * its state.json, is begun anew. */
+/* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds
+ * it; exists when it belongs to another run or endpoint, or holds other files; corrupt when
+ * state.json is unreadable. `is_anew`, for those that take the run over: what is ours and damaged,
+ * or lacks its state.json, is begun anew. */
 int publish_state_open(struct publish_state *state, const struct file_ops *files,
 	const char *folder, const char *endpoint, const char *run, bool is_anew, struct error *err);
 void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
 
 /* "<folder>/new": where a copy of the next checkpoint is made; heap, the caller's. */
 char *publish_state_new_path(const struct publish_state *state);
-/* That copy, if there is one, becomes the pending step's. Where an earlier call has made the same step pending, its
- * delta, if proven, and what it sent still count, but not its copy: a power cut may have taken bytes of it.
- * Another one that is pending is dropped. Saves. */
-int publish_state_set_pending(struct publish_state *state, const struct publish_mark *mark,
-	struct error *err);
+/* That copy, if there is one, becomes the pending step's. Where an earlier call has made the same
+ * step pending, its delta, if proven, and what it sent still count, but not its copy: a power cut
+ * may have taken bytes of it. Another one that is pending is dropped. Saves. */
+int publish_state_set_pending(
+	struct publish_state *state, const struct publish_mark *mark, struct error *err);
 
 /* Writes state.json; then removes step folders that it does not name. */
 int publish_state_save(struct publish_state *state, struct error *err);
-/* The pending step is published: it becomes the baseline, by its copy or else by its delta. With neither there is no base.
- * Saves. */
+/* The pending step is published: it becomes the baseline, by its copy or else by its delta. With
+ * neither there is no base. Saves. */
 int publish_state_commit(struct publish_state *state, bool with_anchor, struct error *err);
-/* The copy at publish_state_new_path is one of the committed step, which is the base from now on. Saves. */
+/* The copy at publish_state_new_path is one of the committed step, which is the base from now on.
+ * Saves. */
 int publish_state_set_base(struct publish_state *state, struct error *err);
 /* The step's folder holds a copy: it is the committed step and the base. Saves. */
-int publish_state_adopt(struct publish_state *state, const struct publish_mark *mark, struct error *err);
+int publish_state_adopt(
+	struct publish_state *state, const struct publish_mark *mark, struct error *err);
 /* There is no committed step any more, and no base. Does not save. */
 void publish_state_forget(struct publish_state *state);
 /* Forgets the pending step and its folder. Saves. */
 int publish_state_drop_pending(struct publish_state *state, struct error *err);
 
-/* Whether the pending step's delta is what its digests say. A delta that was made while the checkpoint changed is not, and looks
- * the same: so each is unproven from before it is made until the checkpoint has been found unchanged behind it. */
+/* Whether the pending step's delta is what its digests say. A delta that was made while the
+ * checkpoint changed is not, and looks the same: so each is unproven from before it is made until
+ * the checkpoint has been found unchanged behind it. */
 bool publish_state_is_proven(const struct publish_state *state);
 int publish_state_set_proven(const struct publish_state *state, bool is_proven, struct error *err);
 
@@ -93,9 +99,11 @@ char *publish_state_path(const struct publish_state *state, uint64_t step, const
 char *publish_state_work_path(const struct publish_state *state, const char *name);
 
 /* The pending step's uploads. */
-int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err);
+int publish_state_add_sent(
+	const struct publish_state *state, const char *target, struct error *err);
 /* The text of `sent`: empty when there is none. */
-int publish_state_read_sent(const struct publish_state *state, struct buffer *out, struct error *err);
+int publish_state_read_sent(
+	const struct publish_state *state, struct buffer *out, struct error *err);
 int publish_state_clear_sent(const struct publish_state *state, struct error *err);
 
 #endif

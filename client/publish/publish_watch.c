@@ -18,18 +18,19 @@ struct watch {
 	const struct publish_watch_params *params;
 	struct publish_order order;
 	struct run_name run;
-	struct retry pause;    /* between tries that failed */
+	struct retry pause; /* between tries that failed */
 	bool has_last;
-	uint64_t last;         /* the highest number that is published */
-	char *next;            /* a sub-folder's name */
+	uint64_t last; /* the highest number that is published */
+	char *next;    /* a sub-folder's name */
 	uint64_t next_number;
-	char **seen;           /* finished sub-folders, sorted: those up to `last`, and those passed over */
+	/* finished sub-folders, sorted: those up to `last`, and those passed over */
+	char **seen;
 	size_t seen_count;
 	bool has_looked;
 };
 
 /* The number that a name ends in. */
-static bool read_number(const struct span name, uint64_t *const out)
+static bool read_number(struct span name, uint64_t *out)
 {
 	size_t start = name.len;
 	while (start > 0 && name.data[start - 1] >= '0' && name.data[start - 1] <= '9')
@@ -39,8 +40,7 @@ static bool read_number(const struct span name, uint64_t *const out)
 }
 
 /* Called with the steps in rising order. */
-static void learn(struct watch *const watch, const struct step_message *const steps,
-	const size_t count)
+static void learn(struct watch *watch, const struct step_message *steps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (read_number(steps[i].label, &watch->last))
@@ -48,8 +48,7 @@ static void learn(struct watch *const watch, const struct step_message *const st
 }
 
 /* Of the run's newest steps, the newest that is called after a sub-folder. */
-static int ask_steps(struct watch *const watch, struct remote *const remote, const uint64_t head,
-	struct error *const err)
+static int ask_steps(struct watch *watch, struct remote *remote, uint64_t head, struct error *err)
 {
 	uint64_t from = head < LABELS_LOOKED_AT ? 0 : head - LABELS_LOOKED_AT + 1;
 	bool more = true;
@@ -68,19 +67,23 @@ static int ask_steps(struct watch *const watch, struct remote *const remote, con
 	return result;
 }
 
-static bool is_not_there(const struct error *const failure)
+static bool is_not_there(const struct error *failure)
 {
 	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 }
 
-/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint. With --take-over the run is taken over with the first
- * checkpoint: until then its writer goes on. */
-static int check_writer(struct watch *const watch, const struct run_message *const run, struct error *const err)
+/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint.
+ * With --take-over the run is taken over with the first checkpoint: until then its writer goes
+ * on. */
+static int check_writer(struct watch *watch, const struct run_message *run, struct error *err)
 {
-	return run->has_head ? publisher_check(watch->session, watch->params->run, &watch->order, err) : 0;
+	return run->has_head
+		? publisher_check(watch->session, watch->params->run, &watch->order, err)
+		: 0;
 }
 
-static int ask_run(struct watch *const watch, struct remote *const remote, struct arena *const arena, struct error *const err)
+static int ask_run(
+	struct watch *watch, struct remote *remote, struct arena *arena, struct error *err)
 {
 	struct run_message run;
 	struct error failure = {0};
@@ -95,7 +98,7 @@ static int ask_run(struct watch *const watch, struct remote *const remote, struc
 	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
 }
 
-static int ask(struct watch *const watch, struct error *const err)
+static int ask(struct watch *watch, struct error *err)
 {
 	struct remote *const remote = session_connect(watch->session, err);
 	if (remote == NULL)
@@ -107,8 +110,7 @@ static int ask(struct watch *const watch, struct error *const err)
 	return result;
 }
 
-static char *path_in(const struct watch *const watch, const char *const name,
-	const char *const file)
+static char *path_in(const struct watch *watch, const char *name, const char *file)
 {
 	char *const folder = folder_files_join(watch->params->folder, name);
 	char *const path = folder_files_join(folder, file);
@@ -116,7 +118,7 @@ static char *path_in(const struct watch *const watch, const char *const name,
 	return path;
 }
 
-static bool is_finished(const struct watch *const watch, const char *const name)
+static bool is_finished(const struct watch *watch, const char *name)
 {
 	char *const path = path_in(watch, name, watch->params->marker);
 	const bool there = file_exists(path);
@@ -124,19 +126,20 @@ static bool is_finished(const struct watch *const watch, const char *const name)
 	return there;
 }
 
-static int by_name(const void *const a, const void *const b)
+static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_seen(const struct watch *const watch, const char *const name)
+static bool is_seen(const struct watch *watch, const char *name)
 {
-	return watch->seen_count > 0 && bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) != NULL;
+	return watch->seen_count > 0 &&
+		bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) !=
+		NULL;
 }
 
 /* Whether it comes before the one found so far; the marker is looked for last. */
-static bool is_next(const struct watch *const watch, const char *const name,
-	uint64_t *const out_number)
+static bool is_next(const struct watch *watch, const char *name, uint64_t *out_number)
 {
 	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
 		!read_number(span_text(name), out_number))
@@ -149,7 +152,8 @@ static bool is_next(const struct watch *const watch, const char *const name,
 }
 
 /* `folder` NULL: it is not about one. */
-static void say_failure(struct watch *const watch, const char *const event, const char *const folder, const struct error *const failure)
+static void say_failure(
+	struct watch *watch, const char *event, const char *folder, const struct error *failure)
 {
 	struct output_line line;
 	output_line_begin(&line, &watch->session->output, event);
@@ -158,30 +162,36 @@ static void say_failure(struct watch *const watch, const char *const event, cons
 	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
 	json_writer_text(&line.writer, "message", span_text(failure->text));
 	output_line_end(&line);
-	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "", folder != NULL ? folder : "", failure->text);
+	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "",
+		folder != NULL ? folder : "", failure->text);
 }
 
-static void forget_seen(struct watch *const watch)
+static void forget_seen(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->seen_count; i++)
 		free(watch->seen[i]);
 	free(watch->seen);
 }
 
-static void say_late(struct watch *const watch, const char *const name)
+static void say_late(struct watch *watch, const char *name)
 {
 	struct error failure;
-	error_set(&failure, ERROR_PRECONDITION, "it was finished after a folder with a higher number, %" PRIu64 ", had been published", watch->last);
+	error_set(&failure, ERROR_PRECONDITION,
+		"it was finished after a folder with a higher number, %" PRIu64
+		", had been published",
+		watch->last);
 	say_failure(watch, "skipped", name, &failure);
 }
 
-/* Steps follow one another in the order of the numbers, so what is finished behind a published one is not tried. */
-static bool belongs_to_seen(struct watch *const watch, const char *const name, const uint64_t number)
+/* Steps follow one another in the order of the numbers, so what is finished behind a published one
+ * is not tried. */
+static bool belongs_to_seen(struct watch *watch, const char *name, uint64_t number)
 {
 	const bool was_seen = is_seen(watch, name);
 	const bool is_behind = watch->has_last && number <= watch->last;
 	if (!is_behind)
-		return was_seen && is_finished(watch, name); /* passed over, and not yet begun anew */
+		return was_seen &&
+			is_finished(watch, name); /* passed over, and not yet begun anew */
 	if (was_seen)
 		return true;
 	if (!is_finished(watch, name))
@@ -191,13 +201,14 @@ static bool belongs_to_seen(struct watch *const watch, const char *const name, c
 	return true;
 }
 
-static void look_behind(struct watch *const watch, char *const *const names, const size_t count)
+static void look_behind(struct watch *watch, char *const *names, size_t count)
 {
 	char **const seen = memory_new_array(count + 1, sizeof *seen);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
-		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) && belongs_to_seen(watch, names[i], number))
+		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) &&
+			belongs_to_seen(watch, names[i], number))
 			seen[kept++] = memory_copy_text(names[i]);
 	}
 	forget_seen(watch);
@@ -208,7 +219,7 @@ static void look_behind(struct watch *const watch, char *const *const names, con
 }
 
 /* Fills watch->next, NULL when there is nothing to do. A folder that cannot be read has nothing. */
-static void look(struct watch *const watch)
+static void look(struct watch *watch)
 {
 	char **names = NULL;
 	size_t count = 0;
@@ -231,7 +242,7 @@ static void look(struct watch *const watch)
 	free(names);
 }
 
-static void settle(struct watch *const watch)
+static void settle(struct watch *watch)
 {
 	watch->has_last = true;
 	watch->last = watch->next_number;
@@ -239,7 +250,7 @@ static void settle(struct watch *const watch)
 }
 
 /* A lower number that is finished later is still in order: this one was not published. */
-static void pass_over(struct watch *const watch)
+static void pass_over(struct watch *watch)
 {
 	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
 	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
@@ -247,14 +258,15 @@ static void pass_over(struct watch *const watch)
 	retry_reset(&watch->pause);
 }
 
-static bool may_pass(const struct error *const failure)
+static bool may_pass(const struct error *failure)
 {
 	const enum exit_code code = exit_code_of(failure->kind);
-	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL || code == EXIT_CODE_BUSY;
+	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL ||
+		code == EXIT_CODE_BUSY;
 }
 
 /* The sub-folder's own fault: the ones after it may do better. */
-static bool is_bad_folder(const struct watch *const watch, const struct error *const failure)
+static bool is_bad_folder(const struct watch *watch, const struct error *failure)
 {
 	if (watch->next == NULL || watch->session->usage)
 		return false;
@@ -263,8 +275,7 @@ static bool is_bad_folder(const struct watch *const watch, const struct error *c
 }
 
 /* After a failure: 0 to go on. */
-static int recover(struct watch *const watch, const struct error *const failure,
-	struct error *const err)
+static int recover(struct watch *watch, const struct error *failure, struct error *err)
 {
 	*err = *failure;
 	if (interrupt_signal(watch->session->interrupt) != 0)
@@ -280,7 +291,7 @@ static int recover(struct watch *const watch, const struct error *const failure,
 	return retry_again(&watch->pause, -1) ? 0 : -1;
 }
 
-static int publish_next(struct watch *const watch, struct error *const err)
+static int publish_next(struct watch *watch, struct error *err)
 {
 	char *const path = folder_files_join(watch->params->folder, watch->next);
 	watch->order.checkpoint = path;
@@ -294,7 +305,7 @@ static int publish_next(struct watch *const watch, struct error *const err)
 	return result;
 }
 
-static int watch_on(struct watch *const watch, struct error *const err)
+static int watch_on(struct watch *watch, struct error *err)
 {
 	for (bool knows = false;;) {
 		struct error failure = {0};
@@ -313,16 +324,17 @@ static int watch_on(struct watch *const watch, struct error *const err)
 	}
 }
 
-int publish_watch(struct session *const session, const struct publish_watch_params *const params,
-	struct error *const err)
+int publish_watch(
+	struct session *session, const struct publish_watch_params *params, struct error *err)
 {
 	struct watch watch = {.session = session, .params = params, .order = params->order};
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
 	watch.order.marker = params->marker;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
-	output_note(&session->output, "watching %s for sub-folders, named with a number at the end, that hold a file %s", params->folder,
-		params->marker);
+	output_note(&session->output,
+		"watching %s for sub-folders, named with a number at the end, that hold a file %s",
+		params->folder, params->marker);
 	int result = watch_on(&watch, err);
 	if (interrupt_signal(session->interrupt) == SIGTERM)
 		result = 0; /* how a watcher is meant to end */

@@ -8,12 +8,12 @@
 #include "client/publish/publisher.h"
 
 /* Publishes one checkpoint and says so. */
-typedef int publish_fn(struct session *session, const struct publish_order *order,
-	struct error *err);
+typedef int publish_fn(
+	struct session *session, const struct publish_order *order, struct error *err);
 
 struct publish_watch_params {
-	const char *folder;         /* need not be there yet */
-	const char *marker;         /* a file's name */
+	const char *folder; /* need not be there yet */
+	const char *marker; /* a file's name */
 	const char *run;
 	struct publish_order order; /* checkpoint, label and marker are filled in */
 	publish_fn *publish;
@@ -22,7 +22,7 @@ struct publish_watch_params {
 /* Ends with 0 after SIGTERM, with -1 after SIGINT and when no further try could help. A server
  * that is away and a full disk are waited for; a sub-folder that is malformed or goes is passed
  * over. */
-int publish_watch(struct session *session, const struct publish_watch_params *params,
-	struct error *err);
+int publish_watch(
+	struct session *session, const struct publish_watch_params *params, struct error *err);
 
 #endif

@@ -11,25 +11,28 @@
 #include "client/terminal/progress.h"
 
 enum {
-	DELTAS_MAX = 32,     /* behind the copy of the state folder */
-	DELTAS_READ_MAX = 8  /* where they are read for each delta */
+	DELTAS_MAX = 32,    /* behind the copy of the state folder */
+	DELTAS_READ_MAX = 8 /* where they are read for each delta */
 };
 
-static uint64_t next_step(const struct publish_state *const state)
+static uint64_t next_step(const struct publish_state *state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
 }
 
 /* True when this very checkpoint is the committed step already, and the caller means that step. */
-static bool is_repeat(const struct publisher *const publisher, const struct snapshot *const snapshot)
+static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot)
 {
 	const struct publish_state *const state = &publisher->state;
-	if (!state->has_committed || !digest128_equal(&state->committed.content, &snapshot->content))
+	if (!state->has_committed ||
+		!digest128_equal(&state->committed.content, &snapshot->content))
 		return false;
-	return publisher->order->has_step ? publisher->order->step == state->committed.step : publisher->adopted;
+	return publisher->order->has_step ? publisher->order->step == state->committed.step
+					  : publisher->adopted;
 }
 
-static int finish_repeat(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+static int finish_repeat(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	publisher->outcome = (struct publish_outcome){
 		.step = publisher->state.committed.step,
@@ -43,8 +46,8 @@ static int finish_repeat(struct publisher *const publisher, const struct snapsho
 	return result;
 }
 
-static int set_pending(struct publisher *const publisher, const struct snapshot *const snapshot,
-	struct error *const err)
+static int set_pending(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	const struct publish_mark mark = {
 		.step = next_step(&publisher->state),
@@ -57,7 +60,8 @@ static int set_pending(struct publisher *const publisher, const struct snapshot 
 	return 0;
 }
 
-static void fill_form(struct step_message *const message, const struct publish_form *const form, const enum step_form_kind kind)
+static void fill_form(
+	struct step_message *message, const struct publish_form *form, enum step_form_kind kind)
 {
 	if (!form->wanted)
 		return;
@@ -69,8 +73,8 @@ static void fill_form(struct step_message *const message, const struct publish_f
 	};
 }
 
-static void fill_message(struct step_message *const message, const struct publisher *const publisher, const struct snapshot *const snapshot,
-	const struct publish_forms *const forms)
+static void fill_message(struct step_message *message, const struct publisher *publisher,
+	const struct snapshot *snapshot, const struct publish_forms *forms)
 {
 	const struct publish_state *const state = &publisher->state;
 	*message = (struct step_message){
@@ -81,7 +85,8 @@ static void fill_message(struct step_message *const message, const struct publis
 		.schema_digest = snapshot->schema_digest,
 		.label = span_text(publisher->order->label),
 		.metadata = publisher->order->metadata,
-		.tensor_digests = span_of(snapshot->tensor_digests, snapshot->tensor_count * sizeof *snapshot->tensor_digests),
+		.tensor_digests = span_of(snapshot->tensor_digests,
+			snapshot->tensor_count * sizeof *snapshot->tensor_digests),
 		.files = snapshot->files,
 		.file_count = snapshot->file_count,
 	};
@@ -94,23 +99,27 @@ static void fill_message(struct step_message *const message, const struct publis
 }
 
 /* What was uploaded by an earlier call may have been removed or overwritten since. */
-static bool wants_upload_again(const struct error *const err)
+static bool wants_upload_again(const struct error *err)
 {
-	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_NOT_FOUND;
+	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH ||
+		err->kind == ERROR_NOT_FOUND;
 }
 
-static int explain_refusal(const struct publisher *const publisher, const struct error *const failure, struct error *const err)
+static int explain_refusal(
+	const struct publisher *publisher, const struct error *failure, struct error *err)
 {
 	*err = *failure;
 	if (failure->kind == ERROR_STALE_EPOCH)
 		return error_set(err, ERROR_STALE_EPOCH,
 			"another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
-			" it once with --take-over", publisher->run.text);
-	return error_wrap(err, "publishing step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
+			" it once with --take-over",
+			publisher->run.text);
+	return error_wrap(err, "publishing step %" PRIu64 " of run %s",
+		publisher->state.pending.step, publisher->run.text);
 }
 
-static int send_step(struct publisher *const publisher, const struct snapshot *const snapshot, struct publish_forms *const forms,
-	struct error *const err)
+static int send_step(struct publisher *publisher, const struct snapshot *snapshot,
+	struct publish_forms *forms, struct error *err)
 {
 	struct step_message message;
 	struct remote_run_published answer;
@@ -118,35 +127,40 @@ static int send_step(struct publisher *const publisher, const struct snapshot *c
 	for (unsigned tries = 0; tries < 2; tries++) {
 		fill_message(&message, publisher, snapshot, forms);
 		if (publish_forms_send(forms, publisher, err) != 0)
-			return error_wrap(err, "uploading step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
+			return error_wrap(err, "uploading step %" PRIu64 " of run %s",
+				publisher->state.pending.step, publisher->run.text);
 		if (publish_source_check(&publisher->source, err) != 0)
 			return -1;
-		if (remote_run_publish(publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
+		if (remote_run_publish(
+			    publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
 			publisher->outcome.already = answer.already;
 			publisher->outcome.anchor_due = answer.anchor_due;
 			return 0;
 		}
-		if (!wants_upload_again(&failure) || publish_state_clear_sent(&publisher->state, err) != 0)
+		if (!wants_upload_again(&failure) ||
+			publish_state_clear_sent(&publisher->state, err) != 0)
 			break;
 		publish_forms_own(forms, publisher);
 	}
 	return explain_refusal(publisher, &failure, err);
 }
 
-/* Each delta between the copy and the committed step costs time when the next delta is made, unless the trainer's own checkpoint
- * is still there; a copy costs time now. */
-static bool wants_copy(const struct publisher *const publisher)
+/* Each delta between the copy and the committed step costs time when the next delta is made, unless
+ * the trainer's own checkpoint is still there; a copy costs time now. */
+static bool wants_copy(const struct publisher *publisher)
 {
 	const struct publish_state *const state = &publisher->state;
 	if (publisher->source.is_copy)
 		return false;
 	const uint64_t deltas = state->committed.step - state->base.step;
-	return !state->has_base || deltas >= DELTAS_MAX || (publisher->used_copy && deltas >= DELTAS_READ_MAX) ||
+	return !state->has_base || deltas >= DELTAS_MAX ||
+		(publisher->used_copy && deltas >= DELTAS_READ_MAX) ||
 		publisher->outcome.delta_bytes * deltas > publisher->outcome.checkpoint_bytes;
 }
 
-/* The step is published, whatever happens here: without a copy the next call fetches the step, or goes through more deltas. */
-static void keep_baseline(struct publisher *const publisher)
+/* The step is published, whatever happens here: without a copy the next call fetches the step, or
+ * goes through more deltas. */
+static void keep_baseline(struct publisher *publisher)
 {
 	struct publish_state *const state = &publisher->state;
 	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
@@ -157,7 +171,8 @@ static void keep_baseline(struct publisher *const publisher)
 	char *const folder = publish_state_new_path(state);
 	int result = file_remove_tree(state->files, folder, &failure);
 	if (result == 0)
-		result = snapshot_copy(state->files, publisher->source.path, &taken, folder, &failure);
+		result = snapshot_copy(
+			state->files, publisher->source.path, &taken, folder, &failure);
 	if (result == 0)
 		result = publish_source_check(&publisher->source, &failure);
 	if (result == 0)
@@ -166,14 +181,16 @@ static void keep_baseline(struct publisher *const publisher)
 		struct error ignored = {0};
 		/* half a copy only takes room, and the disk may be full */
 		file_remove_tree(state->files, folder, &ignored);
-		output_note(&publisher->session->output, "no copy of step %" PRIu64 " was kept for the next delta: %s", state->committed.step,
-			failure.text);
+		output_note(&publisher->session->output,
+			"no copy of step %" PRIu64 " was kept for the next delta: %s",
+			state->committed.step, failure.text);
 	}
 	free(folder);
 }
 
-/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next call. */
-static int leave_pending(struct publisher *const publisher, const struct error *const failure)
+/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next
+ * call. */
+static int leave_pending(struct publisher *publisher, const struct error *failure)
 {
 	struct error ignored = {0};
 	if (failure->kind == ERROR_INVALID)
@@ -182,7 +199,8 @@ static int leave_pending(struct publisher *const publisher, const struct error *
 }
 
 /* 1: the head has moved, see publish_head_open. */
-static int publish_snapshot(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+static int publish_snapshot(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	struct publish_forms forms = {0};
 	int result = publish_forms_make(&forms, publisher, snapshot, err);
@@ -202,12 +220,14 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
 		return -1;
 	if (publisher->has_head)
-		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count, &publisher->session->output);
+		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count,
+			&publisher->session->output);
 	keep_baseline(publisher);
 	return 0;
 }
 
-static int publish_opened(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+static int publish_opened(
+	struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	if (is_repeat(publisher, snapshot)) {
@@ -215,33 +235,38 @@ static int publish_opened(struct publisher *const publisher, const struct snapsh
 		return opened != 0 ? opened : finish_repeat(publisher, snapshot, err);
 	}
 	if (order->has_step && order->step != next_step(&publisher->state))
-		return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
+		return error_set(err, ERROR_STEP_DIFFERS,
+			"step %" PRIu64 " of run %s is published with other content", order->step,
 			publisher->run.text);
-	return set_pending(publisher, snapshot, err) != 0 ? -1 : publish_snapshot(publisher, snapshot, err);
+	return set_pending(publisher, snapshot, err) != 0
+		? -1
+		: publish_snapshot(publisher, snapshot, err);
 }
 
-static int measure(struct publisher *const publisher, struct snapshot *const out, struct error *const err)
+static int measure(struct publisher *publisher, struct snapshot *out, struct error *err)
 {
 	struct session *const session = publisher->session;
 	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
-	struct progress *const progress = progress_new("hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
-	const int result =
-		snapshot_open(out, publisher->source.path, &taken, publisher->order->threads, progress_watch(progress, session->interrupt), err);
+	struct progress *const progress = progress_new(
+		"hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
+	const int result = snapshot_open(out, publisher->source.path, &taken,
+		publisher->order->threads, progress_watch(progress, session->interrupt), err);
 	progress_free(progress);
 	return result;
 }
 
-static int take_source(struct publisher *const publisher, struct error *const err)
+static int take_source(struct publisher *publisher, struct error *err)
 {
 	const struct publish_order *const order = publisher->order;
 	struct publish_choice choice;
 	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const int result = publish_source_take(&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
+	const int result = publish_source_take(
+		&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
 	publish_choice_release(&choice);
 	return result;
 }
 
-static int publish_once(struct publisher *const publisher, struct error *const err)
+static int publish_once(struct publisher *publisher, struct error *err)
 {
 	struct snapshot snapshot = {0};
 	publish_source_release(&publisher->source);
@@ -252,7 +277,7 @@ static int publish_once(struct publisher *const publisher, struct error *const e
 	return result;
 }
 
-static int open_state(struct publisher *const publisher, struct error *const err)
+static int open_state(struct publisher *publisher, struct error *err)
 {
 	const char *const endpoint = publisher->session->options->endpoint;
 	char *folder = NULL;
@@ -267,16 +292,19 @@ static int open_state(struct publisher *const publisher, struct error *const err
 	return result;
 }
 
-/* Before anything happens on the server: a mistyped path must not fence off a running trainer. Tells what
- * will be left out. */
-static int check_checkpoint(const struct session *const session, const struct publish_order *const order, struct error *const err)
+/* Before anything happens on the server: a mistyped path must not fence off a running trainer.
+ * Tells what will be left out. */
+static int check_checkpoint(
+	const struct session *session, const struct publish_order *order, struct error *err)
 {
 	const char *const path = order->checkpoint;
 	struct delta_summary summary;
 	struct publish_choice choice;
 	struct error ignored = {0};
 	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
-		return error_set(err, ERROR_INVALID, "%s is a delta; publish takes the whole checkpoint and makes deltas itself", path);
+		return error_set(err, ERROR_INVALID,
+			"%s is a delta; publish takes the whole checkpoint and makes deltas itself",
+			path);
 	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
 	if (checkpoint != NULL)
@@ -287,18 +315,19 @@ static int check_checkpoint(const struct session *const session, const struct pu
 }
 
 /* To the server, and not further than to the bucket. */
-static int connect_publisher(struct publisher *const publisher, const char *const run, struct error *const err)
+static int connect_publisher(struct publisher *publisher, const char *run, struct error *err)
 {
 	if (run_name_init(&publisher->run, run, err) != 0)
 		return -1;
 	publisher->remote = session_connect(publisher->session, err);
 	if (publisher->remote == NULL)
 		return -1;
-	return missing_bucket_check(publisher->remote, &publisher->run, publisher->order->create_bucket, err);
+	return missing_bucket_check(
+		publisher->remote, &publisher->run, publisher->order->create_bucket, err);
 }
 
 /* The state, and with it who this is to the run. */
-static int enter_publisher(struct publisher *const publisher, struct error *const err)
+static int enter_publisher(struct publisher *publisher, struct error *err)
 {
 	if (open_state(publisher, err) != 0)
 		return -1;
@@ -306,7 +335,7 @@ static int enter_publisher(struct publisher *const publisher, struct error *cons
 	return 0;
 }
 
-static void close_publisher(struct publisher *const publisher)
+static void close_publisher(struct publisher *publisher)
 {
 	arena_free(publisher->head_arena);
 	arena_free(publisher->arena);
@@ -317,7 +346,7 @@ static void close_publisher(struct publisher *const publisher)
 }
 
 /* 1: the head has moved. */
-static int publish_on_head(struct publisher *const publisher, struct error *const err)
+static int publish_on_head(struct publisher *publisher, struct error *err)
 {
 	struct error failure = {0};
 	if (publish_head_settle(publisher, err) != 0)
@@ -334,8 +363,8 @@ static int publish_on_head(struct publisher *const publisher, struct error *cons
 	return result;
 }
 
-int publisher_check(struct session *const session, const char *const run, const struct publish_order *const order,
-	struct error *const err)
+int publisher_check(struct session *session, const char *run, const struct publish_order *order,
+	struct error *err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	int result = connect_publisher(&publisher, run, err);
@@ -347,8 +376,8 @@ int publisher_check(struct session *const session, const char *const run, const 
 	return result;
 }
 
-int publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
-	struct publish_outcome *const out_outcome, struct error *const err)
+int publisher_run(struct session *session, const char *run, const struct publish_order *order,
+	struct publish_outcome *out_outcome, struct error *err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	int result = connect_publisher(&publisher, run, err);

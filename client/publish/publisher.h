@@ -1,6 +1,7 @@
-/* `deltabucket publish`: one checkpoint becomes the run's next step. The parts: publish_head settles who writes and what the baseline is,
- * publish_forms makes and sends the step's objects, publish_state remembers. Any kill leaves a state from which the same command goes on;
- * the baseline moves only after the server has said yes. */
+/* `deltabucket publish`: one checkpoint becomes the run's next step. The parts: publish_head
+ * settles who writes and what the baseline is, publish_forms makes and sends the step's objects,
+ * publish_state remembers. Any kill leaves a state from which the same command goes on; the
+ * baseline moves only after the server has said yes. */
 #ifndef CLIENT_PUBLISH_PUBLISHER_H
 #define CLIENT_PUBLISH_PUBLISHER_H
 
@@ -13,15 +14,17 @@
 #include "weights/delta/delta.h"
 
 struct publish_order {
-	const char *checkpoint;   /* file or folder */
-	const char *const *include; /* patterns of files that are published whatever they are (publish_choice.h) */
+	const char *checkpoint; /* file or folder */
+	/* patterns of files that are published whatever they are (publish_choice.h) */
+	const char *const *include;
 	size_t include_count;
-	const char *marker;       /* of a folder that is watched: no part of the checkpoint; NULL: none */
+	/* of a folder that is watched: no part of the checkpoint; NULL: none */
+	const char *marker;
 	const char *state_folder; /* NULL: the default one */
 	bool has_step;
 	uint64_t step;
-	const char *label;        /* NULL: none */
-	struct span metadata;     /* JSON object of strings; empty: none */
+	const char *label;    /* NULL: none */
+	struct span metadata; /* JSON object of strings; empty: none */
 	struct anchor_policy anchor;
 	enum delta_format format;
 	bool take_over;
@@ -34,8 +37,8 @@ struct publish_order {
 struct publish_outcome {
 	uint64_t step;
 	struct digest128 digest;
-	bool already;             /* it had been published before this call */
-	bool anchor_due;          /* the server wants an anchor with the step after this one */
+	bool already;    /* it had been published before this call */
+	bool anchor_due; /* the server wants an anchor with the step after this one */
 	uint64_t checkpoint_bytes;
 	uint64_t delta_bytes;     /* 0: no delta */
 	uint64_t anchor_bytes;    /* 0: no anchor */
@@ -52,9 +55,10 @@ struct publisher {
 	struct remote *remote;
 	struct publish_state state;
 	struct publish_source source; /* of what is being published */
-	bool enters;              /* this call makes the state folder the run's writer */
-	bool has_opened;          /* and it has done so */
-	bool goes_whole;          /* nothing can be built upon the committed step: the next one has no delta */
+	bool enters;                  /* this call makes the state folder the run's writer */
+	bool has_opened;              /* and it has done so */
+	/* nothing can be built upon the committed step: the next one has no delta */
+	bool goes_whole;
 	bool used_copy;           /* the delta was made against what the state folder has */
 	struct arena *arena;      /* of one answer at a time */
 	struct arena *head_arena; /* of the next two */
@@ -65,10 +69,11 @@ struct publisher {
 	struct publish_outcome outcome;
 };
 
-/* Whether publisher_run would be let in, and with the baseline fetched that it would need, without a checkpoint (the order's is not looked at) and
- * without taking the run over. */
-int publisher_check(struct session *session, const char *run, const struct publish_order *order, struct error *err);
-int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome,
+/* Whether publisher_run would be let in, and with the baseline fetched that it would need, without
+ * a checkpoint (the order's is not looked at) and without taking the run over. */
+int publisher_check(struct session *session, const char *run, const struct publish_order *order,
 	struct error *err);
+int publisher_run(struct session *session, const char *run, const struct publish_order *order,
+	struct publish_outcome *out_outcome, struct error *err);
 
 #endif

@@ -15,18 +15,19 @@
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 static const char DELTA_FILE[] = "delta.safetensors";
 
-static int refuse(const char *const name, struct error *const err)
+static int refuse(const char *name, struct error *err)
 {
 	return error_set(err, ERROR_UNSUPPORTED,
-		"%s is not as in the step before: many ranks publish that as an anchor (--anchor always, on every rank)", name);
+		"%s is not as in the step before: many ranks publish that as an anchor (--anchor always, on every rank)",
+		name);
 }
 
-static bool is_shard(const char *const name)
+static bool is_shard(const char *name)
 {
 	return span_ends_text(span_text(name), ".safetensors") && strchr(name, '/') == NULL;
 }
 
-static int same_file(const char *const left, const char *const right, bool *const out_same, struct error *const err)
+static int same_file(const char *left, const char *right, bool *out_same, struct error *err)
 {
 	struct digest128 a;
 	struct digest128 b;
@@ -37,13 +38,17 @@ static int same_file(const char *const left, const char *const right, bool *cons
 }
 
 /* The same files, and those without tensors unchanged. */
-static int check_files(const struct folder_files *const base, const struct folder_files *const next, struct error *const err)
+static int check_files(
+	const struct folder_files *base, const struct folder_files *next, struct error *err)
 {
 	for (size_t i = 0; i < base->count || i < next->count; i++) {
-		if (i >= base->count || i >= next->count || strcmp(base->files[i].name, next->files[i].name) != 0)
-			return refuse(i < next->count ? next->files[i].name : base->files[i].name, err);
+		if (i >= base->count || i >= next->count ||
+			strcmp(base->files[i].name, next->files[i].name) != 0)
+			return refuse(
+				i < next->count ? next->files[i].name : base->files[i].name, err);
 		bool same = true;
-		if (!is_shard(next->files[i].name) && same_file(base->files[i].path, next->files[i].path, &same, err) != 0)
+		if (!is_shard(next->files[i].name) &&
+			same_file(base->files[i].path, next->files[i].path, &same, err) != 0)
 			return -1;
 		if (!same)
 			return refuse(next->files[i].name, err);
@@ -51,12 +56,12 @@ static int check_files(const struct folder_files *const base, const struct folde
 	return 0;
 }
 
-static bool same_header(const struct checkpoint *const base, const struct checkpoint *const next)
+static bool same_header(const struct checkpoint *base, const struct checkpoint *next)
 {
 	return span_equal(checkpoint_file(base, 0)->header, checkpoint_file(next, 0)->header);
 }
 
-static void add_stats(struct delta_stats *const sum, const struct delta_stats *const one)
+static void add_stats(struct delta_stats *sum, const struct delta_stats *one)
 {
 	sum->elements += one->elements;
 	sum->changed_elements += one->changed_elements;
@@ -66,9 +71,9 @@ static void add_stats(struct delta_stats *const sum, const struct delta_stats *c
 	sum->full_bytes += one->full_bytes;
 }
 
-static int encode(const struct rank_delta_params *const params, const struct checkpoint *const base, const struct checkpoint *const next,
-	const char *const out, struct digest128 *const base_digests,
-		struct delta_stats *const stats, struct error *const err)
+static int encode(const struct rank_delta_params *params, const struct checkpoint *base,
+	const struct checkpoint *next, const char *out, struct digest128 *base_digests,
+	struct delta_stats *stats, struct error *err)
 {
 	struct model_files base_files = {0};
 	struct model_files next_files = {0};
@@ -106,20 +111,20 @@ struct making {
 	struct delta_stats *sum;
 };
 
-static void take_digests(const struct making *const making, const struct schema *const shard,
-	const struct digest128 *const digests)
+static void take_digests(
+	const struct making *making, const struct schema *shard, const struct digest128 *digests)
 {
 	for (size_t i = 0; i < schema_count(shard); i++) {
-		const ptrdiff_t index = schema_find(making->params->schema,
-			schema_tensor(shard, i)->name);
+		const ptrdiff_t index =
+			schema_find(making->params->schema, schema_tensor(shard, i)->name);
 		ASSERT(index >= 0);
 		making->base_digests[index] = digests[i];
 	}
 }
 
 /* One shard's delta, moved to the shard's name. */
-static int make_shard(const struct making *const making, const struct folder_file *const base,
-	const struct folder_file *const next, struct error *const err)
+static int make_shard(const struct making *making, const struct folder_file *base,
+	const struct folder_file *next, struct error *err)
 {
 	const struct rank_delta_params *const params = making->params;
 	struct checkpoint *const from = checkpoint_open(base->path, err);
@@ -131,8 +136,8 @@ static int make_shard(const struct making *const making, const struct folder_fil
 	int result = to == NULL ? -1 : 0;
 	if (result == 0 && !same_header(from, to))
 		result = refuse(next->name, err);
-	struct digest128 *const digests = memory_new_array(to == NULL ? 1 :
-		schema_count(checkpoint_schema(to)) + 1, sizeof *digests);
+	struct digest128 *const digests = memory_new_array(
+		to == NULL ? 1 : schema_count(checkpoint_schema(to)) + 1, sizeof *digests);
 	if (result == 0)
 		result = encode(params, from, to, work, digests, &stats, err);
 	if (result == 0 && params->files->rename(params->files, made, out) != 0)
@@ -152,7 +157,7 @@ static int make_shard(const struct making *const making, const struct folder_fil
 	return result;
 }
 
-static void print_index(const struct shard_index *const index, struct buffer *const out)
+static void print_index(const struct shard_index *index, struct buffer *out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -173,7 +178,7 @@ static void print_index(const struct shard_index *const index, struct buffer *co
 	json_writer_end(&writer, '}');
 }
 
-static int make_index(const struct rank_delta_params *const params, struct error *const err)
+static int make_index(const struct rank_delta_params *params, struct error *err)
 {
 	struct buffer text;
 	struct buffer made;
@@ -202,11 +207,11 @@ static int make_index(const struct rank_delta_params *const params, struct error
 	return result;
 }
 
-static int check_base(const struct making *const making, struct error *const err)
+static int check_base(const struct making *making, struct error *err)
 {
 	const struct rank_delta_params *const params = making->params;
-	const struct digest128 found = schema_checkpoint_digest(params->schema,
-		making->base_digests);
+	const struct digest128 found =
+		schema_checkpoint_digest(params->schema, making->base_digests);
 	if (params->base_digest == NULL || digest128_equal(&found, params->base_digest))
 		return 0;
 	return error_set(err, ERROR_WRONG_BASE,
@@ -214,7 +219,8 @@ static int check_base(const struct making *const making, struct error *const err
 		params->base);
 }
 
-int rank_delta_make(const struct rank_delta_params *const params, struct delta_stats *const out_stats, struct error *const err)
+int rank_delta_make(
+	const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	struct folder_files base = {0};
 	struct folder_files next = {0};

@@ -19,7 +19,7 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static int write_epoch(const struct rank_epoch_params *const params, const uint64_t epoch, struct error *const err)
+static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err)
 {
 	char text[EPOCH_MAX_BYTES];
 	char *const path = folder_files_join(params->shared, "epoch");
@@ -29,7 +29,7 @@ static int write_epoch(const struct rank_epoch_params *const params, const uint6
 	return result;
 }
 
-static bool read_epoch(const struct rank_epoch_params *const params, uint64_t *const out)
+static bool read_epoch(const struct rank_epoch_params *params, uint64_t *out)
 {
 	struct buffer text;
 	struct error ignored = {0};
@@ -45,19 +45,24 @@ static bool read_epoch(const struct rank_epoch_params *const params, uint64_t *c
 	return parsed;
 }
 
-static int tell(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+static int tell(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
 }
 
-int rank_epoch_open(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+int rank_epoch_open(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	const struct publish_order *const order = params->order;
 	struct run_message run;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
+	int result = order->create_bucket
+		? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err)
+		: 0;
 	if (result == 0)
-		result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
+		result = remote_run_open(params->remote, params->run,
+			order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
 	if (result != 0 && err->kind == ERROR_NO_BUCKET)
 		missing_bucket_refuse(span_text(params->run->bucket), err);
 	if (result == 0) {
@@ -70,9 +75,12 @@ int rank_epoch_open(const struct rank_epoch_params *const params, struct publish
 }
 
 /* As run_claim_check. */
-static int check_claim(const struct rank_epoch_params *const params, const uint64_t *const known, struct error *const err)
+static int check_claim(
+	const struct rank_epoch_params *params, const uint64_t *known, struct error *err)
 {
-	const struct run_claim claim = {.state_folder = params->shared, .own_epoch = known, .take_over = params->order->take_over};
+	const struct run_claim claim = {.state_folder = params->shared,
+		.own_epoch = known,
+		.take_over = params->order->take_over};
 	struct run_message run;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	const int found = run_claim_check(params->remote, params->run, &claim, arena, &run, err);
@@ -81,12 +89,14 @@ static int check_claim(const struct rank_epoch_params *const params, const uint6
 }
 
 /* Rank 0 becomes the writer unless it is; what it learns is for all. */
-static int lead(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+static int lead(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	uint64_t known;
 	const bool has_known = read_epoch(params, &known);
 	if (has_known && state->has_epoch && known != state->epoch)
-		state->has_epoch = false; /* the same ranks have published since, numbered otherwise */
+		state->has_epoch =
+			false; /* the same ranks have published since, numbered otherwise */
 	if (state->has_epoch && !params->order->take_over)
 		return tell(params, state, err);
 	const int found = check_claim(params, has_known ? &known : NULL, err);
@@ -95,13 +105,15 @@ static int lead(const struct rank_epoch_params *const params, struct publish_sta
 	return found == 1 && params->order->take_over ? 1 : rank_epoch_open(params, state, err);
 }
 
-static int follow_leader(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+static int follow_leader(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	const int64_t deadline = now_ms() + (int64_t)params->rank->wait_s * 1000;
 	uint64_t epoch;
 	while (!read_epoch(params, &epoch)) {
 		if (now_ms() >= deadline)
-			return error_set(err, ERROR_NOT_READY, "rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
+			return error_set(err, ERROR_NOT_READY,
+				"rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
 				params->run->text);
 		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
 			return interrupt_check(params->session->interrupt, err);
@@ -111,18 +123,20 @@ static int follow_leader(const struct rank_epoch_params *const params, struct pu
 	return publish_state_save(state, err);
 }
 
-int rank_epoch_settle(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+int rank_epoch_settle(
+	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
 	if (params->rank->has_epoch) {
 		state->has_epoch = true;
 		state->epoch = params->rank->epoch;
 		return params->rank->rank == 0 ? write_epoch(params, state->epoch, err) : 0;
 	}
-	return params->rank->rank == 0 ? lead(params, state, err) : follow_leader(params, state, err);
+	return params->rank->rank == 0 ? lead(params, state, err)
+				       : follow_leader(params, state, err);
 }
 
-int rank_epoch_rejoin(const struct rank_epoch_params *const params, const uint64_t wait_s, struct publish_state *const state,
-	struct error *const err)
+int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
+	struct publish_state *state, struct error *err)
 {
 	const int64_t deadline = now_ms() + (int64_t)wait_s * 1000;
 	uint64_t epoch = state->epoch;

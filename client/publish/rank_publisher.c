@@ -14,6 +14,7 @@
 #include "client/publish/publish_choice.h"
 #include "client/publish/rank_delta.h"
 #include "client/publish/rank_epoch.h"
+#include "client/publish/rank_publisher_internal.h"
 #include "client/publish/rank_share.h"
 #include "client/remote/missing_bucket.h"
 #include "client/remote/remote_json.h"
@@ -21,35 +22,13 @@
 #include "client/transfer/catch_up.h"
 #include "wire/part_message.h"
 
-enum { POLL_S = 4 }; /* a rank whose part was dropped finds out after it */
-
-struct rank_publisher {
-	struct session *session;
-	const struct publish_order *order;
-	const struct rank_order *rank;
-	struct run_name run;
-	struct remote *remote;
-	char *shared;               /* folder of all ranks' states */
-	struct publish_state state;
-	struct arena *arena;        /* of what the server said of the head */
-	bool enters;                /* rank 0 takes the run over, and has not done so yet */
-	bool has_head;
-	struct step_message head;
-	bool goes_whole;            /* the head is no base for our shards */
-	struct rank_share share;    /* of the pending step */
-	struct folder_files sending; /* the objects of the one form, beneath `sending_root` */
-	struct step_object *objects;
-	enum step_form_kind kind;
-	struct publish_outcome outcome;
-};
-
 static int64_t now_ms(void)
 {
 	const struct clock_source *const clock = clock_system();
 	return clock->monotonic_ms(clock);
 }
 
-static int open_state(struct rank_publisher *const self, struct error *const err)
+static int open_state(struct rank_publisher *self, struct error *err)
 {
 	const char *const endpoint = self->session->options->endpoint;
 	char name[64];
@@ -66,7 +45,8 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 		buffer_release(&path);
 		free(own);
 	}
-	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank, self->rank->ranks);
+	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank,
+		self->rank->ranks);
 	char *const folder = folder_files_join(self->shared, name);
 	const int result = publish_state_open(&self->state, self->session->files, folder, endpoint,
 		self->run.text, self->order->take_over, err);
@@ -74,14 +54,19 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	return result;
 }
 
-static struct rank_epoch_params epoch_params(const struct rank_publisher *const self)
+static struct rank_epoch_params epoch_params(const struct rank_publisher *self)
 {
 	return (struct rank_epoch_params){
-		.session = self->session, .order = self->order, .rank = self->rank, .run = &self->run, .remote = self->remote, .shared = self->shared,
+		.session = self->session,
+		.order = self->order,
+		.rank = self->rank,
+		.run = &self->run,
+		.remote = self->remote,
+		.shared = self->shared,
 	};
 }
 
-static int settle_epoch(struct rank_publisher *const self, struct error *const err)
+static int settle_epoch(struct rank_publisher *self, struct error *err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
 	const int settled = rank_epoch_settle(&params, &self->state, err);
@@ -89,15 +74,18 @@ static int settle_epoch(struct rank_publisher *const self, struct error *const e
 	return settled < 0 ? -1 : 0;
 }
 
-/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the failure, or a worse one. */
-static bool rejoins(struct rank_publisher *const self, const uint64_t wait_s, const struct error *const failure, struct error *const err)
+/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the
+ * failure, or a worse one. */
+static bool rejoins(struct rank_publisher *self, uint64_t wait_s, const struct error *failure,
+	struct error *err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
 	*err = *failure;
-	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
+	return failure->kind == ERROR_STALE_EPOCH &&
+		rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
 }
 
-static int read_head(struct rank_publisher *const self, struct error *const err)
+static int read_head(struct rank_publisher *self, struct error *err)
 {
 	struct run_message run;
 	arena_free(self->arena);
@@ -105,16 +93,23 @@ static int read_head(struct rank_publisher *const self, struct error *const err)
 	if (remote_run_find(self->remote, &self->run, self->arena, &run, err) != 0)
 		return -1;
 	if (!self->enters && run.epoch != self->state.epoch)
-		return error_set(err, ERROR_STALE_EPOCH, "run %s is at epoch %" PRIu64 ", this rank's is %" PRIu64
-			": another trainer has taken it over, or rank 0 has opened it anew", self->run.text, run.epoch, self->state.epoch);
+		return error_set(err, ERROR_STALE_EPOCH,
+			"run %s is at epoch %" PRIu64 ", this rank's is %" PRIu64
+			": another trainer has taken it over, or rank 0 has opened it anew",
+			self->run.text, run.epoch, self->state.epoch);
 	self->has_head = run.has_head;
-	return run.has_head ? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err) : 0;
+	return run.has_head
+		? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err)
+		: 0;
 }
 
-/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait for each other's parts. */
-static int find_head(struct rank_publisher *const self, struct error *const err)
+/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait
+ * for each other's parts. */
+static int find_head(struct rank_publisher *self, struct error *err)
 {
-	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S ? self->rank->wait_s : RANK_EPOCH_REJOIN_S;
+	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S
+		? self->rank->wait_s
+		: RANK_EPOCH_REJOIN_S;
 	struct error failure = {0};
 	do {
 		if (read_head(self, &failure) == 0)
@@ -124,12 +119,14 @@ static int find_head(struct rank_publisher *const self, struct error *const err)
 }
 
 /* Whether a published step has exactly these files among its own. */
-static bool has_files(const struct step_message *const step, const struct step_file *const files, const size_t count)
+bool rank_publisher_has_files(
+	const struct step_message *step, const struct step_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		bool found = false;
 		for (size_t k = 0; k < step->file_count && !found; k++)
-			found = span_equal(step->files[k].path, files[i].path) && step->files[k].size == files[i].size &&
+			found = span_equal(step->files[k].path, files[i].path) &&
+				step->files[k].size == files[i].size &&
 				digest128_equal(&step->files[k].digest, &files[i].digest);
 		if (!found)
 			return false;
@@ -137,12 +134,13 @@ static bool has_files(const struct step_message *const step, const struct step_f
 	return true;
 }
 
-static int copy_share(const struct rank_publisher *const self, const char *const to, struct error *const err)
+static int copy_share(const struct rank_publisher *self, const char *to, struct error *err)
 {
 	const struct publish_order *const order = self->order;
 	struct publish_choice choice;
 	publish_choice_init(&choice, order->include, order->include_count, order->marker);
-	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank, self->rank->ranks, &choice.choice, to, err);
+	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank,
+		self->rank->ranks, &choice.choice, to, err);
 	if (result == 0 && self->rank->rank == 0)
 		publish_choice_say(&choice, &self->session->output);
 	publish_choice_release(&choice);
@@ -150,7 +148,7 @@ static int copy_share(const struct rank_publisher *const self, const char *const
 }
 
 /* The copy of this rank's shards, as the pending step. */
-static int take_share(struct rank_publisher *const self, const uint64_t step, struct error *const err)
+static int take_share(struct rank_publisher *self, uint64_t step, struct error *err)
 {
 	struct publish_state *const state = &self->state;
 	rank_share_release(&self->share);
@@ -177,17 +175,20 @@ static int take_share(struct rank_publisher *const self, const uint64_t step, st
 }
 
 /* Of the files in `whole` those that this rank publishes now. */
-static int copy_ours(const struct rank_publisher *const self, const char *const whole, const char *const to, struct error *const err)
+static int copy_ours(
+	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
 {
 	const struct file_ops *const files = self->state.files;
 	struct folder_files ours = {0};
-	char *const pending = publish_state_path(&self->state, self->state.pending.step, "checkpoint");
+	char *const pending =
+		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
 	int result = folder_files_read(pending, &ours, err);
 	if (result == 0)
 		result = file_make_folder(files, to, 0700, err);
 	for (size_t i = 0; i < ours.count && result == 0; i++) {
 		const char *const name = ours.files[i].name;
-		char *const from = folder_files_join(whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
+		char *const from = folder_files_join(
+			whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
 		char *const path = folder_files_join(to, name);
 		if (file_exists(from)) {
 			result = file_make_parent(files, path, 0755, err);
@@ -203,17 +204,20 @@ static int copy_ours(const struct rank_publisher *const self, const char *const 
 }
 
 /* Only all ranks together can do without. */
-static int explain_fetch(struct error *const err)
+static int explain_fetch(struct error *err)
 {
 	const struct error found = *err;
 	if (found.kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(&found))
 		return -1;
-	return error_set(err, found.kind, "fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
-		" full copy", found.text);
+	return error_set(err, found.kind,
+		"fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
+		" full copy",
+		found.text);
 }
 
-/* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and the others' files are let go. */
-static int fetch_baseline(struct rank_publisher *const self, struct error *const err)
+/* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and
+ * the others' files are let go. */
+static int fetch_baseline(struct rank_publisher *self, struct error *err)
 {
 	struct publish_state *const state = &self->state;
 	const struct remote_run_route route = {.has_want = true, .want = self->head.step};
@@ -225,7 +229,8 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	char *const work = publish_state_work_path(state, "incoming");
 	char *const step_folder = publish_state_path(state, self->head.step, "");
 	char *const checkpoint = publish_state_path(state, self->head.step, "checkpoint");
-	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s to go on from", self->head.step, self->run.text);
+	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s to go on from",
+		self->head.step, self->run.text);
 	int result = remote_run_path(self->remote, &self->run, &route, arena, &path, err);
 	const struct catch_up_params params = {
 		.transfer = session_transfer(self->session, self->remote, NULL),
@@ -265,20 +270,21 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	return result == 0 ? 0 : explain_fetch(err);
 }
 
-/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the same comes again: 1, with it as the pending
- * step. */
-static int settle_pending(struct rank_publisher *const self, struct error *const err)
+/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the
+ * same comes again: 1, with it as the pending step. */
+static int settle_pending(struct rank_publisher *self, struct error *err)
 {
 	const struct publish_mark before = self->state.pending;
-	if (self->order->has_step || !self->state.has_pending || !self->has_head || before.step != self->head.step)
+	if (self->order->has_step || !self->state.has_pending || !self->has_head ||
+		before.step != self->head.step)
 		return 0;
 	if (take_share(self, before.step, err) != 0)
 		return -1;
 	return digest128_equal(&self->state.pending.content, &before.content) &&
-		has_files(&self->head, self->share.files, self->share.file_count);
+		rank_publisher_has_files(&self->head, self->share.files, self->share.file_count);
 }
 
-static bool has_file(const struct step_message *const step, const struct span path)
+static bool has_file(const struct step_message *step, struct span path)
 {
 	for (size_t i = 0; i < step->file_count; i++)
 		if (span_equal(step->files[i].path, path))
@@ -287,20 +293,21 @@ static bool has_file(const struct step_message *const step, const struct span pa
 }
 
 /* A shard of ours that the head does not have: the weights have been divided anew. */
-static const struct step_file *find_new_shard(const struct rank_publisher *const self)
+static const struct step_file *find_new_shard(const struct rank_publisher *self)
 {
 	for (size_t i = 0; i < self->share.file_count; i++) {
 		const struct step_file *const file = &self->share.files[i];
-		const bool is_shard = span_ends_text(file->path, ".safetensors") && memchr(file->path.data, '/', file->path.len) == NULL;
+		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
+			memchr(file->path.data, '/', file->path.len) == NULL;
 		if (is_shard && !has_file(&self->head, file->path))
 			return file;
 	}
 	return NULL;
 }
 
-/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the head's proof and, as shards are named
- * after their number, other names. */
-static int judge_head(struct rank_publisher *const self, struct error *const err)
+/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the
+ * head's proof and, as shards are named after their number, other names. */
+static int judge_head(struct rank_publisher *self, struct error *err)
 {
 	const struct step_file *const fresh = find_new_shard(self);
 	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
@@ -309,36 +316,46 @@ static int judge_head(struct rank_publisher *const self, struct error *const err
 	if (!self->goes_whole)
 		return 0;
 	if (has_failed)
-		error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof", self->head.step, self->run.text);
+		error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof",
+			self->head.step, self->run.text);
 	else
-		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s", self->head.step, self->run.text,
-			(int)fresh->path.len, (const char *)fresh->path.data);
+		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s",
+			self->head.step, self->run.text, (int)fresh->path.len,
+			(const char *)fresh->path.data);
 	if (self->order->anchor.when == ANCHOR_NEVER)
-		return error_set(err, reason.kind, "%s. No delta can be made against it: --anchor auto goes on with a full copy", reason.text);
+		return error_set(err, reason.kind,
+			"%s. No delta can be made against it: --anchor auto goes on with a full copy",
+			reason.text);
 	output_note(&self->session->output, "%s; publishing a full copy instead", reason.text);
 	return 0;
 }
 
-static bool wants_anchor(const struct rank_publisher *const self)
+static bool wants_anchor(const struct rank_publisher *self)
 {
 	return !self->has_head || self->goes_whole || self->order->anchor.when == ANCHOR_ALWAYS;
 }
 
-/* Which step this is, and what it is made against. 1 when the pending step turned out to be published already. */
-static int settle_step(struct rank_publisher *const self, struct error *const err)
+/* Which step this is, and what it is made against. 1 when the pending step turned out to be
+ * published already. */
+static int settle_step(struct rank_publisher *self, struct error *err)
 {
 	const uint64_t next = self->has_head ? self->head.step + 1 : 0;
 	const struct publish_order *const order = self->order;
 	const bool repeats = order->has_step && self->has_head && order->step == self->head.step;
 	if (order->has_step && order->step != next && !repeats)
-		return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step, self->run.text,
-			next);
+		return error_set(err, ERROR_HEAD_MOVED,
+			"--step says %" PRIu64 ", but the next step of run %s is %" PRIu64,
+			order->step, self->run.text, next);
 	if (repeats) {
-		/* Our part of a step that is there: either this very call did it before, or it is another step. */
+		/* Our part of a step that is there: either this very call did it before, or it is
+		 * another step. */
 		if (take_share(self, self->head.step, err) != 0)
 			return -1;
-		if (!has_files(&self->head, self->share.files, self->share.file_count))
-			return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, self->run.text);
+		if (!rank_publisher_has_files(
+			    &self->head, self->share.files, self->share.file_count))
+			return error_set(err, ERROR_STEP_DIFFERS,
+				"step %" PRIu64 " of run %s is published with other content",
+				order->step, self->run.text);
 		return 1;
 	}
 	const int settled = settle_pending(self, err);
@@ -346,15 +363,16 @@ static int settle_step(struct rank_publisher *const self, struct error *const er
 		return settled;
 	if (take_share(self, next, err) != 0 || (!wants_anchor(self) && judge_head(self, err) != 0))
 		return -1;
-	const bool has_baseline = self->state.has_committed && self->has_head && self->state.committed.step == self->head.step;
+	const bool has_baseline = self->state.has_committed && self->has_head &&
+		self->state.committed.step == self->head.step;
 	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
 }
 
 /* What earlier versions noted of a baseline that they fetched. */
 static const struct digest128 unknown;
 
-static int make_delta(struct rank_publisher *const self, const char *const next,
-	const char *const out, struct error *const err)
+static int make_delta(
+	struct rank_publisher *self, const char *next, const char *out, struct error *err)
 {
 	const struct publish_state *const state = &self->state;
 	const bool is_known = !digest128_equal(&state->committed.digest, &unknown);
@@ -377,7 +395,7 @@ static int make_delta(struct rank_publisher *const self, const char *const next,
 
 /* Whether the copy of the committed step has lost bytes: nobody has synced it, and a power cut
  * may have come since. */
-static bool is_baseline_damaged(const struct rank_publisher *const self)
+static bool is_baseline_damaged(const struct rank_publisher *self)
 {
 	const struct publish_state *const state = &self->state;
 	struct rank_share share = {.file_count = 0};
@@ -391,8 +409,7 @@ static bool is_baseline_damaged(const struct rank_publisher *const self)
 	return !is_whole;
 }
 
-static int choose_delta(struct rank_publisher *const self, const char *const next,
-	struct error *const err)
+static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
 {
 	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
 	const int64_t started = now_ms();
@@ -409,181 +426,44 @@ static int choose_delta(struct rank_publisher *const self, const char *const nex
 	return result;
 }
 
-static int choose_form(struct rank_publisher *const self, struct error *const err)
+static int choose_form(struct rank_publisher *self, struct error *err)
 {
-	char *const checkpoint = publish_state_path(&self->state, self->state.pending.step,
-		"checkpoint");
+	char *const checkpoint =
+		publish_state_path(&self->state, self->state.pending.step, "checkpoint");
 	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
-	const int result = self->kind == STEP_ANCHOR ?
-		folder_files_read(checkpoint, &self->sending, err) :
-		choose_delta(self, checkpoint, err);
+	const int result = self->kind == STEP_ANCHOR
+		? folder_files_read(checkpoint, &self->sending, err)
+		: choose_delta(self, checkpoint, err);
 	free(checkpoint);
 	return result;
 }
 
-static int describe_objects(struct rank_publisher *const self, struct error *const err)
+static int blame_part(const struct rank_publisher *self, struct error *err)
 {
-	self->objects = memory_new_array(self->sending.count + 1, sizeof *self->objects);
-	for (size_t i = 0; i < self->sending.count; i++) {
-		const struct folder_file *const file = &self->sending.files[i];
-		const char *const name = strcmp(file->name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : file->name;
-		struct buffer key;
-		buffer_init(&key, 8192);
-		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", self->run.run, self->state.pending.step, step_form_kind_name(self->kind), name);
-		self->objects[i] = (struct step_object){
-			.name = span_text(name), .key = span_text(memory_copy_text(buffer_text(&key))), .size = file->size};
-		buffer_release(&key);
-		*(self->kind == STEP_ANCHOR ? &self->outcome.anchor_bytes : &self->outcome.delta_bytes) += file->size;
-		if (transfer_file_digest(file->path, &self->objects[i].digest, err) != 0)
-			return -1;
-	}
-	return 0;
+	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank,
+		self->state.pending.step, self->run.text);
 }
 
-static int upload(struct rank_publisher *const self, struct error *const err)
-{
-	const int64_t started = now_ms();
-	struct transfer_upload *const files = memory_new_array(self->sending.count + 1, sizeof *files);
-	uint64_t bytes = 0;
-	for (size_t i = 0; i < self->sending.count; i++) {
-		const struct folder_file *const file = &self->sending.files[i];
-		files[i] = (struct transfer_upload){
-			.target = remote_object_target(span_text(self->run.bucket), self->objects[i].key), .path = file->path, .size = file->size};
-		bytes += file->size;
-	}
-	struct progress *const progress = progress_new("uploading", bytes, !self->session->output.quiet);
-	const struct transfer_options transfer = session_transfer(self->session, self->remote, progress);
-	const int result = transfer_upload(&transfer, files, self->sending.count, NULL, NULL, err);
-	progress_free(progress);
-	for (size_t i = 0; i < self->sending.count; i++)
-		free((char *)files[i].target);
-	free(files);
-	self->outcome.upload_ms = now_ms() - started;
-	return result;
-}
-
-static void fill_part(const struct rank_publisher *const self, struct part_tensor *const tensors, struct part_message *const out)
-{
-	const struct schema *const schema = checkpoint_schema(self->share.snapshot.checkpoint);
-	*out = (struct part_message){.tensors = tensors,
-		.tensor_count = self->share.snapshot.tensor_count};
-	for (size_t i = 0; i < out->tensor_count; i++)
-		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name,
-			.digest = self->share.snapshot.tensor_digests[i]};
-	out->step = (struct step_message){
-		.step = self->state.pending.step,
-		.epoch = self->state.epoch,
-		.has_base = self->has_head,
-		.label = span_text(self->order->label),
-		.metadata = self->order->metadata,
-		.files = self->share.files,
-		.file_count = self->share.file_count,
-		.form_count = 1,
-	};
-	if (self->has_head) {
-		out->step.base_step = self->head.step;
-		out->step.base_digest = self->head.digest;
-	}
-	out->step.forms[0] = (struct step_form){
-		.kind = self->kind,
-		.format = span_text(self->kind == STEP_ANCHOR ? "full" : "ulp-class"),
-		.objects = self->objects,
-		.object_count = self->sending.count,
-	};
-}
-
-static int put_part(struct rank_publisher *const self, bool *const out_published, struct error *const err)
-{
-	struct part_message message;
-	struct part_tensor *const tensors = memory_new_array(self->share.snapshot.tensor_count + 1,
-		sizeof *tensors);
-	char below[96];
-	struct buffer body;
-	struct json_node *answer = NULL;
-	fill_part(self, tensors, &message);
-	snprintf(below, sizeof below, "steps/%" PRIu64 "/parts/%" PRIu64 "?of=%" PRIu64, self->state.pending.step, self->rank->rank, self->rank->ranks);
-	char *const target = remote_json_target(&self->run, below, NULL);
-	buffer_init(&body, STEP_MESSAGE_MAX_BYTES);
-	part_message_print(&message, &body);
-	const struct remote_json_request request = {.method = "PUT", .target = target, .body = buffer_span(&body)};
-	int result = buffer_check(&body, "the part", err);
-	if (result == 0)
-		result = remote_json_send(self->remote, &request, &answer, err);
-	*out_published = false;
-	json_node_bool(json_node_member(answer, "published"), out_published);
-	json_node_free(answer);
-	buffer_release(&body);
-	free(target);
-	free(tensors);
-	return result;
-}
-
-/* Until the other ranks have put theirs, too. */
-static int wait_for_step(struct rank_publisher *const self, struct error *const err)
-{
-	const uint64_t step = self->state.pending.step;
-	const int64_t deadline = now_ms() + (int64_t)self->rank->wait_s * 1000;
-	for (;;) {
-		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-		struct run_message run;
-		struct step_message found;
-		const int64_t left_s = (deadline - now_ms()) / 1000;
-		const uint64_t wait_s = left_s < 0 ? 0 : left_s < POLL_S ? (uint64_t)left_s : POLL_S;
-		const struct remote_run_wait wait = {.has_after = step > 0, .after = step - 1, .wait_s = wait_s};
-		int result = remote_run_latest(self->remote, &self->run, &wait, arena, &found, err);
-		if (result >= 0)
-			result = remote_run_find(self->remote, &self->run, arena, &run, err);
-		const bool fenced = result == 0 && run.epoch != self->state.epoch;
-		const bool there = result == 0 && run.has_head && run.head >= step;
-		arena_free(arena);
-		if (result < 0 || there)
-			return result;
-		if (fenced)
-			return error_set(err, ERROR_STALE_EPOCH, "run %s was opened by another writer before every rank had put its part of step %" PRIu64,
-				self->run.text, step);
-		if (now_ms() >= deadline)
-			return error_set(err, ERROR_NOT_READY, "the other ranks have not put their parts of step %" PRIu64 " of run %s", step, self->run.text);
-	}
-}
-
-/* What was published under this number must be what this rank put. */
-static int check_published(struct rank_publisher *const self, struct error *const err)
-{
-	const uint64_t step = self->state.pending.step;
-	struct step_message found;
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	int result = remote_run_step(self->remote, &self->run, step, arena, &found, err);
-	if (result == 0 && !has_files(&found, self->share.files, self->share.file_count))
-		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s was published by others", step, self->run.text);
-	if (result == 0)
-		self->outcome.digest = found.digest;
-	arena_free(arena);
-	return result;
-}
-
-static int blame_part(const struct rank_publisher *const self, struct error *const err)
-{
-	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
-}
-
-static int explain_put(const struct rank_publisher *const self, struct error *const err)
+static int explain_put(const struct rank_publisher *self, struct error *err)
 {
 	const struct error found = *err;
 	if (found.kind == ERROR_PARTS_MISMATCH)
-		error_set(err, found.kind, "%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps", found.text);
+		error_set(err, found.kind,
+			"%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps",
+			found.text);
 	return blame_part(self, err);
 }
 
-static int send_part(struct rank_publisher *const self, struct error *const err)
+static int send_part(struct rank_publisher *self, struct error *err)
 {
 	bool published = false;
-	if (put_part(self, &published, err) != 0)
+	if (rank_part_put(self, &published, err) != 0)
 		return explain_put(self, err);
-	return published ? 0 : wait_for_step(self, err);
+	return published ? 0 : rank_part_wait(self, err);
 }
 
 /* A new epoch drops the parts that wait. */
-static int send_part_until_it_counts(struct rank_publisher *const self, struct error *const err)
+static int send_part_until_it_counts(struct rank_publisher *self, struct error *err)
 {
 	struct error failure = {0};
 	do {
@@ -593,7 +473,7 @@ static int send_part_until_it_counts(struct rank_publisher *const self, struct e
 	return -1;
 }
 
-static void release_form(struct rank_publisher *const self)
+static void release_form(struct rank_publisher *self)
 {
 	for (size_t i = 0; i < self->sending.count && self->objects != NULL; i++)
 		free((uint8_t *)self->objects[i].key.data);
@@ -604,7 +484,7 @@ static void release_form(struct rank_publisher *const self)
 }
 
 /* Our part, ready to be sent. 1 when the step turned out to be published already. */
-static int prepare(struct rank_publisher *const self, struct error *const err)
+static int prepare(struct rank_publisher *self, struct error *err)
 {
 	release_form(self);
 	self->goes_whole = false;
@@ -614,13 +494,14 @@ static int prepare(struct rank_publisher *const self, struct error *const err)
 	self->outcome.step = self->state.pending.step;
 	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
 	self->outcome.already = settled > 0;
-	if (settled == 0 && (choose_form(self, err) != 0 || describe_objects(self, err) != 0))
+	if (settled == 0 && (choose_form(self, err) != 0 || rank_part_describe(self, err) != 0))
 		return blame_part(self, err);
 	return settled;
 }
 
-/* What is refused on this side has ended no other writer, so the run is opened when the part is ready. 1: the other has published a step meanwhile. */
-static int enter(struct rank_publisher *const self, struct error *const err)
+/* What is refused on this side has ended no other writer, so the run is opened when the part is
+ * ready. 1: the other has published a step meanwhile. */
+static int enter(struct rank_publisher *self, struct error *err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
 	const bool had_head = self->has_head;
@@ -633,11 +514,13 @@ static int enter(struct rank_publisher *const self, struct error *const err)
 	self->enters = false;
 	if (find_head(self, err) != 0)
 		return -1;
-	const bool is_same = self->has_head == had_head && (!had_head || (self->head.step == step && digest128_equal(&self->head.digest, &before)));
+	const bool is_same = self->has_head == had_head &&
+		(!had_head ||
+			(self->head.step == step && digest128_equal(&self->head.digest, &before)));
 	return is_same ? 0 : 1;
 }
 
-static int publish(struct rank_publisher *const self, struct error *const err)
+static int publish(struct rank_publisher *self, struct error *err)
 {
 	int settled = prepare(self, err);
 	const int entered = settled < 0 ? -1 : enter(self, err);
@@ -645,31 +528,37 @@ static int publish(struct rank_publisher *const self, struct error *const err)
 		settled = prepare(self, err);
 	if (entered < 0 || settled < 0)
 		return -1;
-	if (settled == 0 && upload(self, err) != 0)
+	if (settled == 0 && rank_part_upload(self, err) != 0)
 		return blame_part(self, err);
 	if (settled == 0 && send_part_until_it_counts(self, err) != 0)
 		return -1;
-	if (check_published(self, err) != 0)
+	if (rank_part_check(self, err) != 0)
 		return -1;
-	if (settled == 0 && self->has_head && self->rank->rank == 0) /* which takes all files that are no weights */
-		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count, &self->session->output);
+	if (settled == 0 && self->has_head &&
+		self->rank->rank == 0) /* which takes all files that are no weights */
+		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count,
+			&self->session->output);
 	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
 }
 
 /* Rank 0 asks; the others wait for it in any case. */
-static int check_bucket(const struct rank_publisher *const self, struct error *const err)
+static int check_bucket(const struct rank_publisher *self, struct error *err)
 {
-	return self->rank->rank == 0 ? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err) : 0;
+	return self->rank->rank == 0
+		? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err)
+		: 0;
 }
 
-int rank_publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
-	const struct rank_order *const rank, struct publish_outcome *const out_outcome, struct error *const err)
+int rank_publisher_run(struct session *session, const char *run, const struct publish_order *order,
+	const struct rank_order *rank, struct publish_outcome *out_outcome, struct error *err)
 {
-	struct rank_publisher self = {.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
+	struct rank_publisher self = {
+		.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;
 	self.remote = session_connect(session, err);
-	int result = self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
+	int result =
+		self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
 	if (result == 0)
 		result = settle_epoch(&self, err);
 	if (result == 0)

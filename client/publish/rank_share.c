@@ -18,10 +18,11 @@ struct share {
 	struct folder_files files;
 	struct buffer index_text;
 	struct shard_index *index; /* NULL: the folder has none */
-	bool is_complete;          /* every shard that the index names is there; without an index nobody knows */
+	/* every shard that the index names is there; without an index nobody knows */
+	bool is_complete;
 };
 
-static const struct folder_file *find_file(const struct folder_files *const files, const struct span name)
+static const struct folder_file *find_file(const struct folder_files *files, struct span name)
 {
 	for (size_t i = 0; i < files->count; i++)
 		if (span_equal_text(name, files->files[i].name))
@@ -29,9 +30,10 @@ static const struct folder_file *find_file(const struct folder_files *const file
 	return NULL;
 }
 
-static int read_index(struct share *const share, struct error *const err)
+static int read_index(struct share *share, struct error *err)
 {
-	const struct folder_file *const file = find_file(&share->files, span_text(RANK_SHARE_INDEX_NAME));
+	const struct folder_file *const file =
+		find_file(&share->files, span_text(RANK_SHARE_INDEX_NAME));
 	if (file == NULL)
 		return 0;
 	if (file_read_all(file->path, &share->index_text, err) != 0)
@@ -46,7 +48,7 @@ static int read_index(struct share *const share, struct error *const err)
 	return 0;
 }
 
-static bool is_named(const struct share *const share, const char *const name)
+static bool is_named(const struct share *share, const char *name)
 {
 	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
 		if (span_equal_text(shard_index_file(share->index, i), name))
@@ -54,35 +56,36 @@ static bool is_named(const struct share *const share, const char *const name)
 	return false;
 }
 
-static bool is_safetensors(const char *const name)
+static bool is_safetensors(const char *name)
 {
 	return span_ends_text(span_text(name), ".safetensors");
 }
 
-static bool is_hidden(const char *const name)
+static bool is_hidden(const char *name)
 {
 	return name[0] == '.' || strstr(name, "/.") != NULL;
 }
 
 /* `number` counts the shards that came before. */
-static bool is_ours(const struct share *const share, const struct folder_file *const file, const uint64_t rank, const uint64_t ranks,
-	uint64_t *const number)
+static bool is_ours(const struct share *share, const struct folder_file *file, uint64_t rank,
+	uint64_t ranks, uint64_t *number)
 {
 	const struct checkpoint_choice *const choice = share->choice;
 	const char *const name = file->name;
-	if (is_hidden(name) || (choice != NULL && !choice->wants(choice->chooser, name, file->size)))
+	if (is_hidden(name) ||
+		(choice != NULL && !choice->wants(choice->chooser, name, file->size)))
 		return false;
 	if (!is_safetensors(name))
 		return rank == 0;
 	if (strchr(name, '/') != NULL)
 		return rank == 0; /* no shard: those lie in the folder itself */
 	if (share->index != NULL && !is_named(share, name))
-		return false;     /* left from an older layout */
+		return false; /* left from an older layout */
 	return !share->is_complete || (*number)++ % ranks == rank;
 }
 
-static int copy_file(const struct file_ops *const files, const struct folder_file *const file,
-	const char *const to, struct error *const err)
+static int copy_file(const struct file_ops *files, const struct folder_file *file, const char *to,
+	struct error *err)
 {
 	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
 	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
@@ -93,17 +96,20 @@ static int copy_file(const struct file_ops *const files, const struct folder_fil
 	return result;
 }
 
-static int check_count(const struct share *const share, const uint64_t ranks, struct error *const err)
+static int check_count(const struct share *share, uint64_t ranks, struct error *err)
 {
 	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
 	if (count == 0 || count >= ranks)
 		return 0;
-	return error_set(err, ERROR_NOT_FOUND, "there are %zu shards for %" PRIu64 " ranks: every rank needs one, so at most %zu ranks can publish"
-		" this checkpoint", count, ranks, count);
+	return error_set(err, ERROR_NOT_FOUND,
+		"there are %zu shards for %" PRIu64
+		" ranks: every rank needs one, so at most %zu ranks can publish"
+		" this checkpoint",
+		count, ranks, count);
 }
 
-static int copy_ours(const struct file_ops *const files, const struct share *const share, const bool *const ours, const char *const to,
-	struct error *const err)
+static int copy_ours(const struct file_ops *files, const struct share *share, const bool *ours,
+	const char *to, struct error *err)
 {
 	if (file_make_folder(files, to, 0755, err) != 0)
 		return -1;
@@ -114,8 +120,8 @@ static int copy_ours(const struct file_ops *const files, const struct share *con
 }
 
 /* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
-static int look(const struct share *const share, const bool *const ours, const struct file_facts *const before, struct file_facts *const facts,
-	struct error *const err)
+static int look(const struct share *share, const bool *ours, const struct file_facts *before,
+	struct file_facts *facts, struct error *err)
 {
 	for (size_t i = 0; i < share->files.count; i++) {
 		const char *const path = share->files.files[i].path;
@@ -130,7 +136,7 @@ static int look(const struct share *const share, const bool *const ours, const s
 }
 
 /* Gives how many shards are among ours. */
-static size_t choose(const struct share *const share, const uint64_t rank, const uint64_t ranks, bool *const ours)
+static size_t choose(const struct share *share, uint64_t rank, uint64_t ranks, bool *ours)
 {
 	uint64_t number = 0;
 	size_t shards = 0;
@@ -141,8 +147,8 @@ static size_t choose(const struct share *const share, const uint64_t rank, const
 	return shards;
 }
 
-static int copy(const struct file_ops *const files, const struct share *const share,
-	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+static int copy(const struct file_ops *files, const struct share *share, uint64_t rank,
+	uint64_t ranks, const char *to, struct error *err)
 {
 	const size_t count = share->files.count;
 	bool *const ours = memory_new_array(count + 1, sizeof *ours);
@@ -150,7 +156,10 @@ static int copy(const struct file_ops *const files, const struct share *const sh
 	struct file_facts *const after = memory_new_array(count + 1, sizeof *after);
 	int result = check_count(share, ranks, err);
 	if (result == 0 && choose(share, rank, ranks, ours) == 0)
-		result = error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
+		result = error_set(err, ERROR_NOT_FOUND,
+			"there is no shard for rank %" PRIu64 " of %" PRIu64
+			": every rank needs one",
+			rank, ranks);
 	if (result == 0)
 		result = look(share, ours, NULL, before, err);
 	if (result == 0)
@@ -163,9 +172,8 @@ static int copy(const struct file_ops *const files, const struct share *const sh
 	return result;
 }
 
-int rank_share_copy(const struct file_ops *const files, const char *const checkpoint,
-	const uint64_t rank, const uint64_t ranks, const struct checkpoint_choice *const choice, const char *const to,
-	struct error *const err)
+int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
+	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err)
 {
 	struct share share = {.choice = choice};
 	buffer_init(&share.index_text, INDEX_MAX_BYTES);
@@ -180,8 +188,7 @@ int rank_share_copy(const struct file_ops *const files, const char *const checkp
 	return result;
 }
 
-static int add_index(struct rank_share *const share, const char *const folder,
-	struct error *const err)
+static int add_index(struct rank_share *share, const char *folder, struct error *err)
 {
 	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
 	int result = 0;
@@ -196,8 +203,8 @@ static int add_index(struct rank_share *const share, const char *const folder,
 	return result;
 }
 
-int rank_share_open(struct rank_share *const share, const char *const folder,
-	const unsigned threads, struct error *const err)
+int rank_share_open(
+	struct rank_share *share, const char *folder, unsigned threads, struct error *err)
 {
 	*share = (struct rank_share){.file_count = 0};
 	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
@@ -212,7 +219,7 @@ int rank_share_open(struct rank_share *const share, const char *const folder,
 	return 0;
 }
 
-void rank_share_release(struct rank_share *const share)
+void rank_share_release(struct rank_share *share)
 {
 	free(share->files);
 	snapshot_close(&share->snapshot);

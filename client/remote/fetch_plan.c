@@ -10,18 +10,19 @@
 
 enum { URL_MAX_BYTES = 8192 };
 
-const char *fetch_plan_target(const char *const url)
+const char *fetch_plan_target(const char *url)
 {
 	const char *const host = strstr(url, "://");
 	return host == NULL ? NULL : strchr(host + 3, '/');
 }
 
-static bool read_pair(const struct json_node *const node, uint64_t *const out_start, uint64_t *const out_end)
+static bool read_pair(const struct json_node *node, uint64_t *out_start, uint64_t *out_end)
 {
-	return json_node_u64(json_node_member(node, "start"), out_start) && json_node_u64(json_node_member(node, "end"), out_end);
+	return json_node_u64(json_node_member(node, "start"), out_start) &&
+		json_node_u64(json_node_member(node, "end"), out_end);
 }
 
-static bool read_chunks(const struct json_node *const node, uint32_t *const out_first, uint32_t *const out_end)
+static bool read_chunks(const struct json_node *node, uint32_t *out_first, uint32_t *out_end)
 {
 	uint64_t first;
 	uint64_t end;
@@ -32,15 +33,17 @@ static bool read_chunks(const struct json_node *const node, uint32_t *const out_
 	return true;
 }
 
-static bool read_term(const struct json_node *const node, struct fetch_term *const out)
+static bool read_term(const struct json_node *node, struct fetch_term *out)
 {
 	struct span hash;
-	return json_node_text(json_node_member(node, "hash"), &hash) && chunk_id_parse(hash, &out->xorb) &&
+	return json_node_text(json_node_member(node, "hash"), &hash) &&
+		chunk_id_parse(hash, &out->xorb) &&
 		json_node_u64(json_node_member(node, "unpacked_length"), &out->bytes) &&
-		read_chunks(json_node_member(node, "range"), &out->first, &out->end) && out->bytes >= out->end - out->first;
+		read_chunks(json_node_member(node, "range"), &out->first, &out->end) &&
+		out->bytes >= out->end - out->first;
 }
 
-static char *read_target(const struct json_node *const node)
+static char *read_target(const struct json_node *node)
 {
 	struct span url;
 	if (!json_node_text(node, &url) || url.len > URL_MAX_BYTES || span_find(url, 0) >= 0)
@@ -54,17 +57,20 @@ static char *read_target(const struct json_node *const node)
 }
 
 /* Bytes of that many records, and no endless answer. */
-static bool may_have(const struct fetch_entry *const fetch)
+static bool may_have(const struct fetch_entry *fetch)
 {
-	return fetch->from <= fetch->to && fetch->to - fetch->from < (uint64_t)(fetch->end - fetch->first) * (XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
+	return fetch->from <= fetch->to &&
+		fetch->to - fetch->from < (uint64_t)(fetch->end - fetch->first) *
+			(XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
 }
 
-static bool read_fetch(struct fetch_plan *const out, const struct chunk_id *const xorb, const struct json_node *const url,
-	const struct json_node *const range)
+static bool read_fetch(struct fetch_plan *out, const struct chunk_id *xorb,
+	const struct json_node *url, const struct json_node *range)
 {
 	struct fetch_entry fetch = {.xorb = *xorb};
 	if (!read_chunks(json_node_member(range, "chunks"), &fetch.first, &fetch.end) ||
-		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) || !may_have(&fetch) || out->fetch_count == FETCH_PLAN_FETCHES_MAX)
+		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) ||
+		!may_have(&fetch) || out->fetch_count == FETCH_PLAN_FETCHES_MAX)
 		return false;
 	fetch.target = read_target(url);
 	if (fetch.target == NULL)
@@ -74,7 +80,7 @@ static bool read_fetch(struct fetch_plan *const out, const struct chunk_id *cons
 	return true;
 }
 
-static bool read_xorb(struct fetch_plan *const out, const struct span name, const struct json_node *const entries)
+static bool read_xorb(struct fetch_plan *out, struct span name, const struct json_node *entries)
 {
 	struct chunk_id xorb;
 	if (!chunk_id_parse(name, &xorb))
@@ -83,18 +89,20 @@ static bool read_xorb(struct fetch_plan *const out, const struct span name, cons
 		const struct json_node *const entry = json_node_at(entries, i);
 		const struct json_node *const ranges = json_node_member(entry, "ranges");
 		for (size_t k = 0; k < json_node_count(ranges); k++)
-			if (!read_fetch(out, &xorb, json_node_member(entry, "url"), json_node_at(ranges, k)))
+			if (!read_fetch(out, &xorb, json_node_member(entry, "url"),
+				    json_node_at(ranges, k)))
 				return false;
 	}
 	return true;
 }
 
-bool fetch_plan_covers(const struct fetch_entry *const fetch, const struct fetch_term *const term)
+bool fetch_plan_covers(const struct fetch_entry *fetch, const struct fetch_term *term)
 {
-	return fetch->first <= term->first && term->end <= fetch->end && chunk_id_equal(&fetch->xorb, &term->xorb);
+	return fetch->first <= term->first && term->end <= fetch->end &&
+		chunk_id_equal(&fetch->xorb, &term->xorb);
 }
 
-static bool is_covered(const struct fetch_plan *const plan, const struct fetch_term *const term)
+static bool is_covered(const struct fetch_plan *plan, const struct fetch_term *term)
 {
 	for (size_t i = 0; i < plan->fetch_count; i++)
 		if (fetch_plan_covers(&plan->fetches[i], term))
@@ -102,14 +110,15 @@ static bool is_covered(const struct fetch_plan *const plan, const struct fetch_t
 	return false;
 }
 
-static bool read_all(struct fetch_plan *const out, const struct json_node *const root)
+static bool read_all(struct fetch_plan *out, const struct json_node *root)
 {
 	const struct json_node *const terms = json_node_member(root, "terms");
 	const struct json_node *const xorbs = json_node_member(root, "xorbs");
 	struct span name;
 	const struct json_node *entries;
 	void *cursor = NULL;
-	if (!json_node_u64(json_node_member(root, "offset_into_first_range"), &out->skip) || !json_node_is_array(terms) || !json_node_is_object(xorbs) ||
+	if (!json_node_u64(json_node_member(root, "offset_into_first_range"), &out->skip) ||
+		!json_node_is_array(terms) || !json_node_is_object(xorbs) ||
 		json_node_count(terms) > FETCH_PLAN_TERMS_MAX)
 		return false;
 	out->terms = memory_new_array(json_node_count(terms) + 1, sizeof *out->terms);
@@ -127,9 +136,10 @@ static bool read_all(struct fetch_plan *const out, const struct json_node *const
 	return true;
 }
 
-int fetch_plan_parse(const struct span answer, struct fetch_plan *const out, struct error *const err)
+int fetch_plan_parse(struct span answer, struct fetch_plan *out, struct error *err)
 {
-	struct json_node *const root = remote_json_parse(answer, "the server's reconstruction", err);
+	struct json_node *const root =
+		remote_json_parse(answer, "the server's reconstruction", err);
 	*out = (struct fetch_plan){0};
 	if (root == NULL)
 		return -1;
@@ -141,7 +151,7 @@ int fetch_plan_parse(const struct span answer, struct fetch_plan *const out, str
 	return error_set(err, ERROR_UPSTREAM, "the server's reconstruction of a file is malformed");
 }
 
-void fetch_plan_release(struct fetch_plan *const plan)
+void fetch_plan_release(struct fetch_plan *plan)
 {
 	for (size_t i = 0; i < plan->fetch_count; i++)
 		free(plan->fetches[i].target);

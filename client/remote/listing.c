@@ -1,5 +1,6 @@
-/* One expat run keeps the path of open elements ("/ListBucketResult/Contents/Key") and, at each end tag, looks the path up in a table that
- * says where its text belongs. Elements that the table does not know are skipped. */
+/* One expat run keeps the path of open elements ("/ListBucketResult/Contents/Key") and, at each end
+ * tag, looks the path up in a table that says where its text belongs. Elements that the table does
+ * not know are skipped. */
 #include "client/remote/listing.h"
 
 #include <expat.h>
@@ -20,47 +21,48 @@ struct reader {
 	struct buffer text;         /* of the innermost element */
 	char path[PATH_MAX_BYTES];
 	size_t path_len;
-	const char *fault;          /* why parsing was stopped */
+	const char *fault; /* why parsing was stopped */
 };
 
 typedef void take_fn(struct reader *reader, struct span text);
 
-static void stop(struct reader *const reader, const char *const fault)
+static void stop(struct reader *reader, const char *fault)
 {
 	if (reader->fault == NULL)
 		reader->fault = fault;
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static void take_name(struct reader *const reader, const struct span text)
+static void take_name(struct reader *reader, struct span text)
 {
 	reader->entry.name = arena_copy(reader->arena, text);
 }
 
-static void take_prefix(struct reader *const reader, const struct span text)
+static void take_prefix(struct reader *reader, struct span text)
 {
 	take_name(reader, text);
 	reader->entry.is_prefix = true;
 }
 
-static void take_size(struct reader *const reader, const struct span text)
+static void take_size(struct reader *reader, struct span text)
 {
 	if (!span_parse_u64(text, &reader->entry.size))
 		stop(reader, "a size is no number");
 }
 
-static void take_modified(struct reader *const reader, const struct span text)
+static void take_modified(struct reader *reader, struct span text)
 {
 	reader->entry.modified = arena_copy(reader->arena, text);
 }
 
-static void take_etag(struct reader *const reader, const struct span text)
+static void take_etag(struct reader *reader, struct span text)
 {
 	const bool quoted = text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"';
-	reader->entry.etag = arena_copy(reader->arena, quoted ? span_slice(text, 1, text.len - 2) : text);
+	reader->entry.etag =
+		arena_copy(reader->arena, quoted ? span_slice(text, 1, text.len - 2) : text);
 }
 
-static void take_entry(struct reader *const reader, const struct span text)
+static void take_entry(struct reader *reader, struct span text)
 {
 	(void)text;
 	struct listing *const listing = &reader->listing;
@@ -70,7 +72,8 @@ static void take_entry(struct reader *const reader, const struct span text)
 	}
 	if (listing->count == reader->room) {
 		const size_t room = reader->room == 0 ? 64 : reader->room * 2;
-		struct listing_entry *const entries = arena_take_array(reader->arena, room, sizeof *entries);
+		struct listing_entry *const entries =
+			arena_take_array(reader->arena, room, sizeof *entries);
 		if (entries == NULL)
 			return;
 		if (listing->count > 0)
@@ -82,27 +85,27 @@ static void take_entry(struct reader *const reader, const struct span text)
 	reader->entry = (struct listing_entry){0};
 }
 
-static void take_truncated(struct reader *const reader, const struct span text)
+static void take_truncated(struct reader *reader, struct span text)
 {
 	reader->listing.truncated = span_equal_text(text, "true");
 }
 
-static void take_next(struct reader *const reader, const struct span text)
+static void take_next(struct reader *reader, struct span text)
 {
 	reader->listing.next = arena_copy(reader->arena, text);
 }
 
-static void take_encoding(struct reader *const reader, const struct span text)
+static void take_encoding(struct reader *reader, struct span text)
 {
 	reader->url_encoded = span_equal_text(text, "url");
 }
 
-static void take_code(struct reader *const reader, const struct span text)
+static void take_code(struct reader *reader, struct span text)
 {
 	reader->error.code = arena_copy(reader->arena, text);
 }
 
-static void take_message(struct reader *const reader, const struct span text)
+static void take_message(struct reader *reader, struct span text)
 {
 	reader->error.message = arena_copy(reader->arena, text);
 }
@@ -129,7 +132,7 @@ static const struct {
 	{"/Error/Message", take_message},
 };
 
-static void on_start(void *const data, const XML_Char *const name, const XML_Char **const attributes)
+static void on_start(void *data, const XML_Char *name, const XML_Char **attributes)
 {
 	(void)attributes;
 	struct reader *const reader = data;
@@ -144,10 +147,11 @@ static void on_start(void *const data, const XML_Char *const name, const XML_Cha
 	buffer_reset(&reader->text);
 }
 
-static void on_end(void *const data, const XML_Char *const name)
+static void on_end(void *data, const XML_Char *name)
 {
 	struct reader *const reader = data;
-	/* An element that opens and closes at once is still closed behind the stop, and its name is not in the path. */
+	/* An element that opens and closes at once is still closed behind the stop, and its name is
+	 * not in the path. */
 	if (reader->fault != NULL)
 		return;
 	if (buffer_failed(&reader->text)) {
@@ -162,14 +166,14 @@ static void on_end(void *const data, const XML_Char *const name)
 	buffer_reset(&reader->text);
 }
 
-static void on_text(void *const data, const XML_Char *const text, const int len)
+static void on_text(void *data, const XML_Char *text, int len)
 {
 	struct reader *const reader = data;
 	buffer_add(&reader->text, text, (size_t)len);
 }
 
-static void on_doctype(void *const data, const XML_Char *const name, const XML_Char *const system_id, const XML_Char *const public_id,
-	const int has_internal)
+static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_id,
+	const XML_Char *public_id, int has_internal)
 {
 	(void)name;
 	(void)system_id;
@@ -178,7 +182,7 @@ static void on_doctype(void *const data, const XML_Char *const name, const XML_C
 	stop(data, "it declares a document type");
 }
 
-static int read_xml(struct reader *const reader, const struct span xml, struct error *const err)
+static int read_xml(struct reader *reader, struct span xml, struct error *err)
 {
 	if (xml.len > INT32_MAX)
 		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is over 2 GB");
@@ -189,20 +193,25 @@ static int read_xml(struct reader *const reader, const struct span xml, struct e
 	XML_SetElementHandler(reader->parser, on_start, on_end);
 	XML_SetCharacterDataHandler(reader->parser, on_text);
 	XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
-	const enum XML_Status status = XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
-	const char *const why = reader->fault != NULL ? reader->fault : XML_ErrorString(XML_GetErrorCode(reader->parser));
+	const enum XML_Status status =
+		XML_Parse(reader->parser, (const char *)xml.data, (int)xml.len, 1);
+	const char *const why = reader->fault != NULL
+		? reader->fault
+		: XML_ErrorString(XML_GetErrorCode(reader->parser));
 	const unsigned line = (unsigned)XML_GetCurrentLineNumber(reader->parser);
 	XML_ParserFree(reader->parser);
 	buffer_release(&reader->text);
 	if (status != XML_STATUS_OK)
-		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is refused at line %u: %s", line, why);
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's XML answer is refused at line %u: %s", line, why);
 	if (arena_overflowed(reader->arena))
-		return error_set(err, ERROR_TOO_LARGE, "the server's XML answer is over the memory set aside for it");
+		return error_set(err, ERROR_TOO_LARGE,
+			"the server's XML answer is over the memory set aside for it");
 	return 0;
 }
 
 /* The names that encoding-type=url sent percent-encoded, in place of what was copied. */
-static int decode_names(struct reader *const reader, struct error *const err)
+static int decode_names(struct reader *reader, struct error *err)
 {
 	struct buffer decoded;
 	buffer_init(&decoded, LISTING_TEXT_MAX_BYTES);
@@ -211,16 +220,18 @@ static int decode_names(struct reader *const reader, struct error *const err)
 		struct listing_entry *const entry = &reader->listing.entries[i];
 		buffer_reset(&decoded);
 		if (!decode_percent(entry->name, true, &decoded) || buffer_failed(&decoded))
-			result = error_set(err, ERROR_UPSTREAM, "the server's listing holds a malformed percent-encoded key");
+			result = error_set(err, ERROR_UPSTREAM,
+				"the server's listing holds a malformed percent-encoded key");
 		entry->name = arena_copy(reader->arena, buffer_span(&decoded));
 	}
 	buffer_release(&decoded);
 	if (result == 0 && arena_overflowed(reader->arena))
-		result = error_set(err, ERROR_TOO_LARGE, "the server's XML answer is over the memory set aside for it");
+		result = error_set(err, ERROR_TOO_LARGE,
+			"the server's XML answer is over the memory set aside for it");
 	return result;
 }
 
-int listing_parse(const struct span xml, struct arena *const arena, struct listing *const out, struct error *const err)
+int listing_parse(struct span xml, struct arena *arena, struct listing *out, struct error *err)
 {
 	struct reader reader = {.arena = arena};
 	if (read_xml(&reader, xml, err) != 0)
@@ -231,7 +242,7 @@ int listing_parse(const struct span xml, struct arena *const arena, struct listi
 	return 0;
 }
 
-bool listing_parse_error(const struct span xml, struct arena *const arena, struct listing_error *const out)
+bool listing_parse_error(struct span xml, struct arena *arena, struct listing_error *out)
 {
 	struct reader reader = {.arena = arena};
 	struct error ignored = {0};
@@ -240,4 +251,3 @@ bool listing_parse_error(const struct span xml, struct arena *const arena, struc
 	*out = reader.error;
 	return true;
 }
-

@@ -2,20 +2,24 @@
 
 #include "wire/bucket_rule.h"
 
-static int refuse_name(const struct span name, const char *const rule, const enum error_kind kind, struct error *const err)
+static int refuse_name(struct span name, const char *rule, enum error_kind kind, struct error *err)
 {
-	return error_set(err, kind, "there is no bucket %.*s, and none can be made of this name: it %s", (int)name.len, (const char *)name.data, rule);
+	return error_set(err, kind,
+		"there is no bucket %.*s, and none can be made of this name: it %s", (int)name.len,
+		(const char *)name.data, rule);
 }
 
-int missing_bucket_refuse(const struct span name, struct error *const err)
+int missing_bucket_refuse(struct span name, struct error *err)
 {
 	const char *const rule = bucket_rule_broken(name);
 	if (rule != NULL)
 		return refuse_name(name, rule, ERROR_NO_BUCKET, err);
-	return error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it", (int)name.len, (const char *)name.data);
+	return error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it",
+		(int)name.len, (const char *)name.data);
 }
 
-int missing_bucket_check(struct remote *const remote, const struct run_name *const run, const bool wants_made, struct error *const err)
+int missing_bucket_check(
+	struct remote *remote, const struct run_name *run, bool wants_made, struct error *err)
 {
 	const struct span name = span_text(run->bucket);
 	const char *const rule = bucket_rule_broken(name);

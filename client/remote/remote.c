@@ -19,16 +19,17 @@ struct remote {
 };
 
 /* Who waits for a listing sees nothing else: transfers have their line of progress. */
-static void say_silence(void *const owner)
+static void say_silence(void *owner)
 {
 	struct remote *const remote = owner;
 	if (remote->options->output != NULL && !remote->is_silent)
-		output_note(remote->options->output, "%s has not answered for %d seconds; still waiting", remote->options->endpoint,
-			SILENCE_MS / 1000);
+		output_note(remote->options->output,
+			"%s has not answered for %d seconds; still waiting",
+			remote->options->endpoint, SILENCE_MS / 1000);
 	remote->is_silent = true;
 }
 
-struct remote *remote_new(const struct remote_options *const options, struct error *const err)
+struct remote *remote_new(const struct remote_options *options, struct error *err)
 {
 	struct remote *const remote = memory_new(sizeof *remote);
 	const struct http_client_options client_options = {
@@ -50,7 +51,7 @@ struct remote *remote_new(const struct remote_options *const options, struct err
 	return remote;
 }
 
-void remote_free(struct remote *const remote)
+void remote_free(struct remote *remote)
 {
 	if (remote == NULL)
 		return;
@@ -59,31 +60,31 @@ void remote_free(struct remote *const remote)
 	free(remote);
 }
 
-void remote_cancel(struct remote *const remote)
+void remote_cancel(struct remote *remote)
 {
 	http_client_cancel(remote->client);
 }
 
-struct interrupt *remote_interrupt(const struct remote *const remote)
+struct interrupt *remote_interrupt(const struct remote *remote)
 {
 	return remote->options->interrupt;
 }
 
 /* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
  * what failed uploads left fills a disk that seems to hold little. */
-static const char *find_advice(const struct remote *const remote, const enum error_kind refusal)
+static const char *find_advice(const struct remote *remote, enum error_kind refusal)
 {
 	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
 	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
 		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
-			" `deltabucket login ENDPOINT` stores one";
+		       " `deltabucket login ENDPOINT` stores one";
 	if (refusal == ERROR_NO_SPACE)
 		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
-			" uploads left";
+		       " uploads left";
 	return NULL;
 }
 
-static void add_advice(const struct remote *const remote, struct error *const err)
+static void add_advice(const struct remote *remote, struct error *err)
 {
 	const char *const advice = find_advice(remote, err->kind);
 	const size_t len = strlen(err->text);
@@ -92,8 +93,8 @@ static void add_advice(const struct remote *const remote, struct error *const er
 		error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
 }
 
-int remote_try(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
-	struct error *const err)
+int remote_try(struct remote *remote, const struct http_request *request,
+	struct http_response *response, struct error *err)
 {
 	remote->passes = false;
 	remote->retry_after_s = -1;
@@ -115,7 +116,7 @@ int remote_try(struct remote *const remote, const struct http_request *const req
 	return -1;
 }
 
-bool remote_again(struct remote *const remote, struct retry *const retry, struct error *const err)
+bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
 {
 	const struct remote_options *const options = remote->options;
 	if (interrupt_check(options->interrupt, err) != 0)
@@ -130,15 +131,15 @@ bool remote_again(struct remote *const remote, struct retry *const retry, struct
 	return false;
 }
 
-struct retry remote_retry(const struct remote *const remote)
+struct retry remote_retry(const struct remote *remote)
 {
 	struct retry retry;
 	retry_init(&retry, remote->options->interrupt, remote->options->retries);
 	return retry;
 }
 
-int remote_send(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
-	struct error *const err)
+int remote_send(struct remote *remote, const struct http_request *request,
+	struct http_response *response, struct error *err)
 {
 	struct retry retry = remote_retry(remote);
 	struct error failure = {0};

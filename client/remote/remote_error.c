@@ -62,7 +62,7 @@ static const struct {
 #undef ERROR_KIND
 };
 
-enum error_kind remote_error_kind(const struct span code, const enum error_kind otherwise)
+enum error_kind remote_error_kind(struct span code, enum error_kind otherwise)
 {
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
 		if (span_equal_nocase(code, KINDS[i].name))
@@ -70,7 +70,7 @@ enum error_kind remote_error_kind(const struct span code, const enum error_kind 
 	return otherwise;
 }
 
-static const struct status_row *row_of_status(const int status)
+static const struct status_row *row_of_status(int status)
 {
 	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
 	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
@@ -79,26 +79,28 @@ static const struct status_row *row_of_status(const int status)
 	return &other;
 }
 
-static enum error_kind kind_of_code(const struct span code, const int status)
+static enum error_kind kind_of_code(struct span code, int status)
 {
 	for (size_t i = 0; i < sizeof S3_CODES / sizeof S3_CODES[0]; i++)
 		if (span_equal_text(code, S3_CODES[i].code))
 			return S3_CODES[i].kind;
-	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that failed. */
+	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that
+	 * failed. */
 	if (status >= 500 && status != 507)
 		return row_of_status(status)->kind;
 	return remote_error_kind(code, row_of_status(status)->kind);
 }
 
-/* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the status. */
-static struct span hub_text(const struct json_node *const root, const char *const name)
+/* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the
+ * status. */
+static struct span hub_text(const struct json_node *root, const char *name)
 {
 	struct span text = {0};
 	json_node_text(json_node_member(root, name), &text);
 	return text;
 }
 
-int remote_error_set(struct error *const err, const int status, const struct span body, const char *const what)
+int remote_error_set(struct error *err, int status, struct span body, const char *what)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct error_message json = {0};
@@ -107,7 +109,8 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 	struct span code = {0};
 	struct span message = {0};
 	struct json_node *hub = NULL;
-	if (body.len > 0 && body.data[0] == '{' && error_message_parse(body, arena, &json, &ignored) == 0) {
+	if (body.len > 0 && body.data[0] == '{' &&
+		error_message_parse(body, arena, &json, &ignored) == 0) {
 		code = json.code;
 		message = json.message;
 	} else if (body.len > 0 && body.data[0] == '{') {
@@ -119,12 +122,14 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 		code = xml.code;
 		message = xml.message;
 	}
-	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
+	const enum error_kind kind =
+		code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
 	if (message.len > 0)
 		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
 			(const char *)message.data);
 	else
-		error_set(err, kind, "the server answered %s with status %d%s", what, status, row_of_status(status)->meaning);
+		error_set(err, kind, "the server answered %s with status %d%s", what, status,
+			row_of_status(status)->meaning);
 	json_node_free(hub);
 	arena_free(arena);
 	return -1;

@@ -1,5 +1,5 @@
-/* A refusing answer of the server, S3 XML or JSON, as a struct error: the kind from the answer's code where it is known, else from the HTTP
- * status; the sentence is the server's. */
+/* A refusing answer of the server, S3 XML or JSON, as a struct error: the kind from the answer's
+ * code where it is known, else from the HTTP status; the sentence is the server's. */
 #ifndef CLIENT_REMOTE_REMOTE_ERROR_H
 #define CLIENT_REMOTE_REMOTE_ERROR_H
 

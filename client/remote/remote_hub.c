@@ -10,9 +10,14 @@
 #include "client/remote/remote_error.h"
 #include "client/remote/remote_json.h"
 
-enum { TARGET_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 1024, BODY_MAX_BYTES = 16 * 1024 * 1024, COMMIT_WAIT_MS = 120 * 1000 };
+enum {
+	TARGET_MAX_BYTES = 16 * 1024,
+	KEY_MAX_BYTES = 1024,
+	BODY_MAX_BYTES = 16 * 1024 * 1024,
+	COMMIT_WAIT_MS = 120 * 1000
+};
 
-char *remote_hub_target(const struct span bucket, const char *const below, const struct span path)
+char *remote_hub_target(struct span bucket, const char *below, struct span path)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -29,17 +34,19 @@ char *remote_hub_target(const struct span bucket, const char *const below, const
 	return text;
 }
 
-static bool segment_is_good(const struct span segment)
+static bool segment_is_good(struct span segment)
 {
 	const bool is_drive = segment.len >= 2 && segment.data[1] == ':';
-	return segment.len > 0 && !span_equal_text(segment, ".") && !span_equal_text(segment, "..") && !is_drive;
+	return segment.len > 0 && !span_equal_text(segment, ".") &&
+		!span_equal_text(segment, "..") && !is_drive;
 }
 
-bool remote_hub_takes(const struct span key)
+bool remote_hub_takes(struct span key)
 {
 	struct span rest = key;
 	struct span segment;
-	if (key.len == 0 || key.len > KEY_MAX_BYTES || !span_is_utf8(key) || key.data[key.len - 1] == '/')
+	if (key.len == 0 || key.len > KEY_MAX_BYTES || !span_is_utf8(key) ||
+		key.data[key.len - 1] == '/')
 		return false;
 	if (span_find(key, '\\') >= 0 || span_find(key, 0) >= 0 || span_ends_text(key, ".."))
 		return false;
@@ -49,7 +56,7 @@ bool remote_hub_takes(const struct span key)
 	return true;
 }
 
-static void put_source(struct json_writer *const writer, const struct span bucket)
+static void put_source(struct json_writer *writer, struct span bucket)
 {
 	struct buffer id;
 	buffer_init(&id, KEY_MAX_BYTES);
@@ -59,14 +66,15 @@ static void put_source(struct json_writer *const writer, const struct span bucke
 	buffer_release(&id);
 }
 
-static void put_line(struct buffer *const out, const struct hub_change *const change)
+static void put_line(struct buffer *out, const struct hub_change *change)
 {
 	static const char *const types[] = {"addFile", "deleteFile", "judgeDelete"};
 	struct json_writer writer;
 	char hash[CHUNK_ID_TEXT_BYTES];
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "type", span_text(change->source.len > 0 ? "copyFile" : types[change->kind]));
+	json_writer_text(&writer, "type",
+		span_text(change->source.len > 0 ? "copyFile" : types[change->kind]));
 	json_writer_text(&writer, "path", change->key);
 	if (change->kind == HUB_CHANGE_ADD) {
 		chunk_id_format(&change->hash, hash);
@@ -80,8 +88,10 @@ static void put_line(struct buffer *const out, const struct hub_change *const ch
 	buffer_add_byte(out, '\n');
 }
 
-/* Failures come in the order of the lines, as far as the server keeps to it: the search goes on from where the last one was. */
-static struct error *find_failed(struct hub_change *const changes, const size_t count, const struct span path, size_t *const at)
+/* Failures come in the order of the lines, as far as the server keeps to it: the search goes on
+ * from where the last one was. */
+static struct error *find_failed(
+	struct hub_change *changes, size_t count, struct span path, size_t *at)
 {
 	for (size_t i = 0; i < count; i++) {
 		const size_t number = (*at + i) % count;
@@ -94,8 +104,8 @@ static struct error *find_failed(struct hub_change *const changes, const size_t 
 }
 
 /* Without a code, as from older servers, it counts as what the server could not take. */
-static int read_failure(struct hub_change *const changes, const size_t count, const struct json_node *const item, size_t *const at,
-	struct error *const err)
+static int read_failure(struct hub_change *changes, size_t count, const struct json_node *item,
+	size_t *at, struct error *err)
 {
 	struct span path = {0};
 	struct span text = {0};
@@ -105,18 +115,25 @@ static int read_failure(struct hub_change *const changes, const size_t count, co
 	json_node_text(json_node_member(item, "code"), &code);
 	struct error *const failure = find_failed(changes, count, path, at);
 	if (failure == NULL)
-		return error_set(err, ERROR_UPSTREAM, "the server's answer to a batch names a file that was not in it");
-	error_set(failure, remote_error_kind(code, ERROR_INVALID), "%.*s", (int)span_slice(text, 0, 300).len, (const char *)text.data);
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's answer to a batch names a file that was not in it");
+	error_set(failure, remote_error_kind(code, ERROR_INVALID), "%.*s",
+		(int)span_slice(text, 0, 300).len, (const char *)text.data);
 	return 0;
 }
 
-static int read_failures(struct hub_change *const changes, const size_t count, const struct span body, struct error *const err)
+static int read_failures(
+	struct hub_change *changes, size_t count, struct span body, struct error *err)
 {
-	struct json_node *const root = remote_json_parse(body, "the server's answer to a batch", err);
+	struct json_node *const root =
+		remote_json_parse(body, "the server's answer to a batch", err);
 	if (root == NULL)
 		return -1;
 	const struct json_node *const failed = json_node_member(root, "failed");
-	int result = json_node_is_array(failed) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to a batch does not say what failed");
+	int result = json_node_is_array(failed)
+		? 0
+		: error_set(err, ERROR_UPSTREAM,
+			  "the server's answer to a batch does not say what failed");
 	size_t at = 0;
 	for (size_t i = 0; i < json_node_count(failed) && result == 0; i++)
 		result = read_failure(changes, count, json_node_at(failed, i), &at, err);
@@ -124,7 +141,7 @@ static int read_failures(struct hub_change *const changes, const size_t count, c
 	return result;
 }
 
-int remote_hub_check(const struct hub_change *const changes, const size_t count, struct error *const err)
+int remote_hub_check(const struct hub_change *changes, size_t count, struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct span key = span_slice(changes[i].key, 0, 200);
@@ -136,8 +153,8 @@ int remote_hub_check(const struct hub_change *const changes, const size_t count,
 	return 0;
 }
 
-int remote_hub_change(struct remote *const remote, const struct span bucket, struct hub_change *const changes, const size_t count,
-	struct error *const err)
+int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes,
+	size_t count, struct error *err)
 {
 	static const char *const HEADERS[] = {"Content-Type: application/x-ndjson", NULL};
 	struct http_response response;
@@ -152,7 +169,11 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 		return -1;
 	}
 	char *const target = remote_hub_target(bucket, "batch", (struct span){0});
-	const struct http_request request = {.method = "POST", .target = target, .headers = HEADERS, .body = buffer_span(&body), .wait_ms = COMMIT_WAIT_MS,
+	const struct http_request request = {.method = "POST",
+		.target = target,
+		.headers = HEADERS,
+		.body = buffer_span(&body),
+		.wait_ms = COMMIT_WAIT_MS,
 		.whole_errors = true};
 	int result = remote_send(remote, &request, &response, err);
 	if (result == 0 || response.status == 422) {
@@ -160,7 +181,8 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 		struct error ignored = {0};
 		result = read_failures(changes, count, buffer_span(&response.body), err);
 		if (result == 0 && refused && remote_hub_check(changes, count, &ignored) == 0)
-			result = error_set(err, ERROR_UPSTREAM, "the server refuses a batch and does not say what of it");
+			result = error_set(err, ERROR_UPSTREAM,
+				"the server refuses a batch and does not say what of it");
 	}
 	http_response_release(&response);
 	free(target);
@@ -168,54 +190,63 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 	return result;
 }
 
-static void bucket_target(const struct span bucket, struct buffer *const out)
+static void bucket_target(struct span bucket, struct buffer *out)
 {
 	buffer_init(out, TARGET_MAX_BYTES);
 	buffer_add_text(out, "/api/buckets/-/");
 	encode_percent(bucket, false, out);
 }
 
-int remote_hub_totals(struct remote *const remote, const struct span bucket, struct hub_totals *const out, struct error *const err)
+int remote_hub_totals(
+	struct remote *remote, struct span bucket, struct hub_totals *out, struct error *err)
 {
 	struct json_node *answer = NULL;
 	struct buffer target;
 	bucket_target(bucket, &target);
-	const struct remote_json_request request = {.method = "GET", .target = buffer_text(&target)};
+	const struct remote_json_request request = {
+		.method = "GET", .target = buffer_text(&target)};
 	int result = remote_json_send(remote, &request, &answer, err);
-	if (result == 0 && (!json_node_u64(json_node_member(answer, "size"), &out->bytes) ||
-		!json_node_u64(json_node_member(answer, "totalFiles"), &out->files)))
-		result = error_set(err, ERROR_UPSTREAM, "the server does not tell what bucket %.*s holds", (int)bucket.len,
+	if (result == 0 &&
+		(!json_node_u64(json_node_member(answer, "size"), &out->bytes) ||
+			!json_node_u64(json_node_member(answer, "totalFiles"), &out->files)))
+		result = error_set(err, ERROR_UPSTREAM,
+			"the server does not tell what bucket %.*s holds", (int)bucket.len,
 			(const char *)bucket.data);
 	json_node_free(answer);
 	buffer_release(&target);
 	return result;
 }
 
-int remote_hub_drop(struct remote *const remote, const struct span bucket, struct error *const err)
+int remote_hub_drop(struct remote *remote, struct span bucket, struct error *err)
 {
 	struct http_response response;
 	struct buffer target;
 	bucket_target(bucket, &target);
-	const struct http_request request = {.method = "DELETE", .target = buffer_text(&target), .wait_ms = COMMIT_WAIT_MS};
+	const struct http_request request = {
+		.method = "DELETE", .target = buffer_text(&target), .wait_ms = COMMIT_WAIT_MS};
 	const int result = remote_send(remote, &request, &response, err);
 	http_response_release(&response);
 	buffer_release(&target);
 	return result;
 }
 
-static bool read_file(const struct json_node *const node, struct hub_file *const out)
+static bool read_file(const struct json_node *node, struct hub_file *out)
 {
 	struct span hash;
-	return json_node_text(json_node_member(node, "path"), &out->key) && json_node_u64(json_node_member(node, "size"), &out->size) &&
-		json_node_text(json_node_member(node, "xetHash"), &hash) && chunk_id_parse(hash, &out->hash);
+	return json_node_text(json_node_member(node, "path"), &out->key) &&
+		json_node_u64(json_node_member(node, "size"), &out->size) &&
+		json_node_text(json_node_member(node, "xetHash"), &hash) &&
+		chunk_id_parse(hash, &out->hash);
 }
 
-static int read_page(const struct span body, hub_file_fn *const take, void *const owner, struct error *const err)
+static int read_page(struct span body, hub_file_fn *take, void *owner, struct error *err)
 {
 	struct json_node *const root = remote_json_parse(body, "the server's listing", err);
 	if (root == NULL)
 		return -1;
-	int result = json_node_is_array(root) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
+	int result = json_node_is_array(root)
+		? 0
+		: error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
 	for (size_t i = 0; i < json_node_count(root) && result == 0; i++) {
 		const struct json_node *const node = json_node_at(root, i);
 		struct span type = {0};
@@ -223,14 +254,16 @@ static int read_page(const struct span body, hub_file_fn *const take, void *cons
 		json_node_text(json_node_member(node, "type"), &type);
 		if (span_equal_text(type, "directory"))
 			continue;
-		result = read_file(node, &file) ? take(owner, &file, err) : error_set(err, ERROR_UPSTREAM, "the server lists a file without a hash");
+		result = read_file(node, &file)
+			? take(owner, &file, err)
+			: error_set(err, ERROR_UPSTREAM, "the server lists a file without a hash");
 	}
 	json_node_free(root);
 	return result;
 }
 
 /* What the Link header calls the next page, as a target; NULL: that was the last one. */
-static char *next_page(const char *const link)
+static char *next_page(const char *link)
 {
 	const char *const end = strstr(link, ">; rel=\"next\"");
 	if (link[0] != '<' || end == NULL)
@@ -243,11 +276,12 @@ static char *next_page(const char *const link)
 	return copy;
 }
 
-int remote_hub_list(struct remote *const remote, const struct span bucket, const struct span prefix, hub_file_fn *const take, void *const owner,
-	struct error *const err)
+int remote_hub_list(struct remote *remote, struct span bucket, struct span prefix,
+	hub_file_fn *take, void *owner, struct error *err)
 {
 	const bool slash = prefix.len > 0 && prefix.data[prefix.len - 1] == '/';
-	char *const first = remote_hub_target(bucket, "tree", span_slice(prefix, 0, prefix.len - (slash ? 1 : 0)));
+	char *const first = remote_hub_target(
+		bucket, "tree", span_slice(prefix, 0, prefix.len - (slash ? 1 : 0)));
 	struct buffer text;
 	buffer_init(&text, TARGET_MAX_BYTES);
 	buffer_format(&text, "%s?recursive=true&limit=1000", first);
@@ -257,10 +291,12 @@ int remote_hub_list(struct remote *const remote, const struct span bucket, const
 	int result = 0;
 	for (int pages = 0; result == 0 && target != NULL; pages++) {
 		if (pages == REMOTE_HUB_PAGES_MAX) {
-			result = error_set(err, ERROR_UPSTREAM, "the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
+			result = error_set(err, ERROR_UPSTREAM,
+				"the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
 			break;
 		}
-		const struct http_request request = {.method = "GET", .target = target, .wait_ms = COMMIT_WAIT_MS};
+		const struct http_request request = {
+			.method = "GET", .target = target, .wait_ms = COMMIT_WAIT_MS};
 		struct http_response response;
 		result = remote_send(remote, &request, &response, err);
 		if (result == 0)
@@ -279,7 +315,7 @@ struct wanted {
 	struct hub_file file;
 };
 
-static int take_wanted(void *const owner, const struct hub_file *const file, struct error *const err)
+static int take_wanted(void *owner, const struct hub_file *file, struct error *err)
 {
 	struct wanted *const wanted = owner;
 	(void)err;
@@ -290,8 +326,8 @@ static int take_wanted(void *const owner, const struct hub_file *const file, str
 	return 0;
 }
 
-int remote_hub_find(struct remote *const remote, const struct span bucket, const struct span key, uint64_t *const out_size,
-	struct chunk_id *const out_hash, struct error *const err)
+int remote_hub_find(struct remote *remote, struct span bucket, struct span key, uint64_t *out_size,
+	struct chunk_id *out_hash, struct error *err)
 {
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	struct wanted wanted = {.key = key};
@@ -306,7 +342,11 @@ int remote_hub_find(struct remote *const remote, const struct span bucket, const
 	json_writer_end(&writer, ']');
 	json_writer_end(&writer, '}');
 	char *const target = remote_hub_target(bucket, "paths-info", (struct span){0});
-	const struct http_request request = {.method = "POST", .target = target, .headers = HEADERS, .body = buffer_span(&body), .wait_ms = COMMIT_WAIT_MS};
+	const struct http_request request = {.method = "POST",
+		.target = target,
+		.headers = HEADERS,
+		.body = buffer_span(&body),
+		.wait_ms = COMMIT_WAIT_MS};
 	int result = remote_send(remote, &request, &response, err);
 	if (result == 0)
 		result = read_page(buffer_span(&response.body), take_wanted, &wanted, err);

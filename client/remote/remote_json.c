@@ -5,8 +5,8 @@
 
 enum { TARGET_MAX_BYTES = 16 * 1024 };
 
-int remote_json_send(struct remote *const remote, const struct remote_json_request *const request, struct json_node **const out,
-	struct error *const err)
+int remote_json_send(struct remote *remote, const struct remote_json_request *request,
+	struct json_node **out, struct error *err)
 {
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request http = {
@@ -27,8 +27,7 @@ int remote_json_send(struct remote *const remote, const struct remote_json_reque
 	return result;
 }
 
-struct json_node *remote_json_parse(const struct span answer, const char *const what,
-	struct error *const err)
+struct json_node *remote_json_parse(struct span answer, const char *what, struct error *err)
 {
 	struct json_node *const root = json_node_parse(answer, what, err);
 	if (root == NULL)
@@ -36,7 +35,7 @@ struct json_node *remote_json_parse(const struct span answer, const char *const 
 	return root;
 }
 
-char *remote_json_target(const struct run_name *const run, const char *const below, const char *const name)
+char *remote_json_target(const struct run_name *run, const char *below, const char *name)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);

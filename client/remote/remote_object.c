@@ -18,7 +18,7 @@ enum {
 };
 
 /* Ends the building of a request target whose parts are all bounded. */
-static char *take_text(struct buffer *const buffer)
+static char *take_text(struct buffer *buffer)
 {
 	ASSERT(!buffer_failed(buffer));
 	char *const text = memory_copy_text(buffer_text(buffer));
@@ -26,7 +26,7 @@ static char *take_text(struct buffer *const buffer)
 	return text;
 }
 
-char *remote_object_target(const struct span bucket, const struct span key)
+char *remote_object_target(struct span bucket, struct span key)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -39,22 +39,24 @@ char *remote_object_target(const struct span bucket, const struct span key)
 	return take_text(&target);
 }
 
-static int send_plain(struct remote *const remote, const char *const method, const char *const target, struct http_response *const response,
-	struct error *const err)
+static int send_plain(struct remote *remote, const char *method, const char *target,
+	struct http_response *response, struct error *err)
 {
 	const struct http_request request = {.method = method, .target = target};
 	return remote_send(remote, &request, response, err);
 }
 
-int remote_object_head(struct remote *const remote, const char *const target, struct remote_object_facts *const out,
-	struct error *const err)
+int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out,
+	struct error *err)
 {
 	struct http_response response;
 	int result = send_plain(remote, "HEAD", target, &response, err);
 	if (result != 0 && response.status == 404)
-		error_set(err, ERROR_NO_KEY, "there is no object %s", target + 1); /* a HEAD answer has no body to say so */
+		error_set(err, ERROR_NO_KEY, "there is no object %s",
+			target + 1); /* a HEAD answer has no body to say so */
 	if (result == 0 && response.content_length == UINT64_MAX)
-		result = error_set(err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
+		result = error_set(
+			err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
 	if (result == 0) {
 		out->size = response.content_length;
 		snprintf(out->etag, sizeof out->etag, "%s", response.etag);
@@ -66,7 +68,7 @@ int remote_object_head(struct remote *const remote, const char *const target, st
 	return result;
 }
 
-int remote_object_delete(struct remote *const remote, const char *const target, struct error *const err)
+int remote_object_delete(struct remote *remote, const char *target, struct error *err)
 {
 	struct http_response response;
 	const int result = send_plain(remote, "DELETE", target, &response, err);
@@ -74,14 +76,16 @@ int remote_object_delete(struct remote *const remote, const char *const target, 
 	return result;
 }
 
-int remote_object_copy(struct remote *const remote, const char *const source, const char *const target, struct error *const err)
+int remote_object_copy(
+	struct remote *remote, const char *source, const char *target, struct error *err)
 {
 	struct buffer header;
 	struct http_response response;
 	buffer_init(&header, TARGET_MAX_BYTES + HEADER_MAX_BYTES);
 	buffer_format(&header, "x-amz-copy-source: %s", source);
 	const char *const headers[] = {buffer_text(&header), NULL};
-	const struct http_request request = {.method = "PUT", .target = target, .headers = headers, .wait_ms = COMMIT_WAIT_MS};
+	const struct http_request request = {
+		.method = "PUT", .target = target, .headers = headers, .wait_ms = COMMIT_WAIT_MS};
 	const int result = remote_send(remote, &request, &response, err);
 	http_response_release(&response);
 	buffer_release(&header);
@@ -94,7 +98,8 @@ struct file_source {
 	uint64_t sent;
 };
 
-static ptrdiff_t file_source_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t file_source_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct file_source *const file = (struct file_source *)source;
 	const struct remote_object_body *const body = file->body;
@@ -102,22 +107,24 @@ static ptrdiff_t file_source_read(struct body_source *const source, uint8_t *con
 	const size_t wanted = left < capacity ? (size_t)left : capacity;
 	if (wanted == 0)
 		return 0;
-	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent), body->path, err) != 0)
+	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent),
+		    body->path, err) != 0)
 		return -1;
 	file->sent += wanted;
 	progress_add(body->progress, wanted);
 	return (ptrdiff_t)wanted;
 }
 
-static void file_source_close(struct body_source *const source)
+static void file_source_close(struct body_source *source)
 {
 	(void)source; /* lies on its owner's stack */
 }
 
-int remote_object_send(struct remote *const remote, const struct http_request *const request, const struct remote_object_body *const body,
-	struct http_response *const response, struct error *const err)
+int remote_object_send(struct remote *remote, const struct http_request *request,
+	const struct remote_object_body *body, struct http_response *response, struct error *err)
 {
-	struct file_source file = {.source = {.read = file_source_read, .close = file_source_close}, .body = body};
+	struct file_source file = {
+		.source = {.read = file_source_read, .close = file_source_close}, .body = body};
 	struct http_request with_body = *request;
 	with_body.source = &file.source;
 	with_body.source_size = body->size;
@@ -138,8 +145,8 @@ int remote_object_send(struct remote *const remote, const struct http_request *c
 	return -1;
 }
 
-int remote_object_put(struct remote *const remote, const char *const target, const struct remote_object_body *const body,
-	struct error *const err)
+int remote_object_put(struct remote *remote, const char *target,
+	const struct remote_object_body *body, struct error *err)
 {
 	const struct http_request request = {.method = "PUT", .target = target};
 	struct http_response response;
@@ -148,7 +155,8 @@ int remote_object_put(struct remote *const remote, const char *const target, con
 	return result;
 }
 
-/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught before it is written. */
+/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught
+ * before it is written. */
 struct range_sink {
 	struct body_sink sink;
 	struct body_sink *into;
@@ -156,11 +164,13 @@ struct range_sink {
 	const char *target;
 };
 
-static enum sink_result range_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result range_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct range_sink *const range = (struct range_sink *)sink;
 	if (bytes.len > range->left) {
-		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for", range->target);
+		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for",
+			range->target);
 		return SINK_FAILED;
 	}
 	const enum sink_result result = range->into->write(range->into, bytes, err);
@@ -170,8 +180,8 @@ static enum sink_result range_sink_write(struct body_sink *const sink, const str
 }
 
 /* One try for what is left. */
-static int get_rest(struct remote *const remote, const struct remote_object_range *const range, struct range_sink *const sink,
-	struct error *const err)
+static int get_rest(struct remote *remote, const struct remote_object_range *range,
+	struct range_sink *sink, struct error *err)
 {
 	const uint64_t from = range->offset + (range->size - sink->left);
 	const bool ranged = !range->whole || from > range->offset;
@@ -180,26 +190,33 @@ static int get_rest(struct remote *const remote, const struct remote_object_rang
 	const char *headers[3] = {NULL, NULL, NULL};
 	size_t count = 0;
 	if (ranged) {
-		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64, from, from + sink->left - 1);
+		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64,
+			from, from + sink->left - 1);
 		headers[count++] = range_header;
 	}
 	if (range->etag != NULL) {
 		snprintf(match_header, sizeof match_header, "If-Match: \"%s\"", range->etag);
 		headers[count++] = match_header;
 	}
-	const struct http_request request = {.method = "GET", .target = range->target, .headers = headers, .sink = &sink->sink};
+	const struct http_request request = {
+		.method = "GET", .target = range->target, .headers = headers, .sink = &sink->sink};
 	struct http_response response = {0};
 	int result = remote_try(remote, &request, &response, err);
 	if (result == 0 && ranged && response.status != 206)
-		result = error_set(err, ERROR_CORRUPT, "the server answers a range of %s with status %d", range->target, response.status);
+		result = error_set(err, ERROR_CORRUPT,
+			"the server answers a range of %s with status %d", range->target,
+			response.status);
 	http_response_release(&response);
 	return result;
 }
 
-int remote_object_get(struct remote *const remote, const struct remote_object_range *const range, struct body_sink *const into,
-	struct error *const err)
+int remote_object_get(struct remote *remote, const struct remote_object_range *range,
+	struct body_sink *into, struct error *err)
 {
-	struct range_sink sink = {.sink = {.write = range_sink_write}, .into = into, .left = range->size, .target = range->target};
+	struct range_sink sink = {.sink = {.write = range_sink_write},
+		.into = into,
+		.left = range->size,
+		.target = range->target};
 	struct retry retry = remote_retry(remote);
 	struct error failure = {0};
 	while (sink.left > 0) {
@@ -207,8 +224,9 @@ int remote_object_get(struct remote *const remote, const struct remote_object_ra
 		if (get_rest(remote, range, &sink, &failure) == 0) {
 			if (sink.left == 0)
 				break;
-			return error_set(err, ERROR_CORRUPT, "the server sends %" PRIu64 " bytes of %s less than it has to", sink.left,
-				range->target);
+			return error_set(err, ERROR_CORRUPT,
+				"the server sends %" PRIu64 " bytes of %s less than it has to",
+				sink.left, range->target);
 		}
 		if (sink.left < before)
 			retry_reset(&retry);
@@ -220,7 +238,7 @@ int remote_object_get(struct remote *const remote, const struct remote_object_ra
 	return 0;
 }
 
-int remote_object_make_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+int remote_object_make_bucket(struct remote *remote, struct span bucket, struct error *err)
 {
 	char *const target = remote_object_target(bucket, (struct span){0});
 	struct http_response response;
@@ -235,7 +253,7 @@ int remote_object_make_bucket(struct remote *const remote, const struct span buc
 	return result;
 }
 
-int remote_object_has_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+int remote_object_has_bucket(struct remote *remote, struct span bucket, struct error *err)
 {
 	char *const target = remote_object_target(bucket, (struct span){0});
 	struct http_response response;
@@ -247,7 +265,7 @@ int remote_object_has_bucket(struct remote *const remote, const struct span buck
 	return result;
 }
 
-int remote_object_remove_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+int remote_object_remove_bucket(struct remote *remote, struct span bucket, struct error *err)
 {
 	char *const target = remote_object_target(bucket, (struct span){0});
 	const int result = remote_object_delete(remote, target, err);
@@ -255,8 +273,8 @@ int remote_object_remove_bucket(struct remote *const remote, const struct span b
 	return result;
 }
 
-static int fetch_listing(struct remote *const remote, struct buffer *const target, struct arena *const arena, struct listing *const out,
-	struct error *const err)
+static int fetch_listing(struct remote *remote, struct buffer *target, struct arena *arena,
+	struct listing *out, struct error *err)
 {
 	char *const text = take_text(target);
 	struct http_response response;
@@ -268,8 +286,8 @@ static int fetch_listing(struct remote *const remote, struct buffer *const targe
 	return result;
 }
 
-int remote_object_list(struct remote *const remote, const struct remote_object_page *const page, struct arena *const arena,
-	struct listing *const out, struct error *const err)
+int remote_object_list(struct remote *remote, const struct remote_object_page *page,
+	struct arena *arena, struct listing *out, struct error *err)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -286,8 +304,8 @@ int remote_object_list(struct remote *const remote, const struct remote_object_p
 	return fetch_listing(remote, &target, arena, out, err);
 }
 
-int remote_object_list_buckets(struct remote *const remote, const struct span token, struct arena *const arena, struct listing *const out,
-	struct error *const err)
+int remote_object_list_buckets(struct remote *remote, struct span token, struct arena *arena,
+	struct listing *out, struct error *err)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);

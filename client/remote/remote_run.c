@@ -9,7 +9,8 @@
 
 enum {
 	TARGET_MAX_BYTES = 4096,
-	/* A publish may read objects without a digest, and an anchor's headers, before it commits. */
+	/* A publish may read objects without a digest, and an anchor's headers, before it
+	 * commits. */
 	PUBLISH_WAIT_MS = 10 * 60 * 1000
 };
 
@@ -18,15 +19,15 @@ struct target {
 	struct buffer text;
 };
 
-static void target_begin(struct target *const target, const struct run_name *const run)
+static void target_begin(struct target *target, const struct run_name *run)
 {
 	buffer_init(&target->text, TARGET_MAX_BYTES);
 	buffer_add_text(&target->text, run->target);
 }
 
 /* Sends and releases the target; the answer's body is in `response`. */
-static int target_send(struct target *const target, struct remote *const remote, const struct http_request *const request,
-	struct http_response *const response, struct error *const err)
+static int target_send(struct target *target, struct remote *remote,
+	const struct http_request *request, struct http_response *response, struct error *err)
 {
 	ASSERT(!buffer_failed(&target->text));
 	struct http_request whole = *request;
@@ -37,14 +38,14 @@ static int target_send(struct target *const target, struct remote *const remote,
 }
 
 /* An answer that does not parse is the peer's fault, whatever the parser calls it. */
-static int nonsense(struct error *const err, const char *const what)
+static int nonsense(struct error *err, const char *what)
 {
 	err->kind = ERROR_UPSTREAM;
 	return error_wrap(err, "the server's %s", what);
 }
 
-int remote_run_open(struct remote *const remote, const struct run_name *const run, const uint64_t *const keep_steps,
-	struct arena *const arena, struct run_message *const out, struct error *const err)
+int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps,
+	struct arena *arena, struct run_message *out, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -52,7 +53,8 @@ int remote_run_open(struct remote *const remote, const struct run_name *const ru
 	if (keep_steps != NULL)
 		snprintf(body, sizeof body, "{\"keep_steps\":%" PRIu64 "}", *keep_steps);
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
-	const struct http_request request = {.method = "POST", .headers = HEADERS, .body = span_text(body)};
+	const struct http_request request = {
+		.method = "POST", .headers = HEADERS, .body = span_text(body)};
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
@@ -61,7 +63,8 @@ int remote_run_open(struct remote *const remote, const struct run_name *const ru
 	return result;
 }
 
-int remote_run_set_keep(struct remote *const remote, const struct run_name *const run, const uint64_t keep_steps, struct error *const err)
+int remote_run_set_keep(
+	struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -69,15 +72,16 @@ int remote_run_set_keep(struct remote *const remote, const struct run_name *cons
 	char body[64];
 	snprintf(body, sizeof body, "{\"keep_steps\":%" PRIu64 "}", keep_steps);
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
-	const struct http_request request = {.method = "PUT", .headers = HEADERS, .body = span_text(body)};
+	const struct http_request request = {
+		.method = "PUT", .headers = HEADERS, .body = span_text(body)};
 	struct http_response response;
 	const int result = target_send(&target, remote, &request, &response, err);
 	http_response_release(&response);
 	return result;
 }
 
-int remote_run_find(struct remote *const remote, const struct run_name *const run, struct arena *const arena, struct run_message *const out,
-	struct error *const err)
+int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena,
+	struct run_message *out, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -91,7 +95,7 @@ int remote_run_find(struct remote *const remote, const struct run_name *const ru
 }
 
 /* What only writers may read. */
-int remote_run_may_write(struct remote *const remote, const struct run_name *const run, struct error *const err)
+int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err)
 {
 	struct target target;
 	struct error failure = {0};
@@ -108,17 +112,18 @@ int remote_run_may_write(struct remote *const remote, const struct run_name *con
 }
 
 /* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
-static void read_published(const struct http_response *const response, struct remote_run_published *const out)
+static void read_published(const struct http_response *response, struct remote_run_published *out)
 {
 	struct error ignored = {0};
-	struct json_node *const root = json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
+	struct json_node *const root =
+		json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
 	*out = (struct remote_run_published){.already = response->status == 200};
 	json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due);
 	json_node_free(root);
 }
 
-int remote_run_publish(struct remote *const remote, const struct run_name *const run, const struct step_message *const step,
-	struct remote_run_published *const out, struct error *const err)
+int remote_run_publish(struct remote *remote, const struct run_name *run,
+	const struct step_message *step, struct remote_run_published *out, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -133,7 +138,10 @@ int remote_run_publish(struct remote *const remote, const struct run_name *const
 		goto out;
 	}
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
-	const struct http_request request = {.method = "PUT", .headers = HEADERS, .body = buffer_span(&body), .wait_ms = PUBLISH_WAIT_MS};
+	const struct http_request request = {.method = "PUT",
+		.headers = HEADERS,
+		.body = buffer_span(&body),
+		.wait_ms = PUBLISH_WAIT_MS};
 	result = target_send(&target, remote, &request, &response, err);
 	if (result == 0)
 		read_published(&response, out);
@@ -144,44 +152,48 @@ out:
 }
 
 /* 1 with the step, 0 when the answer is that there is none. */
-static int get_step(struct target *const target, struct remote *const remote, const int64_t wait_ms, struct arena *const arena,
-	struct step_message *const out, struct error *const err)
+static int get_step(struct target *target, struct remote *remote, int64_t wait_ms,
+	struct arena *arena, struct step_message *out, struct error *err)
 {
 	const struct http_request request = {.method = "GET", .wait_ms = wait_ms};
 	struct http_response response;
 	int result = target_send(target, remote, &request, &response, err);
 	if (result == 0 && response.status != 204)
-		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0 ? 1 : nonsense(err, "manifest");
+		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0
+			? 1
+			: nonsense(err, "manifest");
 	http_response_release(&response);
 	return result;
 }
 
-static int find_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, const char *const query,
-	struct arena *const arena, struct step_message *const out, struct error *const err)
+static int find_step(struct remote *remote, const struct run_name *run, uint64_t step,
+	const char *query, struct arena *arena, struct step_message *out, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
 	buffer_format(&target.text, "/steps/%" PRIu64 "%s", step, query);
 	const int found = get_step(&target, remote, 0, arena, out, err);
 	if (found == 0)
-		return error_set(err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
+		return error_set(
+			err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
 	return found > 0 ? 0 : -1;
 }
 
-int remote_run_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
-	struct step_message *const out, struct error *const err)
+int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step,
+	struct arena *arena, struct step_message *out, struct error *err)
 {
 	return find_step(remote, run, step, "", arena, out, err);
 }
 
-int remote_run_step_tensors(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
-	struct step_message *const out, struct error *const err)
+int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step,
+	struct arena *arena, struct step_message *out, struct error *err)
 {
 	return find_step(remote, run, step, "?tensors=true", arena, out, err);
 }
 
-int remote_run_latest(struct remote *const remote, const struct run_name *const run, const struct remote_run_wait *const wait,
-	struct arena *const arena, struct step_message *const out, struct error *const err)
+int remote_run_latest(struct remote *remote, const struct run_name *run,
+	const struct remote_run_wait *wait, struct arena *arena, struct step_message *out,
+	struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -191,8 +203,9 @@ int remote_run_latest(struct remote *const remote, const struct run_name *const 
 	return get_step(&target, remote, (int64_t)wait->wait_s * 1000, arena, out, err);
 }
 
-int remote_run_path(struct remote *const remote, const struct run_name *const run, const struct remote_run_route *const route,
-	struct arena *const arena, struct path_message *const out, struct error *const err)
+int remote_run_path(struct remote *remote, const struct run_name *run,
+	const struct remote_run_route *route, struct arena *arena, struct path_message *out,
+	struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -207,7 +220,8 @@ int remote_run_path(struct remote *const remote, const struct run_name *const ru
 	}
 	if (route->wait_s > 0)
 		buffer_format(&target.text, "&wait=%" PRIu64, route->wait_s);
-	const struct http_request request = {.method = "GET", .wait_ms = (int64_t)route->wait_s * 1000};
+	const struct http_request request = {
+		.method = "GET", .wait_ms = (int64_t)route->wait_s * 1000};
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && path_message_parse(buffer_span(&response.body), arena, out, err) != 0)
@@ -223,12 +237,12 @@ struct page_kind {
 	int (*take)(void *item, struct span json, struct arena *arena, struct error *err);
 };
 
-static int take_run(void *const item, const struct span json, struct arena *const arena, struct error *const err)
+static int take_run(void *item, struct span json, struct arena *arena, struct error *err)
 {
 	return run_message_parse(json, arena, item, err);
 }
 
-static int take_step(void *const item, const struct span json, struct arena *const arena, struct error *const err)
+static int take_step(void *item, struct span json, struct arena *arena, struct error *err)
 {
 	return step_message_parse(json, arena, item, err);
 }
@@ -237,27 +251,33 @@ static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message)
 static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), take_step};
 
 /* The entries of `list`, NULL with the error set. */
-static void *read_items(const struct page_kind *const kind, const struct json_node *const list, struct arena *const arena,
-	struct error *const err)
+static void *read_items(const struct page_kind *kind, const struct json_node *list,
+	struct arena *arena, struct error *err)
 {
 	const size_t count = json_node_count(list);
 	uint8_t *const items = arena_take_array(arena, count + 1, kind->item_bytes);
 	struct buffer text;
 	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
-	int result = items != NULL ? 0 : error_set(err, ERROR_TOO_LARGE, "the server's page is over the memory set aside for it");
+	int result = items != NULL
+		? 0
+		: error_set(err, ERROR_TOO_LARGE,
+			  "the server's page is over the memory set aside for it");
 	for (size_t i = 0; i < count && result == 0; i++) {
 		buffer_reset(&text);
 		json_node_print(json_node_at(list, i), &text);
 		result = buffer_check(&text, "an entry of the server's page", err);
 		if (result == 0)
-			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena, err) == 0 ? 0 : nonsense(err, "page");
+			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena,
+					 err) == 0
+				? 0
+				: nonsense(err, "page");
 	}
 	buffer_release(&text);
 	return result == 0 ? items : NULL;
 }
 
-static int get_page(struct target *const target, struct remote *const remote, const struct page_kind *const kind, struct arena *const arena,
-	struct remote_run_page *const out, struct error *const err)
+static int get_page(struct target *target, struct remote *remote, const struct page_kind *kind,
+	struct arena *arena, struct remote_run_page *out, struct error *err)
 {
 	const struct http_request request = {.method = "GET"};
 	struct http_response response;
@@ -270,10 +290,12 @@ static int get_page(struct target *const target, struct remote *const remote, co
 		goto out;
 	const struct json_node *const list = json_node_member(root, kind->member);
 	if (!json_node_is_array(list))
-		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"", kind->member);
+		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"",
+			kind->member);
 	else
 		items = read_items(kind, list, arena, err);
-	*out = (struct remote_run_page){.count = json_node_count(list), .more = json_node_member(root, "next") != NULL};
+	*out = (struct remote_run_page){
+		.count = json_node_count(list), .more = json_node_member(root, "next") != NULL};
 	if (kind == &PAGE_OF_RUNS)
 		out->runs = items;
 	else
@@ -284,8 +306,8 @@ out:
 	return items != NULL ? 0 : -1;
 }
 
-int remote_run_list(struct remote *const remote, const struct span bucket, const struct span after, struct arena *const arena,
-	struct remote_run_page *const out, struct error *const err)
+int remote_run_list(struct remote *remote, struct span bucket, struct span after,
+	struct arena *arena, struct remote_run_page *out, struct error *err)
 {
 	struct target target;
 	buffer_init(&target.text, TARGET_MAX_BYTES);
@@ -298,8 +320,8 @@ int remote_run_list(struct remote *const remote, const struct span bucket, const
 	return get_page(&target, remote, &PAGE_OF_RUNS, arena, out, err);
 }
 
-int remote_run_list_steps(struct remote *const remote, const struct run_name *const run, const uint64_t from, struct arena *const arena,
-	struct remote_run_page *const out, struct error *const err)
+int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
+	struct arena *arena, struct remote_run_page *out, struct error *err)
 {
 	struct target target;
 	target_begin(&target, run);

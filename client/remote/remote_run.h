@@ -1,5 +1,6 @@
-/* The steps face, typed: docs/PROTOCOL.md, "Steps". All that an answer holds lies in the given arena. Calls retry as remote_send does;
- * all of them may safely be repeated (opening twice only skips an epoch). */
+/* The steps face, typed: docs/PROTOCOL.md, "Steps". All that an answer holds lies in the given
+ * arena. Calls retry as remote_send does; all of them may safely be repeated (opening twice only
+ * skips an epoch). */
 #ifndef CLIENT_REMOTE_REMOTE_RUN_H
 #define CLIENT_REMOTE_REMOTE_RUN_H
 
@@ -10,25 +11,27 @@
 /* Arena size that any one answer fits in. */
 enum { REMOTE_RUN_ARENA_BYTES = 64 * 1024 * 1024 };
 
-/* Becomes the run's writer, making the run where there is none; `keep_steps` NULL leaves retention alone. */
-int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps, struct arena *arena,
-	struct run_message *out,
-	struct error *err);
-int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena, struct run_message *out, struct error *err);
+/* Becomes the run's writer, making the run where there is none; `keep_steps` NULL leaves retention
+ * alone. */
+int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps,
+	struct arena *arena, struct run_message *out, struct error *err);
+int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena,
+	struct run_message *out, struct error *err);
 /* Denied when the token may not write to the run, which must be there; changes nothing. */
 int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err);
-int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
+int remote_run_set_keep(
+	struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
 struct remote_run_published {
 	bool already;    /* the same step was there before */
 	bool anchor_due; /* the next step should bring an anchor */
 };
-int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step,
-	struct remote_run_published *out, struct error *err);
-int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
-	struct error *err);
+int remote_run_publish(struct remote *remote, const struct run_name *run,
+	const struct step_message *step, struct remote_run_published *out, struct error *err);
+int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step,
+	struct arena *arena, struct step_message *out, struct error *err);
 /* The same with the digests of its tensors. */
-int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
-	struct error *err);
+int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step,
+	struct arena *arena, struct step_message *out, struct error *err);
 
 struct remote_run_wait {
 	bool has_after;
@@ -36,8 +39,9 @@ struct remote_run_wait {
 	uint64_t wait_s; /* at most 60 */
 };
 /* 1 with the step, 0 when nothing newer came in time. */
-int remote_run_latest(struct remote *remote, const struct run_name *run, const struct remote_run_wait *wait, struct arena *arena,
-	struct step_message *out, struct error *err);
+int remote_run_latest(struct remote *remote, const struct run_name *run,
+	const struct remote_run_wait *wait, struct arena *arena, struct step_message *out,
+	struct error *err);
 
 struct remote_run_route {
 	bool has_have;
@@ -45,10 +49,11 @@ struct remote_run_route {
 	struct digest128 digest; /* of what is held */
 	bool has_want;           /* false: the newest */
 	uint64_t want;
-	uint64_t wait_s;         /* for a fold that would save much; 0: not at all */
+	uint64_t wait_s; /* for a fold that would save much; 0: not at all */
 };
-int remote_run_path(struct remote *remote, const struct run_name *run, const struct remote_run_route *route, struct arena *arena,
-	struct path_message *out, struct error *err);
+int remote_run_path(struct remote *remote, const struct run_name *run,
+	const struct remote_run_route *route, struct arena *arena, struct path_message *out,
+	struct error *err);
 
 /* Lists come a page at a time; where `more`, ask again from behind the last. */
 struct remote_run_page {
@@ -59,11 +64,10 @@ struct remote_run_page {
 	size_t count;
 	bool more;
 };
-int remote_run_list(struct remote *remote, struct span bucket, struct span after, struct arena *arena, struct remote_run_page *out,
-	struct error *err);
+int remote_run_list(struct remote *remote, struct span bucket, struct span after,
+	struct arena *arena, struct remote_run_page *out, struct error *err);
 /* Steps from `from` on in rising order. */
-int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from, struct arena *arena,
-	struct remote_run_page *out,
-	struct error *err);
+int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
+	struct arena *arena, struct remote_run_page *out, struct error *err);
 
 #endif

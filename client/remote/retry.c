@@ -2,12 +2,12 @@
 
 #include "base/random.h"
 
-bool retry_worth_status(const int status)
+bool retry_worth_status(int status)
 {
 	return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
 }
 
-int64_t retry_delay_ms(const unsigned attempt, const int retry_after_s, const uint32_t random)
+int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random)
 {
 	const int64_t doubled = attempt < 16 ? (int64_t)RETRY_FIRST_MS << attempt : RETRY_MOST_MS;
 	const int64_t ceiling = doubled < RETRY_MOST_MS ? doubled : RETRY_MOST_MS;
@@ -17,12 +17,12 @@ int64_t retry_delay_ms(const unsigned attempt, const int retry_after_s, const ui
 	return asked_s >= 0 ? (int64_t)asked_s * 1000 + jittered : jittered;
 }
 
-void retry_init(struct retry *const retry, struct interrupt *const interrupt, const unsigned attempts)
+void retry_init(struct retry *retry, struct interrupt *interrupt, unsigned attempts)
 {
 	*retry = (struct retry){.interrupt = interrupt, .attempts = attempts};
 }
 
-bool retry_again(struct retry *const retry, const int retry_after_s)
+bool retry_again(struct retry *retry, int retry_after_s)
 {
 	if (retry->attempt >= retry->attempts || interrupt_signal(retry->interrupt) != 0)
 		return false;
@@ -32,7 +32,7 @@ bool retry_again(struct retry *const retry, const int retry_after_s)
 	return interrupt_sleep(retry->interrupt, delay);
 }
 
-void retry_reset(struct retry *const retry)
+void retry_reset(struct retry *retry)
 {
 	retry->attempt = 0;
 }

@@ -9,13 +9,13 @@
 
 enum { BUCKET_MAX_BYTES = 255, RUN_MAX_BYTES = 128, TARGET_MAX_BYTES = 2048 };
 
-static bool is_run_byte(const char byte)
+static bool is_run_byte(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' ||
-		byte == '-';
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '-';
 }
 
-static bool is_run(const char *const run)
+static bool is_run(const char *run)
 {
 	if (run[0] == '\0' || run[0] == '.' || run[0] == '-' || strlen(run) > RUN_MAX_BYTES)
 		return false;
@@ -25,7 +25,7 @@ static bool is_run(const char *const run)
 	return true;
 }
 
-static char *make_target(const char *const bucket, const char *const run)
+static char *make_target(const char *bucket, const char *run)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -39,7 +39,7 @@ static char *make_target(const char *const bucket, const char *const run)
 	return text;
 }
 
-int run_name_init(struct run_name *const name, const char *const text, struct error *const err)
+int run_name_init(struct run_name *name, const char *text, struct error *err)
 {
 	*name = (struct run_name){0};
 	if (text == NULL)
@@ -47,9 +47,11 @@ int run_name_init(struct run_name *const name, const char *const text, struct er
 	const char *const slash = strchr(text, '/');
 	const size_t bucket_len = slash == NULL ? 0 : (size_t)(slash - text);
 	if (bucket_len == 0 || bucket_len > BUCKET_MAX_BYTES)
-		return error_set(err, ERROR_BAD_NAME, "\"%s\" does not name a run: it wants the form BUCKET/RUN", text);
+		return error_set(err, ERROR_BAD_NAME,
+			"\"%s\" does not name a run: it wants the form BUCKET/RUN", text);
 	if (!is_run(slash + 1))
-		return error_set(err, ERROR_BAD_NAME, "\"%s\" cannot name a run: a name has up to %d of A-Z a-z 0-9 . _ - and does not begin with . or -",
+		return error_set(err, ERROR_BAD_NAME,
+			"\"%s\" cannot name a run: a name has up to %d of A-Z a-z 0-9 . _ - and does not begin with . or -",
 			slash + 1, RUN_MAX_BYTES);
 	name->text = memory_copy_text(text);
 	name->bucket = memory_copy_text(text);
@@ -59,7 +61,7 @@ int run_name_init(struct run_name *const name, const char *const text, struct er
 	return 0;
 }
 
-void run_name_release(struct run_name *const name)
+void run_name_release(struct run_name *name)
 {
 	free(name->text);
 	free(name->bucket);

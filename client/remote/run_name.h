@@ -6,7 +6,7 @@
 #include "base/span.h"
 
 struct run_name {
-	char *text;   /* "bucket/run" */
+	char *text; /* "bucket/run" */
 	char *bucket;
 	char *run;
 	char *target; /* "/v1/runs/bucket/run" */

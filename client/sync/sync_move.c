@@ -11,10 +11,11 @@
 #include "client/transfer/xet_download.h"
 #include "client/transfer/xet_upload.h"
 
-/* Fewer and smaller files than these go up in one plain request each: that is less than asking first. */
+/* Fewer and smaller files than these go up in one plain request each: that is less than asking
+ * first. */
 enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024, ASK_DERIVED_BYTES = 8 * 1024 * 1024 };
 
-static char *make_key(const struct sync_move *const move, const char *const name)
+static char *make_key(const struct sync_move *move, const char *name)
 {
 	char *const key = memory_new(move->prefix.len + strlen(name) + 1);
 	if (move->prefix.len > 0)
@@ -23,7 +24,7 @@ static char *make_key(const struct sync_move *const move, const char *const name
 	return key;
 }
 
-char *sync_move_target(const struct sync_move *const move, const char *const name)
+char *sync_move_target(const struct sync_move *move, const char *name)
 {
 	char *const key = make_key(move, name);
 	char *const target = remote_object_target(move->bucket, span_text(key));
@@ -39,11 +40,12 @@ struct lot {
 	const struct sync_item **items;
 	size_t count;
 	char **keys, **paths, **parts, **targets;
-	bool *done;              /* told already */
+	bool *done; /* told already */
 	_Atomic uint64_t received;
 };
 
-static void lot_init(struct lot *const lot, struct sync_move *const move, sync_told_fn *const told, struct progress *const progress)
+static void lot_init(
+	struct lot *lot, struct sync_move *move, sync_told_fn *told, struct progress *progress)
 {
 	*lot = (struct lot){.move = move, .told = told, .progress = progress};
 	lot->items = memory_new_array(move->count + 1, sizeof *lot->items);
@@ -54,7 +56,7 @@ static void lot_init(struct lot *const lot, struct sync_move *const move, sync_t
 	lot->done = memory_new_array(move->count + 1, sizeof *lot->done);
 }
 
-static void lot_add(struct lot *const lot, const struct sync_item *const item)
+static void lot_add(struct lot *lot, const struct sync_item *item)
 {
 	const size_t i = lot->count++;
 	lot->items[i] = item;
@@ -64,7 +66,7 @@ static void lot_add(struct lot *const lot, const struct sync_item *const item)
 	lot->targets[i] = sync_move_target(lot->move, item->name);
 }
 
-static void lot_release(struct lot *const lot)
+static void lot_release(struct lot *lot)
 {
 	for (size_t i = 0; i < lot->count; i++) {
 		free(lot->keys[i]);
@@ -80,7 +82,7 @@ static void lot_release(struct lot *const lot)
 	free(lot->items);
 }
 
-static int tell(void *const owner, const size_t index, struct error *const err)
+static int tell(void *owner, size_t index, struct error *err)
 {
 	struct lot *const lot = owner;
 	(void)err;
@@ -89,12 +91,15 @@ static int tell(void *const owner, const size_t index, struct error *const err)
 	return 0;
 }
 
-static int upload_plain(struct lot *const lot, struct error *const err)
+static int upload_plain(struct lot *lot, struct error *err)
 {
-	const struct transfer_options transfer = session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	const struct transfer_options transfer =
+		session_transfer(lot->move->session, lot->move->remote, lot->progress);
 	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof *files);
 	for (size_t i = 0; i < lot->count; i++) {
-		files[i] = (struct transfer_upload){.target = lot->targets[i], .path = lot->paths[i], .size = lot->items[i]->size};
+		files[i] = (struct transfer_upload){.target = lot->targets[i],
+			.path = lot->paths[i],
+			.size = lot->items[i]->size};
 		lot->move->traffic += lot->items[i]->size;
 	}
 	const int result = transfer_upload(&transfer, files, lot->count, tell, lot, err);
@@ -102,13 +107,15 @@ static int upload_plain(struct lot *const lot, struct error *const err)
 	return result;
 }
 
-static int upload_xet(struct lot *const lot, struct error *const err)
+static int upload_xet(struct lot *lot, struct error *err)
 {
 	const struct sync_move *const move = lot->move;
-	struct progress *const reading = progress_new("hashing", move->bytes, !move->session->output.quiet);
+	struct progress *const reading =
+		progress_new("hashing", move->bytes, !move->session->output.quiet);
 	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
 	for (size_t i = 0; i < lot->count; i++)
-		files[i] = (struct xet_upload_file){.path = lot->paths[i], .key = span_text(lot->keys[i])};
+		files[i] = (struct xet_upload_file){
+			.path = lot->paths[i], .key = span_text(lot->keys[i])};
 	const struct xet_upload upload = {
 		.options = &move->session->remote_options,
 		.own = move->remote,
@@ -128,7 +135,8 @@ static int upload_xet(struct lot *const lot, struct error *const err)
 }
 
 /* The digest that the bytes are checked against: the listing has none. */
-static int pin_download(const struct lot *const lot, const size_t number, struct transfer_download *const download, struct error *const err)
+static int pin_download(
+	const struct lot *lot, size_t number, struct transfer_download *download, struct error *err)
 {
 	struct remote_object_facts facts;
 	if (remote_object_head(lot->move->remote, lot->targets[number], &facts, err) != 0)
@@ -147,9 +155,10 @@ static int pin_download(const struct lot *const lot, const size_t number, struct
 	return 0;
 }
 
-static int download_plain(struct lot *const lot, struct error *const err)
+static int download_plain(struct lot *lot, struct error *err)
 {
-	struct transfer_options transfer = session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	struct transfer_options transfer =
+		session_transfer(lot->move->session, lot->move->remote, lot->progress);
 	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof *files);
 	transfer.received = &lot->received;
 	int result = 0;
@@ -166,7 +175,7 @@ static int download_plain(struct lot *const lot, struct error *const err)
 	return result;
 }
 
-static int download_xet(struct lot *const lot, struct error *const err)
+static int download_xet(struct lot *lot, struct error *err)
 {
 	const struct sync_move *const move = lot->move;
 	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof *files);
@@ -194,10 +203,11 @@ static int download_xet(struct lot *const lot, struct error *const err)
 }
 
 /* Where the server gives no token, all goes the plain way. */
-static int open_access(struct sync_move *const move, struct error *const err)
+static int open_access(struct sync_move *move, struct error *err)
 {
 	struct error failure = {0};
-	if (move->session->options->plain || move->count == 0 || (move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
+	if (move->session->options->plain || move->count == 0 ||
+		(move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
 		return 0;
 	move->access = xet_access_open(move->remote, move->bucket, move->uploads, &failure);
 	if (move->access != NULL || session_wants_plain(&failure))
@@ -206,21 +216,22 @@ static int open_access(struct sync_move *const move, struct error *const err)
 	return -1;
 }
 
-/* What the server would have to make into chunks first comes cheaper by a plain request, where there is no local file to take chunks from. Worth asking
- * about large files only. */
-static bool is_made_for_it(const struct sync_move *const move, const struct sync_item *const item)
+/* What the server would have to make into chunks first comes cheaper by a plain request, where
+ * there is no local file to take chunks from. Worth asking about large files only. */
+static bool is_made_for_it(const struct sync_move *move, const struct sync_item *item)
 {
 	struct remote_object_facts facts;
 	struct error ignored = {0};
 	if (item->state != SYNC_NEW || item->size < ASK_DERIVED_BYTES)
 		return false;
 	char *const target = sync_move_target(move, item->name);
-	const bool is_derived = remote_object_head(move->remote, target, &facts, &ignored) == 0 && facts.is_derived && facts.has_digest;
+	const bool is_derived = remote_object_head(move->remote, target, &facts, &ignored) == 0 &&
+		facts.is_derived && facts.has_digest;
 	free(target);
 	return is_derived;
 }
 
-static bool goes_by_xet(const struct sync_move *const move, const struct sync_item *const item)
+static bool goes_by_xet(const struct sync_move *move, const struct sync_item *item)
 {
 	if (move->access == NULL)
 		return false;
@@ -232,7 +243,7 @@ static bool goes_by_xet(const struct sync_move *const move, const struct sync_it
 	return takes;
 }
 
-static int make_folders(const struct sync_move *const move, const struct lot *const lot, struct error *const err)
+static int make_folders(const struct sync_move *move, const struct lot *lot, struct error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < lot->count && result == 0 && !move->uploads; i++)
@@ -240,13 +251,15 @@ static int make_folders(const struct sync_move *const move, const struct lot *co
 	return result;
 }
 
-/* Where the content-addressed half cannot do it after all (an object too large to be made into chunks), what is left goes the plain way. */
-static int move_by_xet(struct lot *const by_xet, struct lot *const plain, struct error *const err)
+/* Where the content-addressed half cannot do it after all (an object too large to be made into
+ * chunks), what is left goes the plain way. */
+static int move_by_xet(struct lot *by_xet, struct lot *plain, struct error *err)
 {
 	struct error failure = {0};
 	if (by_xet->count == 0)
 		return 0;
-	if ((by_xet->move->uploads ? upload_xet(by_xet, &failure) : download_xet(by_xet, &failure)) == 0)
+	if ((by_xet->move->uploads ? upload_xet(by_xet, &failure)
+				   : download_xet(by_xet, &failure)) == 0)
 		return 0;
 	if (!session_wants_plain(&failure)) {
 		*err = failure;
@@ -258,13 +271,14 @@ static int move_by_xet(struct lot *const by_xet, struct lot *const plain, struct
 	return 0;
 }
 
-int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct error *const err)
+int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err)
 {
 	struct lot by_xet;
 	struct lot plain;
 	if (open_access(move, err) != 0)
 		return -1;
-	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading", move->bytes, !move->session->output.quiet);
+	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading",
+		move->bytes, !move->session->output.quiet);
 	lot_init(&by_xet, move, told, progress);
 	lot_init(&plain, move, told, progress);
 	for (size_t i = 0; i < move->count; i++)
@@ -276,25 +290,27 @@ int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct
 		result = move->uploads ? upload_plain(&plain, err) : download_plain(&plain, err);
 	move->traffic += atomic_load(&plain.received);
 	if (move->access != NULL)
-		move->traffic += move->uploads ? xet_access_traffic(move->access)->sent : xet_access_traffic(move->access)->received;
+		move->traffic += move->uploads ? xet_access_traffic(move->access)->sent
+					       : xet_access_traffic(move->access)->received;
 	lot_release(&by_xet);
 	lot_release(&plain);
 	progress_free(progress);
 	return result;
 }
 
-static int remove_local(const struct sync_move *const move, const struct sync_item *const item, struct error *const err)
+static int remove_local(
+	const struct sync_move *move, const struct sync_item *item, struct error *err)
 {
 	const struct file_ops *const files = move->session->files;
 	char *const path = folder_files_join(move->folder, item->name);
-	const int result = files->unlink(files, path) == 0 ? 0 :
-		error_set_errno(err, "removing %s", path);
+	const int result =
+		files->unlink(files, path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
 	free(path);
 	return result;
 }
 
-static int remove_locally(struct sync_move *const move, const struct sync_item *const *const items, const size_t count,
-	sync_told_fn *const told, struct error *const err)
+static int remove_locally(struct sync_move *move, const struct sync_item *const *items,
+	size_t count, sync_told_fn *told, struct error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
@@ -313,19 +329,19 @@ struct removing {
 	sync_refused_fn *refused;
 };
 
-static void removed(void *const owner, const size_t number)
+static void removed(void *owner, size_t number)
 {
 	const struct removing *const removing = owner;
 	removing->told(removing->move->owner, removing->items[number]);
 }
 
-static void refused(void *const owner, const size_t number, const struct error *const why)
+static void refused(void *owner, size_t number, const struct error *why)
 {
 	const struct removing *const removing = owner;
 	removing->refused(removing->move->owner, removing->items[number], why);
 }
 
-static int remove_objects(struct removing *const removing, const size_t count, struct error *const err)
+static int remove_objects(struct removing *removing, size_t count, struct error *err)
 {
 	const struct sync_move *const move = removing->move;
 	const struct removal removal = {
@@ -350,9 +366,10 @@ static int remove_objects(struct removing *const removing, const size_t count, s
 	return result;
 }
 
-int sync_move_remove(struct sync_move *const move, const struct sync_item *const *const items, const size_t count, sync_told_fn *const told,
-	sync_refused_fn *const refuse, struct error *const err)
+int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count,
+	sync_told_fn *told, sync_refused_fn *refuse, struct error *err)
 {
 	struct removing removing = {.move = move, .items = items, .told = told, .refused = refuse};
-	return move->uploads ? remove_objects(&removing, count, err) : remove_locally(move, items, count, told, err);
+	return move->uploads ? remove_objects(&removing, count, err)
+			     : remove_locally(move, items, count, told, err);
 }

@@ -8,7 +8,7 @@
 
 enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, TOKEN_MAX_BYTES = 16 * 1024 };
 
-void sync_list_release(struct sync_list *const list)
+void sync_list_release(struct sync_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free(list->entries[i].name);
@@ -16,28 +16,32 @@ void sync_list_release(struct sync_list *const list)
 	*list = (struct sync_list){0};
 }
 
-static int add_entry(struct sync_list *const list, const struct span name, const uint64_t size, struct error *const err)
+static int add_entry(struct sync_list *list, struct span name, uint64_t size, struct error *err)
 {
 	if (name.len > SYNC_NAME_MAX_BYTES)
-		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes", SYNC_NAME_MAX_BYTES);
+		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes",
+			SYNC_NAME_MAX_BYTES);
 	if (list->count == SYNC_ENTRIES_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
 	char *const copy = memory_new(name.len + 1);
 	memcpy(copy, name.data, name.len);
 	if ((list->count & (list->count - 1)) == 0) /* room doubles at each power of two */
-		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count, sizeof *list->entries);
+		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count,
+			sizeof *list->entries);
 	list->entries[list->count++] = (struct sync_entry){.name = copy, .size = size};
 	return 0;
 }
 
-static bool is_part(const char *const name)
+static bool is_part(const char *name)
 {
 	const char *const found = strstr(name, SYNC_PART_SUFFIX);
-	return found != NULL && (strcmp(found, SYNC_PART_SUFFIX) == 0 || strcmp(found, SYNC_PART_SUFFIX ".journal") == 0 ||
-		strcmp(found, SYNC_PART_SUFFIX ".chunks") == 0);
+	return found != NULL &&
+		(strcmp(found, SYNC_PART_SUFFIX) == 0 ||
+			strcmp(found, SYNC_PART_SUFFIX ".journal") == 0 ||
+			strcmp(found, SYNC_PART_SUFFIX ".chunks") == 0);
 }
 
-int sync_list_folder(const char *const folder, struct sync_list *const out, struct error *const err)
+int sync_list_folder(const char *folder, struct sync_list *out, struct error *err)
 {
 	struct folder_files files;
 	*out = (struct sync_list){0};
@@ -46,34 +50,40 @@ int sync_list_folder(const char *const folder, struct sync_list *const out, stru
 	int result = 0;
 	for (size_t i = 0; i < files.count && result == 0; i++)
 		if (!is_part(files.files[i].name))
-			result = add_entry(out, span_text(files.files[i].name), files.files[i].size, err);
+			result = add_entry(
+				out, span_text(files.files[i].name), files.files[i].size, err);
 	folder_files_release(&files);
 	return result;
 }
 
-static int add_page(struct sync_list *const list, const struct listing *const page, const struct span prefix, struct error *const err)
+static int add_page(
+	struct sync_list *list, const struct listing *page, struct span prefix, struct error *err)
 {
 	for (size_t i = 0; i < page->count; i++) {
 		const struct listing_entry *const entry = &page->entries[i];
-		if (entry->is_prefix || entry->name.len <= prefix.len || entry->name.data[entry->name.len - 1] == '/')
+		if (entry->is_prefix || entry->name.len <= prefix.len ||
+			entry->name.data[entry->name.len - 1] == '/')
 			continue;
 		if (span_find(entry->name, 0) >= 0)
-			return error_set(err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
-		if (add_entry(list, span_slice(entry->name, prefix.len, entry->name.len - prefix.len), entry->size, err) != 0)
+			return error_set(
+				err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
+		if (add_entry(list,
+			    span_slice(entry->name, prefix.len, entry->name.len - prefix.len),
+			    entry->size, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int by_name(const void *const left, const void *const right)
+static int by_name(const void *left, const void *right)
 {
 	const struct sync_entry *const a = left;
 	const struct sync_entry *const b = right;
 	return strcmp(a->name, b->name);
 }
 
-int sync_list_prefix(struct remote *const remote, const struct span bucket, const struct span prefix, struct sync_list *const out,
-	struct error *const err)
+int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix,
+	struct sync_list *out, struct error *err)
 {
 	struct buffer token;
 	int result = 0;
@@ -82,17 +92,21 @@ int sync_list_prefix(struct remote *const remote, const struct span bucket, cons
 	*out = (struct sync_list){0};
 	buffer_init(&token, TOKEN_MAX_BYTES);
 	while (result == 0 && more) {
-		const struct remote_object_page page = {.bucket = bucket, .prefix = prefix, .token = buffer_span(&token)};
+		const struct remote_object_page page = {
+			.bucket = bucket, .prefix = prefix, .token = buffer_span(&token)};
 		struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
 		struct listing listing = {0};
 		result = remote_object_list(remote, &page, arena, &listing, err);
 		if (result == 0)
 			result = add_page(out, &listing, prefix, err);
 		more = listing.truncated;
-		if (result == 0 && more && (listing.next.len == 0 || span_equal(listing.next, buffer_span(&token))))
-			result = error_set(err, ERROR_UPSTREAM, "the server's listing breaks off: it does not say how to go on");
+		if (result == 0 && more &&
+			(listing.next.len == 0 || span_equal(listing.next, buffer_span(&token))))
+			result = error_set(err, ERROR_UPSTREAM,
+				"the server's listing breaks off: it does not say how to go on");
 		if (result == 0 && ++pages == REMOTE_HUB_PAGES_MAX)
-			result = error_set(err, ERROR_UPSTREAM, "the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
+			result = error_set(err, ERROR_UPSTREAM,
+				"the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
 		buffer_reset(&token);
 		buffer_add_span(&token, listing.next);
 		if (result == 0)
@@ -111,18 +125,21 @@ struct hub_lister {
 };
 
 /* A size that differs is of another version of the object: it changed between the two listings. */
-static int add_hash(void *const owner, const struct hub_file *const file, struct error *const err)
+static int add_hash(void *owner, const struct hub_file *file, struct error *err)
 {
 	const struct hub_lister *const lister = owner;
 	(void)err;
-	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len || span_find(file->key, 0) >= 0)
+	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len ||
+		span_find(file->key, 0) >= 0)
 		return 0;
 	const struct span name = span_slice(file->key, lister->folder.len, file->key.len);
 	char *const text = memory_new(name.len + 1);
 	memcpy(text, name.data, name.len);
 	const struct sync_entry wanted = {.name = text};
-	struct sync_entry *const entry = lister->list->count == 0 ? NULL :
-		bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted, by_name);
+	struct sync_entry *const entry = lister->list->count == 0
+		? NULL
+		: bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted,
+			  by_name);
 	free(text);
 	if (entry != NULL && entry->size == file->size) {
 		entry->has_hash = true;
@@ -131,52 +148,63 @@ static int add_hash(void *const owner, const struct hub_file *const file, struct
 	return 0;
 }
 
-int sync_list_add_hashes(struct remote *const remote, const struct span bucket, const struct span prefix, struct sync_list *const list,
-	struct error *const err)
+int sync_list_add_hashes(struct remote *remote, struct span bucket, struct span prefix,
+	struct sync_list *list, struct error *err)
 {
 	struct hub_lister lister = {.list = list, .folder = prefix};
-	return list->count == 0 ? 0 : remote_hub_list(remote, bucket, prefix, add_hash, &lister, err);
+	return list->count == 0 ? 0
+				: remote_hub_list(remote, bucket, prefix, add_hash, &lister, err);
 }
 
-static const struct chunk_id *hash_of(const struct sync_entry *const entry)
+static const struct chunk_id *hash_of(const struct sync_entry *entry)
 {
 	return entry->has_hash ? &entry->hash : NULL;
 }
 
-void sync_plan_make(const struct sync_list *const source, const struct sync_list *const target, struct sync_plan *const out)
+void sync_plan_make(
+	const struct sync_list *source, const struct sync_list *target, struct sync_plan *out)
 {
 	size_t s = 0;
 	size_t t = 0;
-	*out = (struct sync_plan){.items = memory_new_array(source->count + target->count + 1, sizeof *out->items)};
+	*out = (struct sync_plan){
+		.items = memory_new_array(source->count + target->count + 1, sizeof *out->items)};
 	while (s < source->count || t < target->count) {
-		const int order = s == source->count ? 1 : t == target->count ? -1 : strcmp(source->entries[s].name, target->entries[t].name);
+		const int order = s == source->count ? 1
+			: t == target->count
+			? -1
+			: strcmp(source->entries[s].name, target->entries[t].name);
 		struct sync_item *const item = &out->items[out->count++];
-		const struct sync_entry *const entry = order <= 0 ? &source->entries[s] : &target->entries[t];
-		*item = (struct sync_item){.name = entry->name, .size = entry->size, .state = order < 0 ? SYNC_NEW : SYNC_GONE};
+		const struct sync_entry *const entry =
+			order <= 0 ? &source->entries[s] : &target->entries[t];
+		*item = (struct sync_item){.name = entry->name,
+			.size = entry->size,
+			.state = order < 0 ? SYNC_NEW : SYNC_GONE};
 		item->hash = hash_of(entry);
 		if (order == 0 && item->hash == NULL)
 			item->hash = hash_of(&target->entries[t]);
 		if (order == 0)
-			item->state = entry->size == target->entries[t].size ? SYNC_MAYBE : SYNC_DIFFERS;
+			item->state =
+				entry->size == target->entries[t].size ? SYNC_MAYBE : SYNC_DIFFERS;
 		s += order <= 0 ? 1 : 0;
 		t += order >= 0 ? 1 : 0;
 	}
 }
 
-void sync_plan_release(struct sync_plan *const plan)
+void sync_plan_release(struct sync_plan *plan)
 {
 	free(plan->items);
 	*plan = (struct sync_plan){0};
 }
 
-bool sync_plan_is_path(const char *const name)
+bool sync_plan_is_path(const char *name)
 {
 	struct span rest = span_text(name);
 	struct span segment;
 	if (rest.len == 0 || rest.data[rest.len - 1] == '/')
 		return false;
 	while (span_split(&rest, '/', &segment))
-		if (segment.len == 0 || segment.len > 255 || span_equal_text(segment, ".") || span_equal_text(segment, ".."))
+		if (segment.len == 0 || segment.len > 255 || span_equal_text(segment, ".") ||
+			span_equal_text(segment, ".."))
 			return false;
 	return !is_part(name);
 }

@@ -5,11 +5,12 @@
 
 #include "client/terminal/exit_code.h"
 
-static const char SENTENCE[] = "deltabucket: a file became shorter while it was read; files have to stay as they are until the"
+static const char SENTENCE[] =
+	"deltabucket: a file became shorter while it was read; files have to stay as they are until the"
 	" command has ended (or its disk failed)\n";
 
 /* Nothing but what may be called from a handler. */
-static void end(const int signal)
+static void end(int signal)
 {
 	(void)signal;
 	if (write(STDERR_FILENO, SENTENCE, sizeof SENTENCE - 1) < 0)

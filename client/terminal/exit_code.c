@@ -4,20 +4,27 @@ static const struct exit_code_row ROWS[] = {
 	{EXIT_CODE_OK, "done"},
 	{EXIT_CODE_FAILURE, "failed for a reason not listed here"},
 	{EXIT_CODE_USAGE, "the command line or the config file is wrong"},
-	{EXIT_CODE_UNREACHABLE, "the server cannot be reached, or still answered with an error after all retries"},
+	{EXIT_CODE_UNREACHABLE,
+		"the server cannot be reached, or still answered with an error after all retries"},
 	{EXIT_CODE_DENIED, "the token is missing, unknown or may not do this"},
-	{EXIT_CODE_NOT_FOUND, "the bucket, object, run, step or file does not exist, or the step has been removed"},
-	{EXIT_CODE_CONFLICT, "somebody else changed it first, or fenced this writer off; repeating the same command cannot help"},
+	{EXIT_CODE_NOT_FOUND,
+		"the bucket, object, run, step or file does not exist, or the step has been removed"},
+	{EXIT_CODE_CONFLICT,
+		"somebody else changed it first, or fenced this writer off; repeating the same command cannot help"},
 	{EXIT_CODE_DAMAGED, "stored bytes are damaged"},
 	{EXIT_CODE_DISK_FULL, "the local disk or the server's disk is full"},
 	{EXIT_CODE_BUSY, "another deltabucket works in the same folder"},
 	{EXIT_CODE_NOT_READY, "what was asked for is not there yet"},
 	{EXIT_CODE_WRONG_BASE, "a delta does not belong to this base"},
 	{EXIT_CODE_WRONG_RESULT, "what arrived, or what a delta made, is not what its digest says"},
-	{EXIT_CODE_MALFORMED, "a checkpoint or delta breaks its format: truncated, unknown mode, a tensor missing or twice, an index that points nowhere"},
-	{EXIT_CODE_UNSUPPORTED, "a delta has an encoding that this program does not read, or a format cannot hold what it was asked to"},
-	{EXIT_CODE_OTHER_SCHEMA, "the tensors have other names, dtypes or shapes than those of the run or the base"},
-	{EXIT_CODE_SIGNAL_BASE, "128 plus the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM"},
+	{EXIT_CODE_MALFORMED,
+		"a checkpoint or delta breaks its format: truncated, unknown mode, a tensor missing or twice, an index that points nowhere"},
+	{EXIT_CODE_UNSUPPORTED,
+		"a delta has an encoding that this program does not read, or a format cannot hold what it was asked to"},
+	{EXIT_CODE_OTHER_SCHEMA,
+		"the tensors have other names, dtypes or shapes than those of the run or the base"},
+	{EXIT_CODE_SIGNAL_BASE,
+		"128 plus the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM"},
 };
 
 static const struct {
@@ -66,13 +73,13 @@ static const struct {
 	{ERROR_NOT_READY, EXIT_CODE_NOT_READY},
 };
 
-const struct exit_code_row *exit_code_rows(size_t *const out_count)
+const struct exit_code_row *exit_code_rows(size_t *out_count)
 {
 	*out_count = sizeof ROWS / sizeof ROWS[0];
 	return ROWS;
 }
 
-enum exit_code exit_code_of(const enum error_kind kind)
+enum exit_code exit_code_of(enum error_kind kind)
 {
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
 		if (KINDS[i].kind == kind)

@@ -1,4 +1,5 @@
-/* What the program's exit status means: one table, printed by `deltabucket help exit-codes` and in docs. Scripts rely on the numbers. */
+/* What the program's exit status means: one table, printed by `deltabucket help exit-codes` and in
+ * docs. Scripts rely on the numbers. */
 #ifndef CLIENT_TERMINAL_EXIT_CODE_H
 #define CLIENT_TERMINAL_EXIT_CODE_H
 

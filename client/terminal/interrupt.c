@@ -1,4 +1,5 @@
-/* A thread waits in sigwait, so nothing of ours ever runs inside a signal handler. SIGUSR2, raised by interrupt_stop, ends the thread. */
+/* A thread waits in sigwait, so nothing of ours ever runs inside a signal handler. SIGUSR2, raised
+ * by interrupt_stop, ends the thread. */
 #include "client/terminal/interrupt.h"
 
 #include <signal.h>
@@ -14,7 +15,9 @@
 
 enum {
 	WATCHED_MAX = 128,
-	SAME_SIGNAL_MS = 500, /* timeout(1), for one, sends its signal to the process and then to the group, so this process gets two */
+	/* timeout(1), for one, sends its signal to the process and then to the group, so this
+	 * process gets two */
+	SAME_SIGNAL_MS = 500,
 };
 
 struct interrupt {
@@ -27,7 +30,7 @@ struct interrupt {
 	sigset_t signals;
 };
 
-static void interrupt_raise(struct interrupt *const interrupt, const int signal)
+static void interrupt_raise(struct interrupt *interrupt, int signal)
 {
 	lock_enter(&interrupt->lock);
 	atomic_store(&interrupt->signal, signal);
@@ -37,7 +40,7 @@ static void interrupt_raise(struct interrupt *const interrupt, const int signal)
 	lock_leave(&interrupt->lock);
 }
 
-static void *interrupt_run(void *const argument)
+static void *interrupt_run(void *argument)
 {
 	struct interrupt *const interrupt = argument;
 	const struct clock_source *const clock = clock_system();
@@ -71,7 +74,7 @@ struct interrupt *interrupt_start(void)
 	return interrupt;
 }
 
-void interrupt_stop(struct interrupt *const interrupt)
+void interrupt_stop(struct interrupt *interrupt)
 {
 	if (interrupt == NULL)
 		return;
@@ -83,25 +86,25 @@ void interrupt_stop(struct interrupt *const interrupt)
 	free(interrupt);
 }
 
-int interrupt_signal(const struct interrupt *const interrupt)
+int interrupt_signal(const struct interrupt *interrupt)
 {
 	return interrupt == NULL ? 0 : atomic_load(&interrupt->signal);
 }
 
-int interrupt_check(const struct interrupt *const interrupt, struct error *const err)
+int interrupt_check(const struct interrupt *interrupt, struct error *err)
 {
 	if (interrupt_signal(interrupt) == 0)
 		return 0;
 	return error_set(err, ERROR_BUSY, "interrupted by a signal");
 }
 
-static void sleep_plainly(const int64_t ms)
+static void sleep_plainly(int64_t ms)
 {
 	const struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 	nanosleep(&duration, NULL);
 }
 
-bool interrupt_sleep(struct interrupt *const interrupt, const int64_t ms)
+bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
 {
 	if (interrupt == NULL) {
 		sleep_plainly(ms);
@@ -118,7 +121,7 @@ bool interrupt_sleep(struct interrupt *const interrupt, const int64_t ms)
 	return atomic_load(&interrupt->signal) == 0;
 }
 
-void interrupt_watch(struct interrupt *const interrupt, struct http_client *const client)
+void interrupt_watch(struct interrupt *interrupt, struct http_client *client)
 {
 	if (interrupt == NULL)
 		return;
@@ -130,7 +133,7 @@ void interrupt_watch(struct interrupt *const interrupt, struct http_client *cons
 	lock_leave(&interrupt->lock);
 }
 
-void interrupt_forget(struct interrupt *const interrupt, struct http_client *const client)
+void interrupt_forget(struct interrupt *interrupt, struct http_client *client)
 {
 	if (interrupt == NULL)
 		return;

@@ -1,6 +1,7 @@
-/* SIGINT and SIGTERM as an orderly stop: the first one cancels every watched http_client and ends every sleep, so that work unwinds with
- * an error; one that comes half a second later, or after that, ends the process at once. One per process, started before any other
- * thread. Any thread; NULL is an interrupt that never comes, for tests. */
+/* SIGINT and SIGTERM as an orderly stop: the first one cancels every watched http_client and ends
+ * every sleep, so that work unwinds with an error; one that comes half a second later, or after
+ * that, ends the process at once. One per process, started before any other thread. Any thread;
+ * NULL is an interrupt that never comes, for tests. */
 #ifndef CLIENT_TERMINAL_INTERRUPT_H
 #define CLIENT_TERMINAL_INTERRUPT_H
 

@@ -11,7 +11,14 @@
 #include "base/quantity.h"
 #include "client/terminal/profile.h"
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_DURATION, OPTION_LIST, OPTION_PATHS };
+enum option_kind {
+	OPTION_FLAG,
+	OPTION_TEXT,
+	OPTION_NUMBER,
+	OPTION_DURATION,
+	OPTION_LIST,
+	OPTION_PATHS
+};
 
 struct option_row {
 	const char *name;
@@ -25,31 +32,44 @@ struct option_row {
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row ROWS[] = {
-	{"--run", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(run), "BUCKET/RUN", 0, 0, "the run"},
+	{"--run", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(run), "BUCKET/RUN", 0, 0,
+		"the run"},
 	{"--into", OPTION_TEXT, COMMAND_FOLLOW, AT(into), "DIR", 0, 0,
 		"folder to keep the weights in; DIR/current is the newest whole checkpoint"},
-	{"--exec", OPTION_TEXT, COMMAND_FOLLOW, AT(exec), "CMD", 0, 0, "shell command to run after each swap"},
+	{"--exec", OPTION_TEXT, COMMAND_FOLLOW, AT(exec), "CMD", 0, 0,
+		"shell command to run after each swap"},
 	{"--replica", OPTION_TEXT, COMMAND_FOLLOW, AT(replica), "ID", 0, 0,
 		"what this worker is called in `replicas` (the host's name and a hash of DIR)"},
-	{"--tensors", OPTION_TEXT, COMMAND_FOLLOW, AT(glob), "GLOB", 0, 0, "keep only the tensors whose names match, like 'model.layers.[0-9].*'"},
-	{"--rank", OPTION_TEXT, COMMAND_FOLLOW, AT(rank), "I/N", 0, 0, "keep only the I-th of N shares of the tensors (from 0)"},
-	{"--rank", OPTION_TEXT, COMMAND_PUBLISH, AT(rank), "I/N", 0, 0, "this is rank I (from 0) of N that publish one step together"},
-	{"--epoch", OPTION_NUMBER, COMMAND_PUBLISH, AT(epoch), "N", 0, UINT32_MAX, "with --rank: the epoch that rank 0 opened"},
-	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0, "bring the newest step, then end"},
-	{"--step", OPTION_NUMBER, COMMAND_PUBLISH, AT(step), "N", 0, UINT32_MAX, "refuse unless this is the next step"},
-	{"--step", OPTION_NUMBER, COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX, "bring this step, then end"},
-	{"--step", OPTION_NUMBER, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(step), "N", 0, UINT32_MAX,
-		"what the delta says of its step"},
+	{"--tensors", OPTION_TEXT, COMMAND_FOLLOW, AT(glob), "GLOB", 0, 0,
+		"keep only the tensors whose names match, like 'model.layers.[0-9].*'"},
+	{"--rank", OPTION_TEXT, COMMAND_FOLLOW, AT(rank), "I/N", 0, 0,
+		"keep only the I-th of N shares of the tensors (from 0)"},
+	{"--rank", OPTION_TEXT, COMMAND_PUBLISH, AT(rank), "I/N", 0, 0,
+		"this is rank I (from 0) of N that publish one step together"},
+	{"--epoch", OPTION_NUMBER, COMMAND_PUBLISH, AT(epoch), "N", 0, UINT32_MAX,
+		"with --rank: the epoch that rank 0 opened"},
+	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0,
+		"bring the newest step, then end"},
+	{"--step", OPTION_NUMBER, COMMAND_PUBLISH, AT(step), "N", 0, UINT32_MAX,
+		"refuse unless this is the next step"},
+	{"--step", OPTION_NUMBER, COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX,
+		"bring this step, then end"},
+	{"--step", OPTION_NUMBER, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(step), "N", 0,
+		UINT32_MAX, "what the delta says of its step"},
 	{"--wait", OPTION_DURATION, COMMAND_FOLLOW, AT(wait), "TIME", 0, 86400,
 		"with --once: how long to wait for a step to appear (0)"},
 	{"--wait", OPTION_DURATION, COMMAND_PUBLISH, AT(wait), "TIME", 0, 86400,
 		"with --rank: how long to wait for the other ranks (3600)"},
-	{"--poll", OPTION_DURATION, COMMAND_FOLLOW, AT(poll), "TIME", 1, 60, "how long one request may wait for a newer step (30s)"},
+	{"--poll", OPTION_DURATION, COMMAND_FOLLOW, AT(poll), "TIME", 1, 60,
+		"how long one request may wait for a newer step (30s)"},
 	{"--volatile", OPTION_FLAG, COMMAND_FOLLOW, AT(is_volatile), NULL, 0, 0,
 		"do not sync the weights: faster, but a power cut may leave `current` damaged until follow runs again"},
-	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
-	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
-	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
+	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000,
+		"older checkpoints to keep beside the current one (1)"},
+	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0,
+		"the trainer's own number or name of this step"},
+	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0,
+		"goes into the step's manifest; repeats"},
 	{"--anchor", OPTION_TEXT, COMMAND_PUBLISH, AT(anchor), "WHEN", 0, 0,
 		"upload a full copy too: auto, always, never, or every N steps (auto)"},
 	{"--format", OPTION_TEXT, COMMAND_PUBLISH, AT(format), "FORMAT", 0, 0,
@@ -58,14 +78,16 @@ static const struct option_row ROWS[] = {
 		"of the delta: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1, or full (ulp-class)"},
 	{"--base", OPTION_TEXT, COMMAND_FOLD, AT(base), "CHECKPOINT", 0, 0,
 		"what the first delta was made from; slime-xor and TRL deltas are folded without it"},
-	{"--base", OPTION_TEXT, COMMAND_TRANSCODE, AT(base), "CHECKPOINT", 0, 0, "what the delta was made from"},
+	{"--base", OPTION_TEXT, COMMAND_TRANSCODE, AT(base), "CHECKPOINT", 0, 0,
+		"what the delta was made from"},
 	{"--base", OPTION_TEXT, COMMAND_INSPECT, AT(base), "CHECKPOINT", 0, 0,
 		"what the delta was made from: with --stats, how far the changed floats moved"},
 	{"--to", OPTION_TEXT, COMMAND_FOLD | COMMAND_TRANSCODE, AT(to), "FORMAT", 0, 0,
 		"of the result: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1, or full (ulp-class)"},
-	{"--checksum", OPTION_TEXT, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(checksum), "KIND", 0, 0,
-		"of the slime formats: xxh3-128, blake3 or adler32 (xxh3-128)"},
-	{"--stats", OPTION_FLAG, COMMAND_INSPECT, AT(stats), NULL, 0, 0, "of a delta: density, bits per changed element and, with --base, |ulp| steps"},
+	{"--checksum", OPTION_TEXT, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(checksum),
+		"KIND", 0, 0, "of the slime formats: xxh3-128, blake3 or adler32 (xxh3-128)"},
+	{"--stats", OPTION_FLAG, COMMAND_INSPECT, AT(stats), NULL, 0, 0,
+		"of a delta: density, bits per changed element and, with --base, |ulp| steps"},
 	{"--state", OPTION_TEXT, COMMAND_PUBLISH, AT(state), "DIR", 0, 0,
 		"where publish remembers what it published (a folder per endpoint and run in the user's state folder)"},
 	{"--watch", OPTION_TEXT, COMMAND_PUBLISH, AT(watch_folder), "FOLDER", 0, 0,
@@ -75,45 +97,72 @@ static const struct option_row ROWS[] = {
 	{"--include", OPTION_PATHS, COMMAND_PUBLISH, AT(include), "PATTERN", 0, 0,
 		"publish files of this name too: optimizer and other trainer state, and large files that are no .safetensors, are left out "
 		"('*': leave out nothing); repeats"},
-	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer in place of another publisher, which then fails for good"},
+	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0,
+		"become the run's writer in place of another publisher, which then fails for good"},
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},
-	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
-	{"--long", OPTION_FLAG, COMMAND_LS, AT(is_long), NULL, 0, 0, "of each bucket, tell how many objects it has and their bytes"},
-	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
+	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC,
+		AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
+	{"--long", OPTION_FLAG, COMMAND_LS, AT(is_long), NULL, 0, 0,
+		"of each bucket, tell how many objects it has and their bytes"},
+	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0,
+		"list below folders too"},
 	{"--recursive", OPTION_FLAG, COMMAND_RM, AT(recursive), NULL, 0, 0,
 		"remove all that lies below BUCKET/PREFIX/ (BUCKET/: all objects of the bucket)"},
-	{"--exist-ok", OPTION_FLAG, COMMAND_MB, AT(exist_ok), NULL, 0, 0, "succeed where the bucket is there already"},
-	{"--force", OPTION_FLAG, COMMAND_RB, AT(force), NULL, 0, 0, "remove the objects in it too; a bucket that holds runs stays"},
-	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
-	{"--delete", OPTION_FLAG, COMMAND_SYNC, AT(delete), NULL, 0, 0, "remove at the target what the source does not have"},
-	{"--dry-run", OPTION_FLAG, COMMAND_SYNC | COMMAND_RM, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
-	{"--seed", OPTION_PATHS, COMMAND_GET | COMMAND_CP, AT(seeds), "FILE", 0, 0, "a local file that may hold parts of it; repeats"},
-	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(plain), NULL, 0, 0, "whole files by plain PUT and GET, without looking for what the other side has"},
-	{"--ttl", OPTION_DURATION, COMMAND_PINS, AT(ttl), "TIME", 1, UINT32_MAX, "with add: let the pin end by itself"},
-	{"--watch", OPTION_DURATION, COMMAND_REPLICAS, AT(watch), "TIME", 1, 86400, "show it again every so often, until stopped"},
-	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0, "with add: what the key is for"},
-	{"--namespace", OPTION_TEXT, COMMAND_KEYS, AT(namespace), "NS", 0, 0, "with add: the account it belongs to"},
-	{"--grant", OPTION_LIST, COMMAND_KEYS, AT(grants), "BUCKET[/PREFIX]=read,write,list,admin", 0, 0,
+	{"--exist-ok", OPTION_FLAG, COMMAND_MB, AT(exist_ok), NULL, 0, 0,
+		"succeed where the bucket is there already"},
+	{"--force", OPTION_FLAG, COMMAND_RB, AT(force), NULL, 0, 0,
+		"remove the objects in it too; a bucket that holds runs stays"},
+	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0,
+		"list every tensor with its digest"},
+	{"--delete", OPTION_FLAG, COMMAND_SYNC, AT(delete), NULL, 0, 0,
+		"remove at the target what the source does not have"},
+	{"--dry-run", OPTION_FLAG, COMMAND_SYNC | COMMAND_RM, AT(dry_run), NULL, 0, 0,
+		"say what would be done, and do nothing"},
+	{"--seed", OPTION_PATHS, COMMAND_GET | COMMAND_CP, AT(seeds), "FILE", 0, 0,
+		"a local file that may hold parts of it; repeats"},
+	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(plain),
+		NULL, 0, 0,
+		"whole files by plain PUT and GET, without looking for what the other side has"},
+	{"--ttl", OPTION_DURATION, COMMAND_PINS, AT(ttl), "TIME", 1, UINT32_MAX,
+		"with add: let the pin end by itself"},
+	{"--watch", OPTION_DURATION, COMMAND_REPLICAS, AT(watch), "TIME", 1, 86400,
+		"show it again every so often, until stopped"},
+	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0,
+		"with add: what the key is for"},
+	{"--namespace", OPTION_TEXT, COMMAND_KEYS, AT(namespace), "NS", 0, 0,
+		"with add: the account it belongs to"},
+	{"--grant", OPTION_LIST, COMMAND_KEYS, AT(grants), "BUCKET[/PREFIX]=read,write,list,admin",
+		0, 0,
 		"with add: what it may do, and nothing else; `metrics`: read /-/metrics; repeats"},
-	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
-	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_FOLD | COMMAND_TRANSCODE | COMMAND_INSPECT, AT(threads), "N",
-		1, 1024, "threads that compute (one per core)"},
-	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(parallel), "N", 1, 64,
-		"transfers at a time (4)"},
+	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX,
+		"stop after N entries (steps: the newest N)"},
+	{"--threads", OPTION_NUMBER,
+		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_FOLD |
+			COMMAND_TRANSCODE | COMMAND_INSPECT,
+		AT(threads), "N", 1, 1024, "threads that compute (one per core)"},
+	{"--parallel", OPTION_NUMBER,
+		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_CP |
+			COMMAND_SYNC,
+		AT(parallel), "N", 1, 64, "transfers at a time (4)"},
 	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000,
 		"tries after the first one fails (8 for transfers, 3 for listings)"},
-	{"--endpoint", OPTION_TEXT, COMMAND_REMOTE, AT(endpoint), "URL", 0, 0, "the server, like https://host:9000 (DELTABUCKET_ENDPOINT)"},
+	{"--endpoint", OPTION_TEXT, COMMAND_REMOTE, AT(endpoint), "URL", 0, 0,
+		"the server, like https://host:9000 (DELTABUCKET_ENDPOINT)"},
 	{"--token", OPTION_TEXT, COMMAND_REMOTE, AT(token), "TOKEN", 0, 0,
 		"bearer token; others on this machine can see flags, so rather use DELTABUCKET_TOKEN or the config file"},
-	{"--ca", OPTION_TEXT, COMMAND_REMOTE, AT(ca), "FILE", 0, 0, "PEM file with the server's CA (DELTABUCKET_CA)"},
+	{"--ca", OPTION_TEXT, COMMAND_REMOTE, AT(ca), "FILE", 0, 0,
+		"PEM file with the server's CA (DELTABUCKET_CA)"},
 	{"--profile", OPTION_TEXT, COMMAND_REMOTE, AT(profile), "NAME", 0, 0,
 		"the server that `deltabucket login --profile NAME` stored (DELTABUCKET_PROFILE)"},
-	{"--profile", OPTION_TEXT, COMMAND_LOGIN | COMMAND_LOGOUT, AT(profile), "NAME", 0, 0, "which profile of the config file (default)"},
+	{"--profile", OPTION_TEXT, COMMAND_LOGIN | COMMAND_LOGOUT, AT(profile), "NAME", 0, 0,
+		"which profile of the config file (default)"},
 	{"--fingerprint", OPTION_TEXT, COMMAND_LOGIN, AT(fingerprint), "SHA256", 0, 0,
 		"of the server's CA, as deltabucketd prints it when it starts"},
-	{"--ca", OPTION_TEXT, COMMAND_LOGIN, AT(ca), "FILE", 0, 0, "PEM file with the server's CA, instead of fetching it"},
-	{"--json", OPTION_FLAG, COMMAND_ALL, AT(json), NULL, 0, 0, "one JSON object per line on stdout"},
+	{"--ca", OPTION_TEXT, COMMAND_LOGIN, AT(ca), "FILE", 0, 0,
+		"PEM file with the server's CA, instead of fetching it"},
+	{"--json", OPTION_FLAG, COMMAND_ALL, AT(json), NULL, 0, 0,
+		"one JSON object per line on stdout"},
 	{"--quiet", OPTION_FLAG, COMMAND_ALL, AT(quiet), NULL, 0, 0, "only results and failures"},
 	{"--help", OPTION_FLAG, COMMAND_ALL, AT(help), NULL, 0, 0, "this text"},
 };
@@ -123,10 +172,11 @@ enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], ROW_LEFT_BYTES = 80 };
 static const struct {
 	const char *letter;
 	const char *name;
-} LETTERS[] = {{"-l", "--long"}, {"-r", "--recursive"}, {"-f", "--force"}, {"-q", "--quiet"}, {"-h", "--help"}};
+} LETTERS[] = {{"-l", "--long"}, {"-r", "--recursive"}, {"-f", "--force"}, {"-q", "--quiet"},
+	{"-h", "--help"}};
 
 /* NULL: the flag has none. */
-static const char *letter_of(const struct option_row *const row)
+static const char *letter_of(const struct option_row *row)
 {
 	for (size_t i = 0; i < sizeof LETTERS / sizeof LETTERS[0]; i++)
 		if (strcmp(LETTERS[i].name, row->name) == 0)
@@ -134,14 +184,15 @@ static const char *letter_of(const struct option_row *const row)
 	return NULL;
 }
 
-static bool is_named(const struct option_row *const row, const struct span name)
+static bool is_named(const struct option_row *row, struct span name)
 {
 	const char *const letter = letter_of(row);
-	return span_equal_text(name, row->name) || (letter != NULL && span_equal_text(name, letter));
+	return span_equal_text(name, row->name) ||
+		(letter != NULL && span_equal_text(name, letter));
 }
 
 /* The row of this command: a name may mean different things to different ones. */
-static const struct option_row *find_row(const struct span name, const enum command_bit command)
+static const struct option_row *find_row(struct span name, enum command_bit command)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if ((ROWS[i].commands & (int)command) != 0 && is_named(&ROWS[i], name))
@@ -149,12 +200,12 @@ static const struct option_row *find_row(const struct span name, const enum comm
 	return NULL;
 }
 
-static bool is_common(const struct option_row *const row)
+static bool is_common(const struct option_row *row)
 {
 	return row->commands == COMMAND_ALL || row->commands == COMMAND_REMOTE;
 }
 
-static int refuse_flag(const struct span name, const enum command_bit command, struct error *const err)
+static int refuse_flag(struct span name, enum command_bit command, struct error *err)
 {
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
@@ -162,25 +213,29 @@ static int refuse_flag(const struct span name, const enum command_bit command, s
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if ((ROWS[i].commands & (int)command) != 0)
 			near_word_offer(&near, ROWS[i].name);
-	return error_set(err, ERROR_INVALID, "this command has no flag %.*s%s%s", (int)span_slice(name, 0, 100).len,
-		(const char *)name.data, near_word_hint(&near, hint), near.best == NULL ? "; --help lists its flags" : "");
+	return error_set(err, ERROR_INVALID, "this command has no flag %.*s%s%s",
+		(int)span_slice(name, 0, 100).len, (const char *)name.data,
+		near_word_hint(&near, hint), near.best == NULL ? "; --help lists its flags" : "");
 }
 
-static struct span flag_name(const char *const word)
+static struct span flag_name(const char *word)
 {
 	const char *const equals = strchr(word, '=');
 	return equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
 }
 
-int options_find_command(char *const *const words, const size_t count, size_t *const out_at, struct error *const err)
+int options_find_command(char *const *words, size_t count, size_t *out_at, struct error *err)
 {
 	size_t at = 0;
 	for (; at < count && words[at][0] == '-'; at++) {
 		const struct span name = flag_name(words[at]);
-		const struct option_row *const row = find_row(name, COMMAND_LS); /* has all common flags */
+		/* has all common flags */
+		const struct option_row *const row = find_row(name, COMMAND_LS);
 		if (row == NULL || !is_common(row))
-			return error_set(err, ERROR_INVALID, "%.*s stands before the command: only flags that every command has may; write the "
-				"others behind it", (int)span_slice(name, 0, 100).len, (const char *)name.data);
+			return error_set(err, ERROR_INVALID,
+				"%.*s stands before the command: only flags that every command has may; write the "
+				"others behind it",
+				(int)span_slice(name, 0, 100).len, (const char *)name.data);
 		if (row->kind != OPTION_FLAG && name.len == strlen(words[at]))
 			at++;
 	}
@@ -188,52 +243,63 @@ int options_find_command(char *const *const words, const size_t count, size_t *c
 	return 0;
 }
 
-static int add_pair(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
+static int add_pair(struct option_list *list, const struct option_row *row, const char *value,
+	struct error *err)
 {
 	const char *const equals = strchr(value, '=');
-	const bool is_metrics = strcmp(row->name, "--grant") == 0 && strcmp(value, "metrics") == 0; /* the one grant without a bucket */
+	/* the one grant without a bucket */
+	const bool is_metrics = strcmp(row->name, "--grant") == 0 && strcmp(value, "metrics") == 0;
 	if (!is_metrics && (equals == NULL || equals == value))
-		return error_set(err, ERROR_INVALID, "%s wants %s, not \"%s\"", row->name, row->value, value);
+		return error_set(err, ERROR_INVALID, "%s wants %s, not \"%s\"", row->name,
+			row->value, value);
 	if (list->count == OPTIONS_LIST_MAX)
-		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name, OPTIONS_LIST_MAX);
+		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name,
+			OPTIONS_LIST_MAX);
 	list->items[list->count++] = value;
 	return 0;
 }
 
-static int add_path(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
+static int add_path(struct option_list *list, const struct option_row *row, const char *value,
+	struct error *err)
 {
 	if (value[0] == '\0')
 		return error_set(err, ERROR_INVALID, "%s wants a value", row->name);
 	if (list->count == OPTIONS_LIST_MAX)
-		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name, OPTIONS_LIST_MAX);
+		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name,
+			OPTIONS_LIST_MAX);
 	list->items[list->count++] = value;
 	return 0;
 }
 
-static int set_number(struct option_number *const number, const struct option_row *const row, const char *const value,
-	struct error *const err)
+static int set_number(struct option_number *number, const struct option_row *row, const char *value,
+	struct error *err)
 {
 	uint64_t parsed;
 	if (!span_parse_u64(span_text(value), &parsed) || parsed < row->least || parsed > row->most)
-		return error_set(err, ERROR_INVALID, "%s wants a number from %llu to %llu, not \"%s\"", row->name,
+		return error_set(err, ERROR_INVALID,
+			"%s wants a number from %llu to %llu, not \"%s\"", row->name,
 			(unsigned long long)row->least, (unsigned long long)row->most, value);
 	*number = (struct option_number){.given = true, .value = parsed};
 	return 0;
 }
 
 /* In seconds, where no unit says otherwise. */
-static int set_duration(struct option_number *const number, const struct option_row *const row, const char *const value,
-	struct error *const err)
+static int set_duration(struct option_number *number, const struct option_row *row,
+	const char *value, struct error *err)
 {
 	uint64_t seconds;
-	if (!quantity_parse(span_text(value), QUANTITY_SECONDS, 1, &seconds) || seconds < row->least || seconds > row->most)
-		return error_set(err, ERROR_INVALID, "%s wants a time from %llu to %llu seconds, like 30, 30s or 10min, not \"%s\"", row->name,
-			(unsigned long long)row->least, (unsigned long long)row->most, value);
+	if (!quantity_parse(span_text(value), QUANTITY_SECONDS, 1, &seconds) ||
+		seconds < row->least || seconds > row->most)
+		return error_set(err, ERROR_INVALID,
+			"%s wants a time from %llu to %llu seconds, like 30, 30s or 10min, not \"%s\"",
+			row->name, (unsigned long long)row->least, (unsigned long long)row->most,
+			value);
 	*number = (struct option_number){.given = true, .value = seconds};
 	return 0;
 }
 
-static int set_value(struct options *const options, const struct option_row *const row, const char *const value, struct error *const err)
+static int set_value(
+	struct options *options, const struct option_row *row, const char *value, struct error *err)
 {
 	void *const member = (char *)options + row->offset;
 	switch (row->kind) {
@@ -257,9 +323,10 @@ static int set_value(struct options *const options, const struct option_row *con
 	return 0;
 }
 
-/* Takes one flag and, unless it stands behind '=', its value from the next word; moves *at past both. */
-static int take_flag(struct options *const options, const enum command_bit command, char *const *const words, const size_t count,
-	size_t *const at, struct error *const err)
+/* Takes one flag and, unless it stands behind '=', its value from the next word; moves *at past
+ * both. */
+static int take_flag(struct options *options, enum command_bit command, char *const *words,
+	size_t count, size_t *at, struct error *err)
 {
 	const char *const word = words[(*at)++];
 	const char *const equals = strchr(word, '=');
@@ -273,12 +340,13 @@ static int take_flag(struct options *const options, const enum command_bit comma
 		return set_value(options, row, "", err);
 	}
 	if (equals == NULL && *at == count)
-		return error_set(err, ERROR_INVALID, "%s wants a value: %s %s", row->name, row->name, row->value);
+		return error_set(err, ERROR_INVALID, "%s wants a value: %s %s", row->name,
+			row->name, row->value);
 	return set_value(options, row, equals != NULL ? equals + 1 : words[(*at)++], err);
 }
 
-int options_parse(struct options *const options, const enum command_bit command, char *const *const words, const size_t count,
-	struct error *const err)
+int options_parse(struct options *options, enum command_bit command, char *const *words,
+	size_t count, struct error *err)
 {
 	*options = (struct options){0};
 	bool flags_ended = false;
@@ -296,14 +364,15 @@ int options_parse(struct options *const options, const enum command_bit command,
 			continue;
 		}
 		if (options->argument_count == OPTIONS_ARGUMENTS_MAX)
-			return error_set(err, ERROR_INVALID, "over %d arguments are given", OPTIONS_ARGUMENTS_MAX);
+			return error_set(err, ERROR_INVALID, "over %d arguments are given",
+				OPTIONS_ARGUMENTS_MAX);
 		options->arguments[options->argument_count++] = word;
 		at++;
 	}
 	return 0;
 }
 
-static void from_environment(const char **const value, const char *const variable)
+static void from_environment(const char **value, const char *variable)
 {
 	const char *const given = getenv(variable);
 	if (*value == NULL && given != NULL && given[0] != '\0')
@@ -311,7 +380,7 @@ static void from_environment(const char **const value, const char *const variabl
 }
 
 /* https://host/ and https://host are one server, also where its name keys a state folder. */
-static void trim_endpoint(struct options *const options)
+static void trim_endpoint(struct options *options)
 {
 	size_t len = options->endpoint == NULL ? 0 : strlen(options->endpoint);
 	if (len == 0 || options->endpoint[len - 1] != '/')
@@ -323,14 +392,14 @@ static void trim_endpoint(struct options *const options)
 	options->endpoint = options->owned[3];
 }
 
-const char *options_profile(const struct options *const options)
+const char *options_profile(const struct options *options)
 {
 	const char *name = options->profile;
 	from_environment(&name, "DELTABUCKET_PROFILE");
 	return name;
 }
 
-static bool is_same_endpoint(const char *const one, const char *const other)
+static bool is_same_endpoint(const char *one, const char *other)
 {
 	size_t lens[2] = {strlen(one), strlen(other)};
 	while (lens[0] > 0 && one[lens[0] - 1] == '/')
@@ -341,7 +410,7 @@ static bool is_same_endpoint(const char *const one, const char *const other)
 }
 
 /* Moves a value from the profile to where it is missing. */
-static void take_over(struct options *const options, const char **const value, char **const from, const size_t place)
+static void take_over(struct options *options, const char **value, char **from, size_t place)
 {
 	if (*value != NULL || *from == NULL)
 		return;
@@ -351,9 +420,10 @@ static void take_over(struct options *const options, const char **const value, c
 }
 
 /* A token goes to the server that it was stored for, to no other that is named elsewhere. */
-static void from_profile(struct options *const options, struct profile *const profile)
+static void from_profile(struct options *options, struct profile *profile)
 {
-	const bool is_other = options->endpoint != NULL && profile->endpoint != NULL && !is_same_endpoint(options->endpoint, profile->endpoint);
+	const bool is_other = options->endpoint != NULL && profile->endpoint != NULL &&
+		!is_same_endpoint(options->endpoint, profile->endpoint);
 	if (is_other)
 		return;
 	take_over(options, &options->endpoint, &profile->endpoint, 0);
@@ -361,12 +431,12 @@ static void from_profile(struct options *const options, struct profile *const pr
 	take_over(options, &options->ca, &profile->ca, 2);
 }
 
-bool options_has_stored_token(const struct options *const options)
+bool options_has_stored_token(const struct options *options)
 {
 	return options->token != NULL && options->token == options->owned[1];
 }
 
-int options_complete(struct options *const options, const char *const config, struct error *const err)
+int options_complete(struct options *options, const char *config, struct error *err)
 {
 	const char *const name = options_profile(options);
 	struct profile profile = {0};
@@ -376,8 +446,9 @@ int options_complete(struct options *const options, const char *const config, st
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return error_set(err, ERROR_INVALID, "there is no profile %s in %s; `deltabucket login --profile %s ENDPOINT` makes it", name,
-			config != NULL ? config : "a config file", name);
+		return error_set(err, ERROR_INVALID,
+			"there is no profile %s in %s; `deltabucket login --profile %s ENDPOINT` makes it",
+			name, config != NULL ? config : "a config file", name);
 	if (options->profile == NULL) { /* a profile named outright stands before the environment */
 		from_environment(&options->endpoint, "DELTABUCKET_ENDPOINT");
 		from_environment(&options->token, "DELTABUCKET_TOKEN");
@@ -398,13 +469,14 @@ char *options_config_path(void)
 		return NULL;
 	struct buffer path;
 	buffer_init(&path, 4096);
-	buffer_format(&path, "%s%s/deltabucket/config", has_config_home ? config_home : home, has_config_home ? "" : "/.config");
+	buffer_format(&path, "%s%s/deltabucket/config", has_config_home ? config_home : home,
+		has_config_home ? "" : "/.config");
 	char *const copy = buffer_failed(&path) ? NULL : memory_copy_text(buffer_text(&path));
 	buffer_release(&path);
 	return copy;
 }
 
-void options_release(struct options *const options)
+void options_release(struct options *options)
 {
 	for (size_t i = 0; i < sizeof options->owned / sizeof options->owned[0]; i++)
 		free(options->owned[i]);
@@ -412,14 +484,15 @@ void options_release(struct options *const options)
 }
 
 /* "--recursive, -r" or "--run BUCKET/RUN". */
-static void print_left(const struct option_row *const row, char out[ROW_LEFT_BYTES])
+static void print_left(const struct option_row *row, char out[ROW_LEFT_BYTES])
 {
 	const char *const letter = letter_of(row);
-	snprintf(out, ROW_LEFT_BYTES, "%s%s%s%s%s", row->name, row->value != NULL ? " " : "", row->value != NULL ? row->value : "",
-		letter != NULL ? ", " : "", letter != NULL ? letter : "");
+	snprintf(out, ROW_LEFT_BYTES, "%s%s%s%s%s", row->name, row->value != NULL ? " " : "",
+		row->value != NULL ? row->value : "", letter != NULL ? ", " : "",
+		letter != NULL ? letter : "");
 }
 
-static size_t left_width(const enum command_bit command)
+static size_t left_width(enum command_bit command)
 {
 	size_t width = 0;
 	char left[ROW_LEFT_BYTES];
@@ -433,7 +506,8 @@ static size_t left_width(const enum command_bit command)
 }
 
 /* The flags that are the command's own, or those it shares with all. */
-static void print_rows(const enum command_bit command, const bool common, const char *const heading, struct buffer *const out)
+static void print_rows(
+	enum command_bit command, bool common, const char *heading, struct buffer *out)
 {
 	const size_t width = left_width(command);
 	char left[ROW_LEFT_BYTES];
@@ -449,7 +523,7 @@ static void print_rows(const enum command_bit command, const bool common, const 
 	}
 }
 
-void options_print_help(const enum command_bit command, struct buffer *const out)
+void options_print_help(enum command_bit command, struct buffer *out)
 {
 	print_rows(command, false, "flags", out);
 	print_rows(command, true, "flags of every command", out);

@@ -1,7 +1,9 @@
-/* The command line: one table of flags with the commands that take them; it makes the parser and the help text. Endpoint, token and CA
- * come from flags, then DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file (profile.h;
- * $XDG_CONFIG_HOME/deltabucket/config or ~/.config/deltabucket/config), of which --profile or DELTABUCKET_PROFILE names a part. With
- * --profile the environment does not count. The file's token and CA are for its endpoint alone. */
+/* The command line: one table of flags with the commands that take them; it makes the parser and
+ * the help text. Endpoint, token and CA come from flags, then DELTABUCKET_ENDPOINT,
+ * DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file (profile.h;
+ * $XDG_CONFIG_HOME/deltabucket/config or ~/.config/deltabucket/config), of which --profile or
+ * DELTABUCKET_PROFILE names a part. With --profile the environment does not count. The file's token
+ * and CA are for its endpoint alone. */
 #ifndef CLIENT_TERMINAL_OPTIONS_H
 #define CLIENT_TERMINAL_OPTIONS_H
 
@@ -9,20 +11,40 @@
 
 /* Bits, so that a flag can name all commands that take it. */
 enum command_bit {
-	COMMAND_PUBLISH = 1, COMMAND_FOLLOW = 2, COMMAND_DIFF = 4, COMMAND_APPLY = 8, COMMAND_INSPECT = 16, COMMAND_PUT = 32,
-	COMMAND_GET = 64, COMMAND_LS = 128, COMMAND_RM = 256, COMMAND_RUNS = 512, COMMAND_STEPS = 1024, COMMAND_HELP = 2048,
-	COMMAND_FOLD = 1 << 12, COMMAND_TRANSCODE = 1 << 13,
-	COMMAND_SYNC = 1 << 16, COMMAND_REPLICAS = 1 << 17, COMMAND_PINS = 1 << 18, COMMAND_STATUS = 1 << 19, COMMAND_KEYS = 1 << 20,
-	COMMAND_MB = 1 << 21, COMMAND_RB = 1 << 22, COMMAND_CP = 1 << 23, COMMAND_VERSION = 1 << 24,
-	COMMAND_LOGIN = 1 << 25, COMMAND_LOGOUT = 1 << 26,
-	COMMAND_REMOTE =
-		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS |
-		COMMAND_SYNC | COMMAND_REPLICAS | COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS |
-		COMMAND_MB | COMMAND_RB | COMMAND_CP,
-	COMMAND_GOES_ON = COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_SYNC, /* where an earlier call ended */
+	COMMAND_PUBLISH = 1,
+	COMMAND_FOLLOW = 2,
+	COMMAND_DIFF = 4,
+	COMMAND_APPLY = 8,
+	COMMAND_INSPECT = 16,
+	COMMAND_PUT = 32,
+	COMMAND_GET = 64,
+	COMMAND_LS = 128,
+	COMMAND_RM = 256,
+	COMMAND_RUNS = 512,
+	COMMAND_STEPS = 1024,
+	COMMAND_HELP = 2048,
+	COMMAND_FOLD = 1 << 12,
+	COMMAND_TRANSCODE = 1 << 13,
+	COMMAND_SYNC = 1 << 16,
+	COMMAND_REPLICAS = 1 << 17,
+	COMMAND_PINS = 1 << 18,
+	COMMAND_STATUS = 1 << 19,
+	COMMAND_KEYS = 1 << 20,
+	COMMAND_MB = 1 << 21,
+	COMMAND_RB = 1 << 22,
+	COMMAND_CP = 1 << 23,
+	COMMAND_VERSION = 1 << 24,
+	COMMAND_LOGIN = 1 << 25,
+	COMMAND_LOGOUT = 1 << 26,
+	COMMAND_REMOTE = COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS |
+		COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS | COMMAND_SYNC | COMMAND_REPLICAS |
+		COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS | COMMAND_MB | COMMAND_RB | COMMAND_CP,
+	/* where an earlier call ended */
+	COMMAND_GOES_ON =
+		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_SYNC,
 	/* These take no file, so what the server calls invalid stands in the command line. */
-	COMMAND_WORDS_ALONE = COMMAND_LS | COMMAND_RM | COMMAND_MB | COMMAND_RB | COMMAND_RUNS | COMMAND_STEPS | COMMAND_REPLICAS | COMMAND_PINS |
-		COMMAND_STATUS | COMMAND_KEYS,
+	COMMAND_WORDS_ALONE = COMMAND_LS | COMMAND_RM | COMMAND_MB | COMMAND_RB | COMMAND_RUNS |
+		COMMAND_STEPS | COMMAND_REPLICAS | COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS,
 	COMMAND_ALL = (1 << 28) - 1
 };
 
@@ -43,26 +65,33 @@ struct options {
 	const char *token;
 	const char *ca;
 	bool json, quiet, help;
-	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace, *base, *to, *checksum, *profile,
-		*fingerprint, *watch_folder, *marker;
-	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain, exist_ok, force, is_volatile, is_long;
-	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
-	struct option_list metadata; /* "key=value", checked */
-	struct option_list grants;   /* "bucket/prefix=read,list" */
-	struct option_list include;  /* patterns of file names */
-	struct option_list seeds;    /* paths */
+	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank,
+		*name, *namespace, *base, *to, *checksum, *profile, *fingerprint, *watch_folder,
+		*marker;
+	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain,
+		exist_ok, force, is_volatile, is_long;
+	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit,
+		epoch, ttl, watch;
+	struct option_list metadata;                  /* "key=value", checked */
+	struct option_list grants;                    /* "bucket/prefix=read,list" */
+	struct option_list include;                   /* patterns of file names */
+	struct option_list seeds;                     /* paths */
 	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
 	size_t argument_count;
-	char *owned[4]; /* values from the config file, and the endpoint without slashes behind it */
+	/* values from the config file, and the endpoint without slashes behind it */
+	char *owned[4];
 };
 
-/* `words` are the words behind the command; borrowed by the options. invalid for an unknown flag, a missing or bad value, or
- * one that this command does not take. Flags and arguments mix; `--flag=value` works too; `--` ends the flags. */
-int options_parse(struct options *options, enum command_bit command, char *const *words, size_t count, struct error *err);
-/* Where the command stands behind flags that every command has: *out_at is `count` when there is none. invalid for any other flag. */
+/* `words` are the words behind the command; borrowed by the options. invalid for an unknown flag, a
+ * missing or bad value, or one that this command does not take. Flags and arguments mix;
+ * `--flag=value` works too; `--` ends the flags. */
+int options_parse(struct options *options, enum command_bit command, char *const *words,
+	size_t count, struct error *err);
+/* Where the command stands behind flags that every command has: *out_at is `count` when there is
+ * none. invalid for any other flag. */
 int options_find_command(char *const *words, size_t count, size_t *out_at, struct error *err);
-/* Fills endpoint, token and ca where flags left them open. `config` is the config file's path; an absent file is fine, a profile that it does
- * not have is invalid. */
+/* Fills endpoint, token and ca where flags left them open. `config` is the config file's path; an
+ * absent file is fine, a profile that it does not have is invalid. */
 int options_complete(struct options *options, const char *config, struct error *err);
 /* Whether the token is the config file's. */
 bool options_has_stored_token(const struct options *options);

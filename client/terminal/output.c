@@ -5,7 +5,7 @@
 
 enum { LINE_MAX_BYTES = 64 * 1024 * 1024 };
 
-static void put_line(struct output *const output, const struct span text)
+static void put_line(struct output *output, struct span text)
 {
 	flockfile(stdout);
 	fwrite(text.data, 1, text.len, stdout);
@@ -15,7 +15,7 @@ static void put_line(struct output *const output, const struct span text)
 	funlockfile(stdout);
 }
 
-void output_line_begin(struct output_line *const line, struct output *const output, const char *const event)
+void output_line_begin(struct output_line *line, struct output *output, const char *event)
 {
 	line->output = output;
 	buffer_init(&line->text, LINE_MAX_BYTES);
@@ -25,7 +25,7 @@ void output_line_begin(struct output_line *const line, struct output *const outp
 		json_writer_text(&line->writer, "event", span_text(event));
 }
 
-void output_line_end(struct output_line *const line)
+void output_line_end(struct output_line *line)
 {
 	json_writer_end(&line->writer, '}');
 	if (line->output->json && !buffer_failed(&line->text))
@@ -33,7 +33,7 @@ void output_line_end(struct output_line *const line)
 	buffer_release(&line->text);
 }
 
-void output_object(struct output *const output, const struct json_node *const object)
+void output_object(struct output *output, const struct json_node *object)
 {
 	struct buffer text;
 	if (!output->json)
@@ -45,7 +45,7 @@ void output_object(struct output *const output, const struct json_node *const ob
 	buffer_release(&text);
 }
 
-void output_say(struct output *const output, const char *const format, ...)
+void output_say(struct output *output, const char *format, ...)
 {
 	if (output->json || output->quiet)
 		return;
@@ -58,7 +58,7 @@ void output_say(struct output *const output, const char *const format, ...)
 		output->failed = true;
 }
 
-void output_note(const struct output *const output, const char *const format, ...)
+void output_note(const struct output *output, const char *format, ...)
 {
 	if (output->quiet)
 		return;
@@ -72,7 +72,7 @@ void output_note(const struct output *const output, const char *const format, ..
 	va_end(arguments);
 }
 
-void output_error(struct output *const output, const struct error *const err)
+void output_error(struct output *output, const struct error *err)
 {
 	fprintf(stderr, "deltabucket: %s\n", err->text);
 	struct output_line line;
@@ -84,7 +84,7 @@ void output_error(struct output *const output, const struct error *const err)
 	output_line_end(&line);
 }
 
-void output_format_size(const uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
+void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 {
 	static const char *const UNITS[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
 	double value = (double)bytes;

@@ -1,5 +1,6 @@
-/* What the program says on stdout: sentences for people, or with --json one object per line for machines, flushed line by line. Failures go
- * to stderr as one sentence, and with --json also to stdout as {"error":{"code","message"}}. One thread at a time. */
+/* What the program says on stdout: sentences for people, or with --json one object per line for
+ * machines, flushed line by line. Failures go to stderr as one sentence, and with --json also to
+ * stdout as {"error":{"code","message"}}. One thread at a time. */
 #ifndef CLIENT_TERMINAL_OUTPUT_H
 #define CLIENT_TERMINAL_OUTPUT_H
 
@@ -7,7 +8,7 @@
 
 struct output {
 	bool json;
-	bool quiet; /* no sentences; JSON and failures still come */
+	bool quiet;  /* no sentences; JSON and failures still come */
 	bool failed; /* stdout is gone (a closed pipe): callers of long listings stop */
 };
 
@@ -17,7 +18,8 @@ struct output_line {
 	struct buffer text;
 	struct json_writer writer;
 };
-/* Opens the object with "event":event (NULL: without). Add members through line->writer, then output_line_end exactly once. */
+/* Opens the object with "event":event (NULL: without). Add members through line->writer, then
+ * output_line_end exactly once. */
 void output_line_begin(struct output_line *line, struct output *output, const char *event);
 void output_line_end(struct output_line *line);
 
@@ -25,9 +27,12 @@ void output_line_end(struct output_line *line);
 void output_object(struct output *output, const struct json_node *object);
 
 /* For people: nothing with --json or --quiet. */
-void output_say(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* To stderr, with or without --json, but not with --quiet: what a person at the terminal should know meanwhile. */
-void output_note(const struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void output_say(struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* To stderr, with or without --json, but not with --quiet: what a person at the terminal should
+ * know meanwhile. */
+void output_note(const struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void output_error(struct output *output, const struct error *err);
 
 /* "1.2 GB", in powers of ten. */

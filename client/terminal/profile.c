@@ -14,21 +14,22 @@ struct reading {
 	const char *path;
 	const char *wanted;
 	struct span rest;
-	struct span line;  /* without its end */
+	struct span line; /* without its end */
 	unsigned number;
-	bool ours;         /* the line belongs to the wanted profile */
+	bool ours; /* the line belongs to the wanted profile */
 	bool is_header;
-	bool found;        /* so far */
+	bool found; /* so far */
 };
 
-static void begin(struct reading *const reading, const char *const path, const char *const name, const struct span text)
+static void begin(struct reading *reading, const char *path, const char *name, struct span text)
 {
-	*reading = (struct reading){.path = path, .wanted = name == NULL ? DEFAULT_NAME : name, .rest = text};
+	*reading = (struct reading){
+		.path = path, .wanted = name == NULL ? DEFAULT_NAME : name, .rest = text};
 	reading->ours = strcmp(reading->wanted, DEFAULT_NAME) == 0;
 	reading->found = reading->ours;
 }
 
-static bool next_line(struct reading *const reading)
+static bool next_line(struct reading *reading)
 {
 	if (reading->rest.len == 0 || !span_split(&reading->rest, '\n', &reading->line))
 		return false;
@@ -38,19 +39,21 @@ static bool next_line(struct reading *const reading)
 	const struct span text = span_trim(reading->line);
 	reading->is_header = text.len > 1 && text.data[0] == '[' && text.data[text.len - 1] == ']';
 	if (reading->is_header) {
-		reading->ours = span_equal_text(span_trim(span_slice(text, 1, text.len - 2)), reading->wanted);
+		reading->ours = span_equal_text(
+			span_trim(span_slice(text, 1, text.len - 2)), reading->wanted);
 		reading->found = reading->found || reading->ours;
 	}
 	return true;
 }
 
 /* Where the key's value goes; NULL: no such key. */
-static char **find_member(struct profile *const profile, const struct span key)
+static char **find_member(struct profile *profile, struct span key)
 {
 	const struct {
 		const char *key;
 		char **value;
-	} members[] = {{"endpoint", &profile->endpoint}, {"token", &profile->token}, {"ca", &profile->ca}};
+	} members[] = {
+		{"endpoint", &profile->endpoint}, {"token", &profile->token}, {"ca", &profile->ca}};
 	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
 		if (span_equal_text(key, members[i].key))
 			return members[i].value;
@@ -58,17 +61,19 @@ static char **find_member(struct profile *const profile, const struct span key)
 }
 
 /* The member that the line sets, and its value; NULL: none. */
-static char **split_line(const struct span line, struct profile *const profile, struct span *const out_key, struct span *const out_value)
+static char **split_line(
+	struct span line, struct profile *profile, struct span *out_key, struct span *out_value)
 {
 	struct span rest = span_trim(line);
-	if (rest.len == 0 || rest.data[0] == '#' || span_find(rest, '=') < 0 || !span_split(&rest, '=', out_key))
+	if (rest.len == 0 || rest.data[0] == '#' || span_find(rest, '=') < 0 ||
+		!span_split(&rest, '=', out_key))
 		return NULL;
 	*out_key = span_trim(*out_key);
 	*out_value = span_trim(rest);
 	return find_member(profile, *out_key);
 }
 
-static int take_line(const struct reading *const reading, struct profile *const out, struct error *const err)
+static int take_line(const struct reading *reading, struct profile *out, struct error *err)
 {
 	struct profile other = {0};
 	struct span key = {0};
@@ -78,13 +83,16 @@ static int take_line(const struct reading *const reading, struct profile *const 
 		return 0;
 	char **const member = split_line(text, reading->ours ? out : &other, &key, &value);
 	if (key.data == NULL)
-		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line", reading->path, reading->number);
+		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line",
+			reading->path, reading->number);
 	if (member == NULL)
-		return error_set(err, ERROR_INVALID, "%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca", reading->path,
-			reading->number, (int)span_slice(key, 0, 60).len, (const char *)key.data);
-	if (value.len == 0)
-		return error_set(err, ERROR_INVALID, "%s, line %u: %.*s has no value", reading->path, reading->number, (int)key.len,
+		return error_set(err, ERROR_INVALID,
+			"%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca",
+			reading->path, reading->number, (int)span_slice(key, 0, 60).len,
 			(const char *)key.data);
+	if (value.len == 0)
+		return error_set(err, ERROR_INVALID, "%s, line %u: %.*s has no value",
+			reading->path, reading->number, (int)key.len, (const char *)key.data);
 	if (reading->ours && *member == NULL) {
 		*member = memory_new(value.len + 1);
 		memcpy(*member, value.data, value.len);
@@ -92,23 +100,25 @@ static int take_line(const struct reading *const reading, struct profile *const 
 	return 0;
 }
 
-static int read_text(const char *const path, struct buffer *const out, struct error *const err)
+static int read_text(const char *path, struct buffer *out, struct error *err)
 {
 	buffer_init(out, FILE_MAX_BYTES);
 	return file_exists(path) ? file_read_all(path, out, err) : 0;
 }
 
-int profile_check_name(const char *const name, struct error *const err)
+int profile_check_name(const char *name, struct error *err)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 	const size_t len = strlen(name);
 	if (len == 0 || len > NAME_MAX_BYTES || strspn(name, letters) != len || name[0] == '.')
-		return error_set(err, ERROR_INVALID, "\"%.80s\" is no profile's name: up to %d of A-Z a-z 0-9 . _ -, not beginning with .", name,
-			NAME_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"\"%.80s\" is no profile's name: up to %d of A-Z a-z 0-9 . _ -, not beginning with .",
+			name, NAME_MAX_BYTES);
 	return 0;
 }
 
-int profile_read(const char *const path, const char *const name, struct profile *const out, struct error *const err)
+int profile_read(const char *path, const char *name, struct profile *out, struct error *err)
 {
 	struct buffer text;
 	struct reading reading;
@@ -123,13 +133,13 @@ int profile_read(const char *const path, const char *const name, struct profile 
 	return result != 0 ? -1 : reading.found;
 }
 
-bool profile_is_exposed(const char *const path)
+bool profile_is_exposed(const char *path)
 {
 	struct stat facts;
 	return stat(path, &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0;
 }
 
-static void add_lines(struct buffer *const out, const struct profile *const profile)
+static void add_lines(struct buffer *out, const struct profile *profile)
 {
 	if (profile->endpoint != NULL)
 		buffer_format(out, "endpoint = %s\n", profile->endpoint);
@@ -140,7 +150,7 @@ static void add_lines(struct buffer *const out, const struct profile *const prof
 }
 
 /* The text with the profile's own lines replaced; `profile` NULL: with its header gone, too. */
-static void rewrite(struct reading *const reading, const struct profile *const profile, struct buffer *const out)
+static void rewrite(struct reading *reading, const struct profile *profile, struct buffer *out)
 {
 	struct profile ignored = {0};
 	struct span key;
@@ -150,7 +160,8 @@ static void rewrite(struct reading *const reading, const struct profile *const p
 		add_lines(out, profile);
 	while (next_line(reading)) {
 		const bool is_own_header = reading->ours && reading->is_header;
-		const bool is_own_value = reading->ours && !reading->is_header && split_line(reading->line, &ignored, &key, &value) != NULL;
+		const bool is_own_value = reading->ours && !reading->is_header &&
+			split_line(reading->line, &ignored, &key, &value) != NULL;
 		if (is_own_value || (is_own_header && profile == NULL))
 			continue;
 		buffer_add_span(out, reading->line);
@@ -164,8 +175,8 @@ static void rewrite(struct reading *const reading, const struct profile *const p
 	add_lines(out, profile);
 }
 
-static int change(const struct file_ops *const files, const char *const path, const char *const name, const struct profile *const profile,
-	struct error *const err)
+static int change(const struct file_ops *files, const char *path, const char *name,
+	const struct profile *profile, struct error *err)
 {
 	struct buffer text;
 	struct buffer changed;
@@ -185,24 +196,26 @@ static int change(const struct file_ops *const files, const char *const path, co
 	return result;
 }
 
-int profile_write(const struct file_ops *const files, const char *const path, const char *const name, const struct profile *const profile,
-	struct error *const err)
+int profile_write(const struct file_ops *files, const char *path, const char *name,
+	const struct profile *profile, struct error *err)
 {
 	return change(files, path, name, profile, err);
 }
 
-int profile_remove(const struct file_ops *const files, const char *const path, const char *const name, struct error *const err)
+int profile_remove(
+	const struct file_ops *files, const char *path, const char *name, struct error *err)
 {
 	struct profile there;
 	int result = profile_read(path, name, &there, err);
-	const bool is_there = result > 0 && (there.endpoint != NULL || there.token != NULL || there.ca != NULL);
+	const bool is_there =
+		result > 0 && (there.endpoint != NULL || there.token != NULL || there.ca != NULL);
 	profile_release(&there);
 	if (result < 0)
 		return -1;
 	return is_there ? change(files, path, name, NULL, err) == 0 ? 1 : -1 : 0;
 }
 
-void profile_release(struct profile *const profile)
+void profile_release(struct profile *profile)
 {
 	if (profile->token != NULL)
 		explicit_bzero(profile->token, strlen(profile->token));

@@ -30,12 +30,12 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static int64_t pause_ms(const struct progress *const progress)
+static int64_t pause_ms(const struct progress *progress)
 {
 	return progress->is_terminal ? DRAW_EVERY_MS : LINE_EVERY_MS;
 }
 
-struct progress *progress_new(const char *const what, const uint64_t total_bytes, const bool wanted)
+struct progress *progress_new(const char *what, uint64_t total_bytes, bool wanted)
 {
 	struct progress *const progress = memory_new(sizeof *progress);
 	progress->what = memory_copy_text(what);
@@ -48,7 +48,7 @@ struct progress *progress_new(const char *const what, const uint64_t total_bytes
 }
 
 /* "3 m 20 s" is what a person wants to know; nothing before there is a rate. */
-static void format_left(const uint64_t left_bytes, const uint64_t rate, char out[LEFT_BYTES])
+static void format_left(uint64_t left_bytes, uint64_t rate, char out[LEFT_BYTES])
 {
 	const uint64_t seconds = rate == 0 ? 0 : left_bytes / rate + 1;
 	if (rate == 0 || left_bytes == 0)
@@ -56,10 +56,11 @@ static void format_left(const uint64_t left_bytes, const uint64_t rate, char out
 	else if (seconds < 60)
 		snprintf(out, LEFT_BYTES, ", %u s left", (unsigned)seconds);
 	else
-		snprintf(out, LEFT_BYTES, ", %llu m %u s left", (unsigned long long)seconds / 60, (unsigned)(seconds % 60));
+		snprintf(out, LEFT_BYTES, ", %llu m %u s left", (unsigned long long)seconds / 60,
+			(unsigned)(seconds % 60));
 }
 
-static void draw(const struct progress *const progress, const uint64_t done, const int64_t now)
+static void draw(const struct progress *progress, uint64_t done, int64_t now)
 {
 	char done_text[OUTPUT_SIZE_BYTES];
 	char total_text[OUTPUT_SIZE_BYTES];
@@ -71,13 +72,16 @@ static void draw(const struct progress *const progress, const uint64_t done, con
 	output_format_size(progress->total, total_text);
 	output_format_size(rate, rate_text);
 	format_left(progress->total > done ? progress->total - done : 0, rate, left_text);
-	const unsigned percent = progress->total == 0 ? 100 : (unsigned)((double)done * 100 / (double)progress->total);
-	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", progress->is_terminal ? "\r\033[K" : "", progress->what, percent, done_text,
-		total_text, rate_text, left_text, progress->is_terminal ? "" : "\n");
+	const unsigned percent = progress->total == 0
+		? 100
+		: (unsigned)((double)done * 100 / (double)progress->total);
+	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", progress->is_terminal ? "\r\033[K" : "",
+		progress->what, percent, done_text, total_text, rate_text, left_text,
+		progress->is_terminal ? "" : "\n");
 	fflush(stderr);
 }
 
-void progress_add(struct progress *const progress, const uint64_t bytes)
+void progress_add(struct progress *progress, uint64_t bytes)
 {
 	if (progress == NULL)
 		return;
@@ -86,31 +90,33 @@ void progress_add(struct progress *const progress, const uint64_t bytes)
 		return;
 	const int64_t now = now_ms();
 	int64_t next = atomic_load(&progress->next_draw_ms);
-	if (now >= next && atomic_compare_exchange_strong(&progress->next_draw_ms, &next, now + pause_ms(progress)))
+	if (now >= next &&
+		atomic_compare_exchange_strong(
+			&progress->next_draw_ms, &next, now + pause_ms(progress)))
 		draw(progress, done, now);
 }
 
-void progress_take_back(struct progress *const progress, const uint64_t bytes)
+void progress_take_back(struct progress *progress, uint64_t bytes)
 {
 	if (progress != NULL)
 		atomic_fetch_sub(&progress->done, bytes);
 }
 
-static int step(struct work_watch *const watch, const uint64_t bytes, struct error *const err)
+static int step(struct work_watch *watch, uint64_t bytes, struct error *err)
 {
 	struct progress *const progress = (struct progress *)watch; /* its first member */
 	progress_add(progress, bytes);
 	return interrupt_check(progress->interrupt, err);
 }
 
-struct work_watch *progress_watch(struct progress *const progress, const struct interrupt *const interrupt)
+struct work_watch *progress_watch(struct progress *progress, const struct interrupt *interrupt)
 {
 	progress->watch.step = step;
 	progress->interrupt = interrupt;
 	return &progress->watch;
 }
 
-void progress_free(struct progress *const progress)
+void progress_free(struct progress *progress)
 {
 	if (progress == NULL)
 		return;

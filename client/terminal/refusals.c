@@ -2,8 +2,9 @@
 
 bool refusals_is_of_one(const struct error *failure)
 {
-	static const enum error_kind kinds[] = {ERROR_DENIED, ERROR_NOT_FOUND, ERROR_NO_BUCKET, ERROR_NO_KEY, ERROR_NO_RUN, ERROR_EXISTS,
-		ERROR_BUCKET_OWNED, ERROR_BUCKET_TAKEN, ERROR_BUCKET_NOT_EMPTY, ERROR_BUCKET_HAS_RUNS, ERROR_BAD_NAME, ERROR_KEY_TOO_LONG,
+	static const enum error_kind kinds[] = {ERROR_DENIED, ERROR_NOT_FOUND, ERROR_NO_BUCKET,
+		ERROR_NO_KEY, ERROR_NO_RUN, ERROR_EXISTS, ERROR_BUCKET_OWNED, ERROR_BUCKET_TAKEN,
+		ERROR_BUCKET_NOT_EMPTY, ERROR_BUCKET_HAS_RUNS, ERROR_BAD_NAME, ERROR_KEY_TOO_LONG,
 		ERROR_INVALID, ERROR_METHOD, ERROR_PRECONDITION};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (failure->kind == kinds[i])
@@ -29,5 +30,7 @@ int refusals_end(const struct refusals *refusals, struct error *err)
 	if (refusals->count == 0)
 		return 0;
 	*err = refusals->first;
-	return refusals->total == 1 ? -1 : error_wrap(err, "%zu of %zu failed, the first with", refusals->count, refusals->total);
+	return refusals->total == 1 ? -1
+				    : error_wrap(err, "%zu of %zu failed, the first with",
+					      refusals->count, refusals->total);
 }

@@ -14,7 +14,7 @@ bool terminal_is_there(void)
 }
 
 /* 1, or 0 at the end. */
-static int read_byte(char *const out, struct error *const err)
+static int read_byte(char *out, struct error *err)
 {
 	ssize_t got;
 	do
@@ -23,14 +23,14 @@ static int read_byte(char *const out, struct error *const err)
 	return got < 0 ? error_set_errno(err, "reading stdin") : (int)got;
 }
 
-static void drop_last(struct buffer *const out)
+static void drop_last(struct buffer *out)
 {
 	if (out->len > 0)
 		out->data[--out->len] = '\0';
 }
 
 /* What a terminal does with a line itself where it shows one. -1 with busy: Ctrl-C. */
-static int take_byte(const char byte, struct buffer *const out, struct error *const err)
+static int take_byte(char byte, struct buffer *out, struct error *err)
 {
 	if (byte == CTRL_C)
 		return error_set(err, ERROR_BUSY, "interrupted");
@@ -41,7 +41,7 @@ static int take_byte(const char byte, struct buffer *const out, struct error *co
 	return 0;
 }
 
-static int read_line(const bool raw, struct buffer *const out, struct error *const err)
+static int read_line(bool raw, struct buffer *out, struct error *err)
 {
 	char byte;
 	for (;;) {
@@ -58,7 +58,7 @@ static int read_line(const bool raw, struct buffer *const out, struct error *con
 }
 
 /* Byte by byte and without signals, so that the terminal is never left without its echo. */
-static int read_hidden(struct buffer *const out, struct error *const err)
+static int read_hidden(struct buffer *out, struct error *err)
 {
 	struct termios before;
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
@@ -77,16 +77,18 @@ static int read_hidden(struct buffer *const out, struct error *const err)
 	return result;
 }
 
-static int trim(struct buffer *const out, struct error *const err)
+static int trim(struct buffer *out, struct error *err)
 {
-	while (out->len > 0 && (out->data[out->len - 1] == '\r' || out->data[out->len - 1] == ' ' || out->data[out->len - 1] == '\t'))
+	while (out->len > 0 &&
+		(out->data[out->len - 1] == '\r' || out->data[out->len - 1] == ' ' ||
+			out->data[out->len - 1] == '\t'))
 		drop_last(out);
 	if (buffer_failed(out))
 		return error_set(err, ERROR_INVALID, "what stands on stdin is too long");
 	return out->len > 0 ? 0 : error_set(err, ERROR_INVALID, "nothing was given on stdin");
 }
 
-int terminal_read_line(const char *const prompt, const bool hidden, struct buffer *const out, struct error *const err)
+int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, struct error *err)
 {
 	const bool terminal = terminal_is_there();
 	if (terminal) {

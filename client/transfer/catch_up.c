@@ -1,4 +1,5 @@
-/* In `work`, beside the downloads of client/transfer/path_fetch.h: made-a, made-b, results of applying; the one before the last is the base of the last. */
+/* In `work`, beside the downloads of client/transfer/path_fetch.h: made-a, made-b, results of
+ * applying; the one before the last is the base of the last. */
 #include "client/transfer/catch_up.h"
 
 #include <errno.h>
@@ -34,9 +35,10 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-/* The downloaded files under their names in a new folder; they share their bytes with the downloads, which nothing changes. */
-static int assemble(const struct file_ops *const files, const char *const from,
-	const char *const to, struct error *const err)
+/* The downloaded files under their names in a new folder; they share their bytes with the
+ * downloads, which nothing changes. */
+static int assemble(
+	const struct file_ops *files, const char *from, const char *to, struct error *err)
 {
 	struct folder_files found;
 	if (folder_files_read(from, &found, err) != 0)
@@ -54,8 +56,8 @@ static int assemble(const struct file_ops *const files, const char *const from,
 }
 
 /* A delta between two files makes a file: here a checkpoint is always a folder. */
-static int make_folder(const struct file_ops *const files, const char *const made,
-	const struct path_link *const link, struct error *const err)
+static int make_folder(const struct file_ops *files, const char *made, const struct path_link *link,
+	struct error *err)
 {
 	struct stat facts;
 	if (stat(made, &facts) != 0)
@@ -65,9 +67,11 @@ static int make_folder(const struct file_ops *const files, const char *const mad
 	struct buffer aside;
 	buffer_init(&aside, 8192);
 	buffer_format(&aside, "%s.file", made);
-	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path) : folder_files_join(made, "model.safetensors");
-	int result = files->rename(files, made, buffer_text(&aside)) == 0 ? 0 :
-		error_set_errno(err, "renaming %s", made);
+	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path)
+						 : folder_files_join(made, "model.safetensors");
+	int result = files->rename(files, made, buffer_text(&aside)) == 0
+		? 0
+		: error_set_errno(err, "renaming %s", made);
 	if (result == 0)
 		result = file_make_parent(files, path, 0755, err);
 	if (result == 0 && files->rename(files, buffer_text(&aside), path) != 0)
@@ -77,34 +81,38 @@ static int make_folder(const struct file_ops *const files, const char *const mad
 	return result;
 }
 
-static struct progress *show(const struct catch_up_params *const params, const char *const doing, const uint64_t step,
-	const uint64_t bytes)
+static struct progress *show(
+	const struct catch_up_params *params, const char *doing, uint64_t step, uint64_t bytes)
 {
 	char what[64];
 	snprintf(what, sizeof what, "%s step %" PRIu64, doing, step);
 	return progress_new(what, bytes, params->show_progress);
 }
 
-static struct work_watch *watch_of(const struct catch_up_params *const params, struct progress *const progress)
+static struct work_watch *watch_of(const struct catch_up_params *params, struct progress *progress)
 {
 	return progress_watch(progress, params->transfer.remote->interrupt);
 }
 
-/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is written. */
-static int apply_deltas(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
-	const char *const base, const char *const to, struct error *const err)
+/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is
+ * written. */
+static int apply_deltas(const struct catch_up_params *params, const struct path_link *links,
+	size_t count, const char *base, const char *to, struct error *err)
 {
 	if (base == NULL)
-		return error_set(err, ERROR_UPSTREAM, "the server's path begins with a delta, but nothing is held");
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's path begins with a delta, but nothing is held");
 	struct checkpoint *const opened = checkpoint_open(base, err);
 	if (opened == NULL)
 		return -1;
 	char *deltas[APPLY_LINKS_MAX];
 	size_t used = 0;
 	for (size_t i = 0; i < count; i++)
-		if (links[i].form.object_count > 0) /* one without objects says that nothing changed */
+		if (links[i].form.object_count >
+			0) /* one without objects says that nothing changed */
 			deltas[used++] = path_fetch_files(params->work, &links[i]);
-	struct progress *const progress = show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
+	struct progress *const progress =
+		show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
 	const struct delta_apply_params apply = {
 		.base = opened,
 		.deltas = (const char *const *)deltas,
@@ -117,8 +125,8 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 		.files = params->transfer.files,
 	};
 	struct delta_stats stats;
-	int result = used > 0 ? delta_apply(&apply, &stats, err) :
-		assemble(params->transfer.files, base, to, err);
+	int result = used > 0 ? delta_apply(&apply, &stats, err)
+			      : assemble(params->transfer.files, base, to, err);
 	if (result == 0)
 		result = make_folder(params->transfer.files, to, &links[count - 1], err);
 	progress_free(progress);
@@ -129,18 +137,19 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 }
 
 /* How many links from `first` on one call can take. */
-static size_t group_size(const struct path_message *const path, const size_t first)
+static size_t group_size(const struct path_message *path, size_t first)
 {
 	size_t count = 1;
 	if (path->links[first].form.kind == STEP_ANCHOR)
 		return count;
-	while (count < APPLY_LINKS_MAX && first + count < path->link_count && path->links[first + count].form.kind == STEP_DELTA)
+	while (count < APPLY_LINKS_MAX && first + count < path->link_count &&
+		path->links[first + count].form.kind == STEP_DELTA)
 		count++;
 	return count;
 }
 
-static int take_links(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
-	const char *const base, const char *const to, struct error *const err)
+static int take_links(const struct catch_up_params *params, const struct path_link *links,
+	size_t count, const char *base, const char *to, struct error *err)
 {
 	int result;
 	if (links[0].form.kind == STEP_ANCHOR) {
@@ -155,14 +164,15 @@ static int take_links(const struct catch_up_params *const params, const struct p
 	return 0;
 }
 
-int catch_up_folder_digest(const char *const folder, const unsigned threads, struct work_watch *const watch, struct digest128 *const out,
-	struct error *const err)
+int catch_up_folder_digest(const char *folder, unsigned threads, struct work_watch *watch,
+	struct digest128 *out, struct error *err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(folder, err);
 	if (checkpoint == NULL)
 		return -1;
 	const struct schema *const schema = checkpoint_schema(checkpoint);
-	struct digest128 *const digests = memory_new_array(schema_count(schema) + 1, sizeof *digests);
+	struct digest128 *const digests =
+		memory_new_array(schema_count(schema) + 1, sizeof *digests);
 	const int result = checkpoint_tensor_digests(checkpoint, threads, watch, digests, err);
 	if (result == 0)
 		*out = schema_checkpoint_digest(schema, digests);
@@ -171,16 +181,19 @@ int catch_up_folder_digest(const char *const folder, const unsigned threads, str
 	return result;
 }
 
-static int digest_anchor(const struct catch_up_params *const params, const struct path_link *const anchor, const char *const folder,
-	struct digest128 *const out, struct error *const err)
+static int digest_anchor(const struct catch_up_params *params, const struct path_link *anchor,
+	const char *folder, struct digest128 *out, struct error *err)
 {
-	struct progress *const progress = show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
-	const int result = catch_up_folder_digest(folder, params->threads, watch_of(params, progress), out, err);
+	struct progress *const progress =
+		show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
+	const int result = catch_up_folder_digest(
+		folder, params->threads, watch_of(params, progress), out, err);
 	progress_free(progress);
 	return result;
 }
 
-static int prove_files(const struct path_link *const link, const char *const folder, const unsigned threads, struct error *const err)
+static int prove_files(
+	const struct path_link *link, const char *folder, unsigned threads, struct error *err)
 {
 	struct folder_files found;
 	if (folder_files_read(folder, &found, err) != 0)
@@ -188,8 +201,9 @@ static int prove_files(const struct path_link *const link, const char *const fol
 	const size_t count = found.count;
 	folder_files_release(&found);
 	if (count > link->file_count)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "step %" PRIu64 " as fetched has %zu files and should have %zu", link->step, count,
-			link->file_count);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"step %" PRIu64 " as fetched has %zu files and should have %zu", link->step,
+			count, link->file_count);
 	struct proven_files wanted;
 	proven_files_copy(link->files, link->file_count, &wanted);
 	const int result = proven_files_check(&wanted, folder, threads, NULL, err);
@@ -197,21 +211,25 @@ static int prove_files(const struct path_link *const link, const char *const fol
 	return result;
 }
 
-/* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them have the step's digest. */
-static int prove(const struct catch_up_params *const params, const char *const folder, struct error *const err)
+/* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them
+ * have the step's digest. */
+static int prove(const struct catch_up_params *params, const char *folder, struct error *err)
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	struct digest128 digest;
 	/* Applying has compared what it made with this digest already. */
-	if (last->form.kind == STEP_ANCHOR && digest_anchor(params, last, folder, &digest, err) != 0)
+	if (last->form.kind == STEP_ANCHOR &&
+		digest_anchor(params, last, folder, &digest, err) != 0)
 		return -1;
 	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
-		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest",
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"the tensors of step %" PRIu64 " as fetched differ from the step's digest",
 			last->step);
 	return prove_files(last, folder, params->threads, err);
 }
 
-static int make_subset(const struct catch_up_params *const params, const char *const to, const char **const out_last, struct error *const err)
+static int make_subset(const struct catch_up_params *params, const char *to, const char **out_last,
+	struct error *err)
 {
 	const struct subset_make_params subset = {
 		.subset = params->subset,
@@ -229,8 +247,10 @@ static int make_subset(const struct catch_up_params *const params, const char *c
 	return subset_make(&subset, to, err);
 }
 
-/* Two names take turns, so that a chain of any length needs room for two checkpoints beside the base. */
-static int make(const struct catch_up_params *const params, char *const made[2], const char **const out_last, struct error *const err)
+/* Two names take turns, so that a chain of any length needs room for two checkpoints beside the
+ * base. */
+static int make(const struct catch_up_params *params, char *const made[2], const char **out_last,
+	struct error *err)
 {
 	const struct path_message *const path = params->path;
 	const char *base = params->base;
@@ -249,8 +269,8 @@ static int make(const struct catch_up_params *const params, char *const made[2],
 	return 0;
 }
 
-static int publish(const struct file_ops *const files, const char *const made,
-	const char *const out, struct error *const err)
+static int publish(
+	const struct file_ops *files, const char *made, const char *out, struct error *err)
 {
 	if (folder_files_sync(files, made, err) != 0)
 		return -1;
@@ -259,7 +279,7 @@ static int publish(const struct file_ops *const files, const char *const made,
 	return 0;
 }
 
-static void count_links(const struct path_message *const path, struct catch_up_result *const out)
+static void count_links(const struct path_message *path, struct catch_up_result *out)
 {
 	for (size_t i = 0; i < path->link_count; i++) {
 		const struct step_form *const form = &path->links[i].form;
@@ -272,11 +292,13 @@ static void count_links(const struct path_message *const path, struct catch_up_r
 	}
 }
 
-int catch_up_fetch(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+int catch_up_fetch(
+	const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
 {
 	ASSERT(params->path->link_count > 0);
 	if (params->path->link_count > PATH_LINKS_MAX)
-		return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps", PATH_LINKS_MAX);
+		return error_set(
+			err, ERROR_UPSTREAM, "the server's path has over %d steps", PATH_LINKS_MAX);
 	const int64_t started = now_ms();
 	const struct path_fetch fetch = {
 		.transfer = params->transfer,
@@ -294,12 +316,15 @@ int catch_up_fetch(const struct catch_up_params *const params, struct catch_up_r
 	return 0;
 }
 
-int catch_up_make(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+int catch_up_make(
+	const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
 {
-	char *const made[2] = {folder_files_join(params->work, "made-a"), folder_files_join(params->work, "made-b")};
+	char *const made[2] = {folder_files_join(params->work, "made-a"),
+		folder_files_join(params->work, "made-b")};
 	const char *last = NULL;
 	const int64_t started = now_ms();
-	int result = params->subset != NULL ? make_subset(params, made[0], &last, err) : make(params, made, &last, err);
+	int result = params->subset != NULL ? make_subset(params, made[0], &last, err)
+					    : make(params, made, &last, err);
 	if (result == 0 && params->subset == NULL)
 		result = prove(params, last, err);
 	if (result == 0)
@@ -316,14 +341,15 @@ int catch_up_make(const struct catch_up_params *const params, struct catch_up_re
 	return result;
 }
 
-int catch_up(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+int catch_up(
+	const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
 {
 	if (catch_up_fetch(params, out_result, err) != 0)
 		return -1;
 	return catch_up_make(params, out_result, err);
 }
 
-bool catch_up_owns(const char *const name)
+bool catch_up_owns(const char *name)
 {
 	static const char *const STARTS[] = {"made-a", "made-b", STAGING_PREFIX};
 	for (size_t i = 0; i < sizeof STARTS / sizeof STARTS[0]; i++)
@@ -332,8 +358,10 @@ bool catch_up_owns(const char *const name)
 	return path_fetch_owns(name);
 }
 
-bool catch_up_wants_anchor(const struct error *const err)
+bool catch_up_wants_anchor(const struct error *err)
 {
-	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_CORRUPT ||
-		err->kind == ERROR_INVALID || err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_SCHEMA_MISMATCH || err->kind == ERROR_NOT_FOUND;
+	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH ||
+		err->kind == ERROR_CORRUPT || err->kind == ERROR_INVALID ||
+		err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_SCHEMA_MISMATCH ||
+		err->kind == ERROR_NOT_FOUND;
 }

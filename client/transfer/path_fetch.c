@@ -15,52 +15,55 @@
 
 enum { LINK_NAME_BYTES = 96, URL_MAX_BYTES = 8192 };
 
-static void link_name(const struct path_link *const link, char out[LINK_NAME_BYTES])
+static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES])
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&link->digest, digest);
-	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%06" PRIu64 "-%.12s", link->step, step_form_kind_name(link->form.kind), link->from,
-		digest + strlen("xxh3-128:"));
+	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%06" PRIu64 "-%.12s", link->step,
+		step_form_kind_name(link->form.kind), link->from, digest + strlen("xxh3-128:"));
 }
 
-static const char *skip_digits(const char *const text)
+static const char *skip_digits(const char *text)
 {
 	return text + strspn(text, "0123456789");
 }
 
-bool path_fetch_owns(const char *const name)
+bool path_fetch_owns(const char *name)
 {
 	static const enum step_form_kind KINDS[] = {STEP_ANCHOR, STEP_DELTA};
 	const char *const kind = skip_digits(name);
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
 		char middle[32];
-		const int length = snprintf(middle, sizeof middle, "-%s-", step_form_kind_name(KINDS[i]));
+		const int length =
+			snprintf(middle, sizeof middle, "-%s-", step_form_kind_name(KINDS[i]));
 		if (kind == name || strncmp(kind, middle, (size_t)length) != 0)
 			continue;
 		const char *const from = kind + length;
 		const char *const digest = skip_digits(from);
-		return digest > from && *digest == '-' && strspn(digest + 1, "0123456789abcdef") == 12 && digest[13] == '\0';
+		return digest > from && *digest == '-' &&
+			strspn(digest + 1, "0123456789abcdef") == 12 && digest[13] == '\0';
 	}
 	return false;
 }
 
-static char *link_path(const char *const work, const struct path_link *const link, const char *const below)
+static char *link_path(const char *work, const struct path_link *link, const char *below)
 {
 	char name[LINK_NAME_BYTES];
 	link_name(link, name);
 	char *const folder = folder_files_join(work, name);
-	char *const path = below == NULL ? memory_copy_text(folder) : folder_files_join(folder, below);
+	char *const path =
+		below == NULL ? memory_copy_text(folder) : folder_files_join(folder, below);
 	free(folder);
 	return path;
 }
 
-char *path_fetch_files(const char *const work, const struct path_link *const link)
+char *path_fetch_files(const char *work, const struct path_link *link)
 {
 	return link_path(work, link, "files");
 }
 
-int path_fetch_clean(const struct file_ops *const files, const char *const work,
-	const struct path_message *const path, struct error *const err)
+int path_fetch_clean(const struct file_ops *files, const char *work,
+	const struct path_message *path, struct error *err)
 {
 	char **names;
 	size_t count;
@@ -84,8 +87,8 @@ int path_fetch_clean(const struct file_ops *const files, const char *const work,
 	return result;
 }
 
-int path_fetch_drop(const struct file_ops *const files, const char *const work,
-	const struct path_message *const path, struct error *const err)
+int path_fetch_drop(const struct file_ops *files, const char *work, const struct path_message *path,
+	struct error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < path->link_count && result == 0; i++) {
@@ -102,7 +105,7 @@ struct downloads {
 	uint64_t bytes;
 };
 
-static void downloads_release(struct downloads *const downloads)
+static void downloads_release(struct downloads *downloads)
 {
 	for (size_t i = 0; i < downloads->count; i++) {
 		free((char *)downloads->files[i].target);
@@ -112,12 +115,14 @@ static void downloads_release(struct downloads *const downloads)
 	free(downloads->files);
 }
 
-static int add_download(struct downloads *const downloads, const struct path_fetch *const fetch, const struct path_link *const link,
-	const size_t index, struct error *const err)
+static int add_download(struct downloads *downloads, const struct path_fetch *fetch,
+	const struct path_link *link, size_t index, struct error *err)
 {
 	const struct step_object *const object = &link->form.objects[index];
 	if (object->url.len == 0 || object->url.len > URL_MAX_BYTES || object->url.data[0] == '/')
-		return error_set(err, ERROR_UPSTREAM, "the server's path gives no usable URL for an object of step %" PRIu64, link->step);
+		return error_set(err, ERROR_UPSTREAM,
+			"the server's path gives no usable URL for an object of step %" PRIu64,
+			link->step);
 	char *const files = path_fetch_files(fetch->work, link);
 	char *const parts = link_path(fetch->work, link, "parts");
 	char *const name = memory_new(object->name.len + 1);
@@ -126,7 +131,8 @@ static int add_download(struct downloads *const downloads, const struct path_fet
 	memcpy(url, object->url.data, object->url.len);
 	char part[32];
 	snprintf(part, sizeof part, "%zu", index);
-	downloads->files = memory_grow(downloads->files, downloads->count + 1, sizeof *downloads->files);
+	downloads->files =
+		memory_grow(downloads->files, downloads->count + 1, sizeof *downloads->files);
 	struct transfer_download *const download = &downloads->files[downloads->count++];
 	*download = (struct transfer_download){
 		.target = folder_files_join(fetch->run->target, url),
@@ -147,7 +153,7 @@ static int add_download(struct downloads *const downloads, const struct path_fet
 	return result;
 }
 
-int path_fetch_all(const struct path_fetch *const fetch, uint64_t *const out_bytes, struct error *const err)
+int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct error *err)
 {
 	struct downloads downloads = {0};
 	struct transfer_options transfer = fetch->transfer;

@@ -13,7 +13,7 @@ struct pool {
 	struct error first; /* guarded by lock; kind none while all is well */
 };
 
-static void pool_fail(struct pool *const pool, const struct error *const err)
+static void pool_fail(struct pool *pool, const struct error *err)
 {
 	lock_enter(&pool->lock);
 	if (pool->first.kind == ERROR_NONE)
@@ -22,7 +22,7 @@ static void pool_fail(struct pool *const pool, const struct error *const err)
 	atomic_store(&pool->failed, true);
 }
 
-static void work_with(struct pool *const pool, struct remote *const remote)
+static void work_with(struct pool *pool, struct remote *remote)
 {
 	struct error err = {0};
 	int result = 1;
@@ -32,7 +32,7 @@ static void work_with(struct pool *const pool, struct remote *const remote)
 		pool_fail(pool, &err);
 }
 
-static void *work(void *const argument)
+static void *work(void *argument)
 {
 	struct pool *const pool = argument;
 	struct error err = {0};
@@ -45,7 +45,7 @@ static void *work(void *const argument)
 	return NULL;
 }
 
-int pool_run(const struct pool_params *const params, struct error *const err)
+int pool_run(const struct pool_params *params, struct error *err)
 {
 	struct pool pool = {.params = params};
 	lock_init(&pool.lock, LOCK_TRANSFER);

@@ -12,11 +12,12 @@ struct lot { /* of one batch */
 	const struct removal *removal;
 	const struct span *keys;
 	struct hub_change *changes;
-	size_t *numbers;  /* of the changes, among the keys */
+	size_t *numbers; /* of the changes, among the keys */
 	size_t count;
 };
 
-static int tell(const struct removal *removal, size_t number, const struct error *why, struct error *err)
+static int tell(
+	const struct removal *removal, size_t number, const struct error *why, struct error *err)
 {
 	if (why->kind == ERROR_NONE) {
 		removal->removed(removal->owner, number);
@@ -31,7 +32,8 @@ static int tell(const struct removal *removal, size_t number, const struct error
 }
 
 /* What cannot be asked about is taken for removable. */
-static int remove_plain(const struct removal *removal, const struct span *keys, size_t number, struct error *err)
+static int remove_plain(
+	const struct removal *removal, const struct span *keys, size_t number, struct error *err)
 {
 	struct error why = {0};
 	if (!removal->is_dry) {
@@ -49,7 +51,8 @@ static int send(struct lot *lot, struct error *err)
 	struct error failure = {0};
 	if (lot->count == 0)
 		return 0;
-	bool is_told = remote_hub_change(removal->remote, removal->bucket, lot->changes, lot->count, &failure) == 0;
+	bool is_told = remote_hub_change(removal->remote, removal->bucket, lot->changes, lot->count,
+			       &failure) == 0;
 	if (!is_told && !session_wants_plain(&failure)) {
 		*err = failure;
 		return -1;
@@ -77,16 +80,19 @@ static int add(struct lot *lot, size_t number, struct error *err)
 	return 0;
 }
 
-int removal_run(const struct removal *removal, const struct span *keys, size_t count, struct error *err)
+int removal_run(
+	const struct removal *removal, const struct span *keys, size_t count, struct error *err)
 {
 	const size_t room = count < REMOTE_HUB_LINES_MAX ? count : REMOTE_HUB_LINES_MAX;
-	struct lot lot = {.removal = removal, .keys = keys,
+	struct lot lot = {.removal = removal,
+		.keys = keys,
 		.changes = memory_new_array(room + 1, sizeof *lot.changes),
 		.numbers = memory_new_array(room + 1, sizeof *lot.numbers)};
 	const bool alone = count == 1 && !removal->is_dry;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = remote_hub_takes(keys[i]) && !alone ? add(&lot, i, err) : remove_plain(removal, keys, i, err);
+		result = remote_hub_takes(keys[i]) && !alone ? add(&lot, i, err)
+							     : remove_plain(removal, keys, i, err);
 	if (result == 0)
 		result = send(&lot, err);
 	free(lot.numbers);

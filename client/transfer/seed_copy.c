@@ -13,8 +13,8 @@
 enum { ASK_BYTES = 1 << 28, PLACE_SHIFT = 32, COPIED_MOST = 1024 };
 
 struct seed_chunk {
-	uint64_t place;   /* in the table, xorb and index in one number */
-	uint64_t offset;  /* in the seed */
+	uint64_t place;  /* in the table, xorb and index in one number */
+	uint64_t offset; /* in the seed */
 	struct chunk_id id;
 };
 
@@ -27,32 +27,32 @@ struct seed {
 	int fd;
 	struct chunk_table *table;
 	struct file_chunks chunks;
-	struct seed_chunk *known;  /* sorted by place */
+	struct seed_chunk *known; /* sorted by place */
 	size_t known_count;
-	struct map_chunk *copied;  /* not yet in the map */
+	struct map_chunk *copied; /* not yet in the map */
 	size_t copied_count;
 	uint8_t content[CHUNK_MAX_BYTES];
 };
 
-static int ask(void *const owner, const struct chunk_id *const id, struct error *const err)
+static int ask(void *owner, const struct chunk_id *id, struct error *err)
 {
 	const struct seed *const seed = owner;
 	return xet_remote_ask(seed->xet, id, seed->table, err);
 }
 
-static uint64_t place_number(const struct table_place place)
+static uint64_t place_number(struct table_place place)
 {
 	return (uint64_t)place.xorb << PLACE_SHIFT | place.index;
 }
 
-static int by_place(const void *const left, const void *const right)
+static int by_place(const void *left, const void *right)
 {
 	const struct seed_chunk *const a = left;
 	const struct seed_chunk *const b = right;
 	return a->place < b->place ? -1 : a->place > b->place ? 1 : 0;
 }
 
-static void list_known(struct seed *const seed)
+static void list_known(struct seed *seed)
 {
 	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
 	uint64_t offset = 0;
@@ -61,7 +61,8 @@ static void list_known(struct seed *const seed)
 		const struct chunk_entry *const entry = &seed->chunks.entries[i];
 		struct table_place place;
 		if (chunk_table_find(seed->table, &entry->id, nowhere, &place))
-			seed->known[seed->known_count++] = (struct seed_chunk){.place = place_number(place), .offset = offset, .id = entry->id};
+			seed->known[seed->known_count++] = (struct seed_chunk){
+				.place = place_number(place), .offset = offset, .id = entry->id};
 		offset += entry->size;
 	}
 	if (seed->known_count > 0)
@@ -69,7 +70,7 @@ static void list_known(struct seed *const seed)
 }
 
 /* In lots, because the map is sorted anew after each. */
-static int book_copied(struct seed *const seed, struct error *const err)
+static int book_copied(struct seed *seed, struct error *err)
 {
 	const size_t count = seed->copied_count;
 	seed->copied_count = 0;
@@ -77,38 +78,44 @@ static int book_copied(struct seed *const seed, struct error *const err)
 }
 
 /* A seed that changed since it was chunked gives nothing. */
-static int copy_chunk(struct seed *const seed, const struct seed_chunk *const from, const uint64_t offset, const uint32_t size, struct error *const err)
+static int copy_chunk(struct seed *seed, const struct seed_chunk *from, uint64_t offset,
+	uint32_t size, struct error *err)
 {
 	struct error ignored = {0};
 	struct map_gap gap;
 	if (!file_map_gap(seed->map, offset, &gap) || gap.from != offset || gap.to < offset + size)
 		return 0;
-	if (file_read_at(file_system(), seed->fd, seed->content, size, (off_t)from->offset, seed->path, &ignored) != 0)
+	if (file_read_at(file_system(), seed->fd, seed->content, size, (off_t)from->offset,
+		    seed->path, &ignored) != 0)
 		return 0;
-	const struct map_chunk chunk = {.offset = offset, .size = size, .id = chunk_hash(span_of(seed->content, size))};
+	const struct map_chunk chunk = {
+		.offset = offset, .size = size, .id = chunk_hash(span_of(seed->content, size))};
 	if (!chunk_id_equal(&chunk.id, &from->id))
 		return 0;
 	if (file_write_at(seed->fetch->files, seed->fetch->fd, span_of(seed->content, size),
-		(off_t)offset, seed->fetch->path, err) != 0)
+		    (off_t)offset, seed->fetch->path, err) != 0)
 		return -1;
 	progress_add(seed->fetch->progress, size);
 	seed->copied[seed->copied_count++] = chunk;
 	return seed->copied_count == COPIED_MOST ? book_copied(seed, err) : 0;
 }
 
-static int copy_term(struct seed *const seed, const struct fetch_term *const term, uint64_t offset, struct error *const err)
+static int copy_term(
+	struct seed *seed, const struct fetch_term *term, uint64_t offset, struct error *err)
 {
 	struct table_place place = {.xorb = chunk_table_find_xorb(seed->table, &term->xorb)};
 	struct table_place first;
 	uint32_t size;
 	int result = 0;
 	for (place.index = term->first; place.index < term->end && result == 0; place.index++) {
-		if (place.xorb == CHUNK_TABLE_NOWHERE || !chunk_table_chunk(seed->table, place, &size, &first))
+		if (place.xorb == CHUNK_TABLE_NOWHERE ||
+			!chunk_table_chunk(seed->table, place, &size, &first))
 			return 0;
 		if (size > CHUNK_MAX_BYTES || offset + size > seed->fetch->size)
 			return 0;
 		const struct seed_chunk wanted = {.place = place_number(first)};
-		const struct seed_chunk *const found = bsearch(&wanted, seed->known, seed->known_count, sizeof *seed->known, by_place);
+		const struct seed_chunk *const found = bsearch(
+			&wanted, seed->known, seed->known_count, sizeof *seed->known, by_place);
 		if (found != NULL)
 			result = copy_chunk(seed, found, offset, size, err);
 		offset += size;
@@ -116,7 +123,7 @@ static int copy_term(struct seed *const seed, const struct fetch_term *const ter
 	return result;
 }
 
-static int copy_range(struct seed *const seed, const uint64_t from, const uint64_t to, struct error *const err)
+static int copy_range(struct seed *seed, uint64_t from, uint64_t to, struct error *err)
 {
 	struct fetch_plan plan;
 	if (xet_remote_reconstruct(seed->xet, &seed->fetch->file, from, to, &plan, err) != 0)
@@ -131,24 +138,30 @@ static int copy_range(struct seed *const seed, const uint64_t from, const uint64
 	return result == 0 ? book_copied(seed, err) : -1;
 }
 
-static int copy_all(struct seed *const seed, struct error *const err)
+static int copy_all(struct seed *seed, struct error *err)
 {
-	const struct chunk_search search = {.entries = seed->chunks.entries, .count = seed->chunks.count, .table = seed->table, .ask = ask, .owner = seed};
+	const struct chunk_search search = {.entries = seed->chunks.entries,
+		.count = seed->chunks.count,
+		.table = seed->table,
+		.ask = ask,
+		.owner = seed};
 	int result = chunk_search(&search, err);
 	list_known(seed);
-	for (uint64_t at = 0; at < seed->fetch->size && result == 0 && seed->known_count > 0; at += ASK_BYTES) {
+	for (uint64_t at = 0; at < seed->fetch->size && result == 0 && seed->known_count > 0;
+		at += ASK_BYTES) {
 		const uint64_t left = seed->fetch->size - at;
 		result = copy_range(seed, at, at + (left < ASK_BYTES ? left : ASK_BYTES), err);
 	}
 	return result;
 }
 
-static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remote *const xet, const char *const path, struct file_map *const map,
-	struct error *const err)
+static int copy_seed(const struct xet_fetch *fetch, const struct xet_remote *xet, const char *path,
+	struct file_map *map, struct error *err)
 {
 	struct error failure = {0};
 	struct file_facts facts;
-	if (file_facts_read(path, &facts, &failure) != 0) /* opening a pipe would wait for its other end */
+	if (file_facts_read(path, &facts, &failure) !=
+		0) /* opening a pipe would wait for its other end */
 		return 0;
 	struct seed *const seed = memory_new(sizeof *seed);
 	seed->fetch = fetch;
@@ -159,7 +172,8 @@ static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remot
 	seed->copied = memory_new_array(COPIED_MOST, sizeof *seed->copied);
 	seed->fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = 0;
-	if (seed->fd >= 0 && file_chunks_read(path, remote_interrupt(xet->remote), &seed->chunks, &failure) == 0)
+	if (seed->fd >= 0 &&
+		file_chunks_read(path, remote_interrupt(xet->remote), &seed->chunks, &failure) == 0)
 		result = copy_all(seed, err);
 	if (seed->fd >= 0)
 		close(seed->fd);
@@ -171,8 +185,8 @@ static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remot
 	return result;
 }
 
-int seed_copy(const struct xet_fetch *const fetch, const struct xet_remote *const xet, const char *const *const seeds, const size_t seed_count,
-	struct file_map *const map, struct error *const err)
+int seed_copy(const struct xet_fetch *fetch, const struct xet_remote *xet, const char *const *seeds,
+	size_t seed_count, struct file_map *map, struct error *err)
 {
 	struct map_gap gap;
 	for (size_t i = 0; i < seed_count && file_map_gap(map, 0, &gap); i++)

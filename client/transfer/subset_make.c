@@ -17,7 +17,11 @@
 #include "weights/model/checkpoint_source.h"
 #include "weights/model/parallel.h"
 
-enum { HEADER_MAX_BYTES = 100 * 1000 * 1000, SCHEMA_MAX_BYTES = 256 * 1024 * 1024, LINKS_MAX = 256 };
+enum {
+	HEADER_MAX_BYTES = 100 * 1000 * 1000,
+	SCHEMA_MAX_BYTES = 256 * 1024 * 1024,
+	LINKS_MAX = 256
+};
 static const char SCHEMA_FILE[] = ".schema";
 static const char WEIGHTS_FILE[] = "model.safetensors";
 
@@ -32,13 +36,15 @@ struct part_cursor {
 	struct tensor_cursor *inner;
 };
 
-static struct tensor_cursor *part_open(struct tensor_source *const source, const size_t tensor, struct error *const err)
+static struct tensor_cursor *part_open(
+	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	const struct part_source *const part = (const struct part_source *)source;
 	const struct schema_tensor *const wanted = schema_tensor(source->schema, tensor);
 	const ptrdiff_t index = schema_find(part->held->schema, wanted->name);
 	if (index < 0 || schema_tensor(part->held->schema, (size_t)index)->bytes != wanted->bytes) {
-		error_set(err, ERROR_WRONG_BASE, "the tensor %.*s is not held", (int)wanted->name.len, (const char *)wanted->name.data);
+		error_set(err, ERROR_WRONG_BASE, "the tensor %.*s is not held",
+			(int)wanted->name.len, (const char *)wanted->name.data);
 		return NULL;
 	}
 	struct tensor_cursor *const inner = tensor_source_open(part->held, (size_t)index, err);
@@ -49,43 +55,44 @@ static struct tensor_cursor *part_open(struct tensor_source *const source, const
 	return &cursor->cursor;
 }
 
-static int part_next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+static int part_next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	return tensor_cursor_next(((struct part_cursor *)cursor)->inner, out, err);
 }
 
-static void part_close(struct tensor_cursor *const cursor)
+static void part_close(struct tensor_cursor *cursor)
 {
 	tensor_cursor_close(((struct part_cursor *)cursor)->inner);
 	free(cursor);
 }
 
-static void part_free(struct tensor_source *const source)
+static void part_free(struct tensor_source *source)
 {
 	free(source);
 }
 
-static const struct tensor_source_ops PART_OPS = {.open = part_open, .next = part_next, .close_cursor = part_close, .free = part_free};
+static const struct tensor_source_ops PART_OPS = {
+	.open = part_open, .next = part_next, .close_cursor = part_close, .free = part_free};
 
 /* All that is open while one step is made. */
 struct making {
 	const struct subset_make_params *params;
-	struct checkpoint *base;         /* the held part, or the whole anchor */
-	struct schema *parsed;           /* of the whole model, when it came from .schema */
+	struct checkpoint *base; /* the held part, or the whole anchor */
+	struct schema *parsed;   /* of the whole model, when it came from .schema */
 	const struct schema *schema;
 	struct tensor_source *levels[LINKS_MAX + 2];
 	struct delta_reader *readers[LINKS_MAX];
 	size_t level_count, reader_count;
 	bool *chosen;
 	struct safetensors_tensor *tensors; /* in the order of the new file's data */
-	size_t *indices;                 /* of each in the schema */
+	size_t *indices;                    /* of each in the schema */
 	size_t count;
 	int fd;
 	uint64_t data_at;
 	char *path;
 };
 
-static int read_schema(struct making *const making, const char *const folder, struct error *const err)
+static int read_schema(struct making *making, const char *folder, struct error *err)
 {
 	struct buffer text;
 	char *const path = folder_files_join(folder, SCHEMA_FILE);
@@ -98,14 +105,16 @@ static int read_schema(struct making *const making, const char *const folder, st
 	return making->parsed != NULL ? 0 : -1;
 }
 
-static int open_base(struct making *const making, struct error *const err)
+static int open_base(struct making *making, struct error *err)
 {
 	const struct subset_make_params *const params = making->params;
 	const bool from_anchor = params->path->links[0].form.kind == STEP_ANCHOR;
-	char *const anchor = from_anchor ? path_fetch_files(params->work, &params->path->links[0]) : NULL;
+	char *const anchor =
+		from_anchor ? path_fetch_files(params->work, &params->path->links[0]) : NULL;
 	int result = 0;
 	if (!from_anchor && params->base == NULL)
-		result = error_set(err, ERROR_UPSTREAM, "the server's path begins with a delta, but nothing is held");
+		result = error_set(err, ERROR_UPSTREAM,
+			"the server's path begins with a delta, but nothing is held");
 	if (result == 0)
 		making->base = checkpoint_open(from_anchor ? anchor : params->base, err);
 	if (making->base == NULL)
@@ -118,7 +127,9 @@ static int open_base(struct making *const making, struct error *const err)
 		making->levels[making->level_count++] = checkpoint_source_new(making->base);
 		if (!from_anchor) {
 			struct part_source *const part = memory_new(sizeof *part);
-			*part = (struct part_source){.source = {.ops = &PART_OPS, .schema = making->schema}, .held = making->levels[0]};
+			*part = (struct part_source){
+				.source = {.ops = &PART_OPS, .schema = making->schema},
+				.held = making->levels[0]};
 			making->levels[making->level_count++] = &part->source;
 		}
 	}
@@ -126,8 +137,8 @@ static int open_base(struct making *const making, struct error *const err)
 	return result;
 }
 
-static int open_delta(struct making *const making, const struct path_link *const link, const struct digest128 *const base,
-	struct error *const err)
+static int open_delta(struct making *making, const struct path_link *link,
+	const struct digest128 *base, struct error *err)
 {
 	char *const folder = path_fetch_files(making->params->work, link);
 	struct delta_reader *const reader = delta_reader_open(folder, err);
@@ -137,31 +148,36 @@ static int open_delta(struct making *const making, const struct path_link *const
 	making->readers[making->reader_count++] = reader;
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	if (metadata->has_base_digest && !digest128_equal(&metadata->base_digest, base))
-		return error_set(err, ERROR_WRONG_BASE, "the delta was made from another checkpoint than the one that is held");
-	struct tensor_source *const source = delta_source_new(reader, making->levels[making->level_count - 1], err);
+		return error_set(err, ERROR_WRONG_BASE,
+			"the delta was made from another checkpoint than the one that is held");
+	struct tensor_source *const source =
+		delta_source_new(reader, making->levels[making->level_count - 1], err);
 	if (source == NULL)
 		return -1;
 	making->levels[making->level_count++] = source;
 	return 0;
 }
 
-static int open_deltas(struct making *const making, struct error *const err)
+static int open_deltas(struct making *making, struct error *err)
 {
 	const struct path_message *const path = making->params->path;
 	const size_t first = path->links[0].form.kind == STEP_ANCHOR ? 1 : 0;
 	for (size_t i = first; i < path->link_count; i++) {
-		const struct digest128 *const base = i == 0 ? &making->params->base_digest : &path->links[i - 1].digest;
+		const struct digest128 *const base =
+			i == 0 ? &making->params->base_digest : &path->links[i - 1].digest;
 		if (making->reader_count == LINKS_MAX)
-			return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps", LINKS_MAX);
+			return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps",
+				LINKS_MAX);
 		/* A delta without objects says that nothing changed. */
-		if (path->links[i].form.object_count > 0 && open_delta(making, &path->links[i], base, err) != 0)
+		if (path->links[i].form.object_count > 0 &&
+			open_delta(making, &path->links[i], base, err) != 0)
 			return error_wrap(err, "making step %" PRIu64, path->links[i].step);
 	}
 	return 0;
 }
 
 /* The header of the new file, and where each tensor goes. */
-static int plan_file(struct making *const making, struct buffer *const header, struct error *const err)
+static int plan_file(struct making *making, struct buffer *header, struct error *err)
 {
 	const size_t all = schema_count(making->schema);
 	const struct safetensors_metadata metadata[] = {
@@ -182,7 +198,8 @@ static int plan_file(struct making *const making, struct buffer *const header, s
 			.elements = tensor->bytes * 8 / dtype_bits(tensor->dtype),
 		};
 	}
-	if (safetensors_write_header(making->tensors, making->count, metadata, sizeof metadata / sizeof metadata[0], header, err) != 0)
+	if (safetensors_write_header(making->tensors, making->count, metadata,
+		    sizeof metadata / sizeof metadata[0], header, err) != 0)
 		return -1;
 	for (size_t i = 0; i < making->count; i++)
 		making->indices[i] = (size_t)schema_find(making->schema, making->tensors[i].name);
@@ -190,18 +207,21 @@ static int plan_file(struct making *const making, struct buffer *const header, s
 	return 0;
 }
 
-static int prove_tensor(const struct making *const making, const size_t item, const struct digest128 *const digest, struct error *const err)
+static int prove_tensor(
+	const struct making *making, size_t item, const struct digest128 *digest, struct error *err)
 {
 	struct digest128 wanted;
-	memcpy(&wanted, making->params->tensor_digests.data + 16 * making->indices[item], sizeof wanted);
+	memcpy(&wanted, making->params->tensor_digests.data + 16 * making->indices[item],
+		sizeof wanted);
 	if (digest128_equal(digest, &wanted))
 		return 0;
 	const struct span name = making->tensors[item].name;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "the tensor %.*s is not what step %" PRIu64 " says of it", (int)name.len,
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"the tensor %.*s is not what step %" PRIu64 " says of it", (int)name.len,
 		(const char *)name.data, making->params->path->to_step);
 }
 
-static int write_tensor(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct making *const making = state;
 	struct tensor_source *const top = making->levels[making->level_count - 1];
@@ -215,7 +235,7 @@ static int write_tensor(void *const state, const size_t item, const unsigned wor
 	int more;
 	while ((more = tensor_cursor_next(cursor, &block, err)) > 0) {
 		if (file_write_at(making->params->files, making->fd, block, (off_t)at, making->path,
-			err) != 0) {
+			    err) != 0) {
 			more = -1;
 			break;
 		}
@@ -228,15 +248,15 @@ static int write_tensor(void *const state, const size_t item, const unsigned wor
 	return more == 0 ? prove_tensor(making, item, &digest, err) : -1;
 }
 
-static int write_weights(struct making *const making, const char *const to, struct error *const err)
+static int write_weights(struct making *making, const char *to, struct error *err)
 {
 	struct buffer header;
 	buffer_init(&header, HEADER_MAX_BYTES);
 	int result = plan_file(making, &header, err);
 	if (result == 0) {
 		making->path = folder_files_join(to, WEIGHTS_FILE);
-		making->fd = making->params->files->open(making->params->files, making->path,
-			O_RDWR | O_CREAT | O_EXCL, 0644);
+		making->fd = making->params->files->open(
+			making->params->files, making->path, O_RDWR | O_CREAT | O_EXCL, 0644);
 		if (making->fd < 0)
 			result = error_set_errno(err, "making %s", making->path);
 	}
@@ -244,34 +264,41 @@ static int write_weights(struct making *const making, const char *const to, stru
 		result = file_write_at(making->params->files, making->fd, buffer_span(&header), 0,
 			making->path, err);
 	if (result == 0)
-		result = parallel_run(parallel_workers(making->params->threads, making->count), making->count, write_tensor, making, err);
+		result = parallel_run(parallel_workers(making->params->threads, making->count),
+			making->count, write_tensor, making, err);
 	if (result == 0)
 		result = file_sync(making->params->files, making->fd, making->path, err);
 	buffer_release(&header);
 	return result;
 }
 
-static bool holds_tensors(const struct span path)
+static bool holds_tensors(struct span path)
 {
-	return span_ends_text(path, ".safetensors") || span_ends_text(path, ".safetensors.index.json");
+	return span_ends_text(path, ".safetensors") ||
+		span_ends_text(path, ".safetensors.index.json");
 }
 
-static bool is_it(const char *const path, const struct step_file *const wanted)
+static bool is_it(const char *path, const struct step_file *wanted)
 {
 	struct error ignored = {0};
 	struct digest128 digest;
 	uint64_t size;
 	return file_exists(path) && file_size(path, &size, &ignored) == 0 && size == wanted->size &&
-		transfer_file_digest(path, &digest, &ignored) == 0 && digest128_equal(&digest, &wanted->digest);
+		transfer_file_digest(path, &digest, &ignored) == 0 &&
+		digest128_equal(&digest, &wanted->digest);
 }
 
-/* Where a file of the step that holds no tensors lies already: in what came last, or earlier, or in the base. NULL: nowhere. */
-static char *find_file(const struct making *const making, const struct step_file *const wanted, const char *const name)
+/* Where a file of the step that holds no tensors lies already: in what came last, or earlier, or in
+ * the base. NULL: nowhere. */
+static char *find_file(
+	const struct making *making, const struct step_file *wanted, const char *name)
 {
 	const struct path_message *const path = making->params->path;
 	for (size_t i = path->link_count; i-- > 0;) {
 		char *const link = path_fetch_files(making->params->work, &path->links[i]);
-		char *const inner = path->links[i].form.kind == STEP_ANCHOR ? memory_copy_text(link) : folder_files_join(link, "files");
+		char *const inner = path->links[i].form.kind == STEP_ANCHOR
+			? memory_copy_text(link)
+			: folder_files_join(link, "files");
 		char *const found = folder_files_join(inner, name);
 		free(inner);
 		free(link);
@@ -279,23 +306,26 @@ static char *find_file(const struct making *const making, const struct step_file
 			return found;
 		free(found);
 	}
-	char *const held = making->params->base == NULL ? NULL : folder_files_join(making->params->base, name);
+	char *const held =
+		making->params->base == NULL ? NULL : folder_files_join(making->params->base, name);
 	if (held != NULL && is_it(held, wanted))
 		return held;
 	free(held);
 	return NULL;
 }
 
-static int take_file(const struct making *const making, const struct step_file *const wanted, const char *const to, struct error *const err)
+static int take_file(const struct making *making, const struct step_file *wanted, const char *to,
+	struct error *err)
 {
 	char *const name = memory_new(wanted->path.len + 1);
 	memcpy(name, wanted->path.data, wanted->path.len);
 	char *const found = find_file(making, wanted, name);
 	char *const target = folder_files_join(to, name);
-	int result = found != NULL ? file_make_parent(making->params->files, target, 0755, err) :
-		error_set(err, ERROR_DIGEST_MISMATCH,
-			"the file %s of step %" PRIu64 " is neither held nor did it come", name,
-			making->params->path->to_step);
+	int result = found != NULL
+		? file_make_parent(making->params->files, target, 0755, err)
+		: error_set(err, ERROR_DIGEST_MISMATCH,
+			  "the file %s of step %" PRIu64 " is neither held nor did it come", name,
+			  making->params->path->to_step);
 	if (result == 0)
 		result = file_share(making->params->files, found, target, err);
 	free(target);
@@ -304,16 +334,18 @@ static int take_file(const struct making *const making, const struct step_file *
 	return result;
 }
 
-static int take_files(const struct making *const making, const char *const to, struct error *const err)
+static int take_files(const struct making *making, const char *to, struct error *err)
 {
-	const struct path_link *const last = &making->params->path->links[making->params->path->link_count - 1];
+	const struct path_link *const last =
+		&making->params->path->links[making->params->path->link_count - 1];
 	for (size_t i = 0; i < last->file_count; i++)
-		if (!holds_tensors(last->files[i].path) && take_file(making, &last->files[i], to, err) != 0)
+		if (!holds_tensors(last->files[i].path) &&
+			take_file(making, &last->files[i], to, err) != 0)
 			return -1;
 	return 0;
 }
 
-static int write_schema(const struct making *const making, const char *const to, struct error *const err)
+static int write_schema(const struct making *making, const char *to, struct error *err)
 {
 	struct buffer text;
 	char *const path = folder_files_join(to, SCHEMA_FILE);
@@ -327,12 +359,14 @@ static int write_schema(const struct making *const making, const char *const to,
 	return result;
 }
 
-static int run(struct making *const making, const char *const to, struct error *const err)
+static int run(struct making *making, const char *to, struct error *err)
 {
 	if (open_base(making, err) != 0 || open_deltas(making, err) != 0)
 		return -1;
 	if (making->params->tensor_digests.len != 16 * schema_count(making->schema))
-		return error_set(err, ERROR_UNSUPPORTED, "step %" PRIu64 " was published without digests of its tensors: a part of it cannot be proven",
+		return error_set(err, ERROR_UNSUPPORTED,
+			"step %" PRIu64
+			" was published without digests of its tensors: a part of it cannot be proven",
 			making->params->path->to_step);
 	making->chosen = subset_select(making->params->subset, making->schema, err);
 	if (making->chosen == NULL || file_make_folder(making->params->files, to, 0755, err) != 0)
@@ -342,7 +376,7 @@ static int run(struct making *const making, const char *const to, struct error *
 	return write_schema(making, to, err);
 }
 
-int subset_make(const struct subset_make_params *const params, const char *const to, struct error *const err)
+int subset_make(const struct subset_make_params *params, const char *to, struct error *err)
 {
 	struct making making = {.params = params, .fd = -1};
 	const int result = run(&making, to, err);

@@ -1,6 +1,6 @@
-/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their place in the part file. The thread that
- * finishes a file's last part proves and renames it. A file of one part has no journal: there is nothing to resume that a fresh range
- * would not do. */
+/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their
+ * place in the part file. The thread that finishes a file's last part proves and renames it. A file
+ * of one part has no journal: there is nothing to resume that a fresh range would not do. */
 #include "client/transfer/transfer.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { READ_BLOCK_BYTES = 1024 * 1024, CONNECTION_WORTH_BYTES = 4 * 1024 * 1024 };
 
-int transfer_file_digest(const char *const path, struct digest128 *const out, struct error *const err)
+int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -49,8 +49,8 @@ struct file {
 	int fd;
 	struct part_journal *journal; /* NULL for one part */
 	size_t parts;
-	bool *taken;         /* guarded by the lock, as the rest */
-	size_t next;         /* no part before it is free */
+	bool *taken; /* guarded by the lock, as the rest */
+	size_t next; /* no part before it is free */
 	size_t done;
 	bool restarted;
 };
@@ -62,42 +62,47 @@ struct download_job {
 	size_t count;
 };
 
-static bool has_hash(const struct transfer_download *const what, const struct remote_options *const remote)
+static bool has_hash(const struct transfer_download *what, const struct remote_options *remote)
 {
 	struct error ignored = {0};
 	struct file_chunks chunks;
-	if (!what->has_hash || file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
+	if (!what->has_hash ||
+		file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
 		return false;
 	const bool same = chunk_id_equal(&chunks.hash, &what->hash);
 	file_chunks_release(&chunks);
 	return same;
 }
 
-static bool is_there_already(const struct transfer_download *const what, const struct remote_options *const remote)
+static bool is_there_already(
+	const struct transfer_download *what, const struct remote_options *remote)
 {
 	struct error ignored = {0};
 	struct digest128 digest;
 	uint64_t size;
-	if (!file_exists(what->path) || file_size(what->path, &size, &ignored) != 0 || size != what->size)
+	if (!file_exists(what->path) || file_size(what->path, &size, &ignored) != 0 ||
+		size != what->size)
 		return false;
 	if (!what->has_digest)
 		return has_hash(what, remote);
-	return transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
+	return transfer_file_digest(what->path, &digest, &ignored) == 0 &&
+		digest128_equal(&digest, &what->digest);
 }
 
-static int open_journal(struct file *const file, const struct file_ops *const files,
-	struct error *const err)
+static int open_journal(struct file *file, const struct file_ops *files, struct error *err)
 {
 	char path[4096];
 	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
-		return error_set(err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
+		return error_set(
+			err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
 	file->journal = part_journal_open(files, path, &file->plan, err);
-	if (file->journal == NULL || part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
+	if (file->journal == NULL ||
+		part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
 		return -1;
 	return 0;
 }
 
-static void count_what_is_there(struct file *const file, struct progress *const progress)
+static void count_what_is_there(struct file *file, struct progress *progress)
 {
 	for (size_t i = 0; i < file->parts; i++) {
 		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
@@ -108,13 +113,14 @@ static void count_what_is_there(struct file *const file, struct progress *const 
 	}
 }
 
-static int file_prepare(struct file *const file, const struct transfer_download *const what, const struct transfer_options *const options,
-	struct error *const err)
+static int file_prepare(struct file *file, const struct transfer_download *what,
+	const struct transfer_options *options, struct error *err)
 {
 	char digest[DIGEST128_TEXT_BYTES] = "none";
 	if (what->has_digest)
 		digest128_format(&what->digest, digest);
-	snprintf(file->identity, sizeof file->identity, "%s", what->has_digest || what->etag == NULL ? digest : what->etag);
+	snprintf(file->identity, sizeof file->identity, "%s",
+		what->has_digest || what->etag == NULL ? digest : what->etag);
 	file->what = what;
 	file->plan = (struct part_plan){
 		.size = what->size,
@@ -136,7 +142,7 @@ static int file_prepare(struct file *const file, const struct transfer_download 
 	return 0;
 }
 
-static void file_release(struct file *const file)
+static void file_release(struct file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -145,8 +151,7 @@ static void file_release(struct file *const file)
 }
 
 /* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
-static int file_prove(struct file *const file, const struct transfer_options *const options,
-	struct error *const err)
+static int file_prove(struct file *file, const struct transfer_options *options, struct error *err)
 {
 	const struct transfer_download *const what = file->what;
 	struct digest128 digest;
@@ -161,8 +166,9 @@ static int file_prove(struct file *const file, const struct transfer_options *co
 			if (file->journal != NULL && part_journal_restart(file->journal, err) != 0)
 				return -1;
 			if (file->restarted)
-				return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as %s and should be %s", what->target, got,
-					wanted);
+				return error_set(err, ERROR_DIGEST_MISMATCH,
+					"%s arrived twice as %s and should be %s", what->target,
+					got, wanted);
 			progress_take_back(options->progress, what->size);
 			return 1;
 		}
@@ -171,7 +177,7 @@ static int file_prove(struct file *const file, const struct transfer_options *co
 }
 
 /* A part of any file that nobody has taken yet; NULL when there is none. */
-static struct file *take_part(struct download_job *const job, size_t *const out_part)
+static struct file *take_part(struct download_job *job, size_t *out_part)
 {
 	struct file *taken = NULL;
 	lock_enter(&job->lock);
@@ -197,11 +203,12 @@ struct part_sink {
 	const struct transfer_options *options;
 };
 
-static enum sink_result part_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result part_sink_write(
+	struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct part_sink *const part = (struct part_sink *)sink;
 	if (file_write_at(part->options->files, part->file->fd, bytes, (off_t)part->offset,
-		part->file->what->part_path, err) != 0)
+		    part->file->what->part_path, err) != 0)
 		return SINK_FAILED;
 	xxh3_stream_add(part->checksum, bytes);
 	part->offset += bytes.len;
@@ -211,8 +218,8 @@ static enum sink_result part_sink_write(struct body_sink *const sink, const stru
 	return SINK_TAKEN;
 }
 
-static int fetch_part(const struct file *const file, const size_t part, const struct transfer_options *const options, struct remote *const remote,
-	uint64_t *const out_checksum, struct error *const err)
+static int fetch_part(const struct file *file, size_t part, const struct transfer_options *options,
+	struct remote *remote, uint64_t *out_checksum, struct error *err)
 {
 	const struct remote_object_range range = {
 		.target = file->what->target,
@@ -236,18 +243,19 @@ static int fetch_part(const struct file *const file, const size_t part, const st
 }
 
 /* Books a finished part: true when it was the file's last. */
-static int book_part(struct download_job *const job, struct file *const file, const size_t part, const uint64_t checksum,
-	bool *const out_last, struct error *const err)
+static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum,
+	bool *out_last, struct error *err)
 {
 	lock_enter(&job->lock);
-	const int result = file->journal == NULL ? 0 : part_journal_add(file->journal, part, checksum, err);
+	const int result =
+		file->journal == NULL ? 0 : part_journal_add(file->journal, part, checksum, err);
 	file->done++;
 	*out_last = file->done == file->parts;
 	lock_leave(&job->lock);
 	return result;
 }
 
-static void restart(struct download_job *const job, struct file *const file)
+static void restart(struct download_job *job, struct file *file)
 {
 	lock_enter(&job->lock);
 	memset(file->taken, 0, file->parts * sizeof *file->taken);
@@ -257,7 +265,7 @@ static void restart(struct download_job *const job, struct file *const file)
 	lock_leave(&job->lock);
 }
 
-static int settle(struct download_job *const job, struct file *const file, struct error *const err)
+static int settle(struct download_job *job, struct file *file, struct error *err)
 {
 	const int again = file_prove(file, job->options, err);
 	if (again > 0)
@@ -265,7 +273,7 @@ static int settle(struct download_job *const job, struct file *const file, struc
 	return again < 0 ? -1 : 0;
 }
 
-static int download_piece(void *const argument, struct remote *const remote, struct error *const err)
+static int download_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct download_job *const job = argument;
 	size_t part = 0;
@@ -283,22 +291,26 @@ static int download_piece(void *const argument, struct remote *const remote, str
 }
 
 /* Another connection only where it has enough to do. */
-static int run_pool(const struct transfer_options *const options, const size_t pieces, const uint64_t bytes, pool_piece_fn *const piece,
-	void *const job, struct error *const err)
+static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes,
+	pool_piece_fn *piece, void *job, struct error *err)
 {
 	const uint64_t most = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
 	const uint64_t worth = bytes / CONNECTION_WORTH_BYTES + 1;
 	uint64_t threads = pieces < most ? pieces : most;
 	if (worth < threads)
 		threads = worth;
-	const struct pool_params params = {.remote = options->remote, .own = options->own, .threads = (unsigned)threads, .piece = piece,
+	const struct pool_params params = {.remote = options->remote,
+		.own = options->own,
+		.threads = (unsigned)threads,
+		.piece = piece,
 		.job = job};
 	return pool_run(&params, err);
 }
 
-/* Opens all part files; those that a former call left complete are settled at once. Gives the number of parts still to fetch. */
-static int prepare_all(struct download_job *const job, const struct transfer_download *const files, size_t *const out_missing,
-	struct error *const err)
+/* Opens all part files; those that a former call left complete are settled at once. Gives the
+ * number of parts still to fetch. */
+static int prepare_all(struct download_job *job, const struct transfer_download *files,
+	size_t *out_missing, struct error *err)
 {
 	for (size_t i = 0; i < job->count; i++) {
 		struct file *const file = &job->files[i];
@@ -312,8 +324,8 @@ static int prepare_all(struct download_job *const job, const struct transfer_dow
 }
 
 /* Those that were there already too: an earlier call may have been killed before this. */
-static int sync_names(const struct transfer_options *const options,
-	const struct transfer_download *const files, const size_t count, struct error *const err)
+static int sync_names(const struct transfer_options *options, const struct transfer_download *files,
+	size_t count, struct error *err)
 {
 	const char **const paths = memory_new_array(count + 1, sizeof *paths);
 	for (size_t i = 0; i < count; i++)
@@ -323,10 +335,12 @@ static int sync_names(const struct transfer_options *const options,
 	return result;
 }
 
-int transfer_download(const struct transfer_options *const options, const struct transfer_download *const files, const size_t count,
-	struct error *const err)
+int transfer_download(const struct transfer_options *options, const struct transfer_download *files,
+	size_t count, struct error *err)
 {
-	struct download_job job = {.options = options, .count = count, .files = memory_new_array(count + 1, sizeof *job.files)};
+	struct download_job job = {.options = options,
+		.count = count,
+		.files = memory_new_array(count + 1, sizeof *job.files)};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -358,19 +372,22 @@ struct upload_job {
 	size_t next; /* guarded by lock */
 };
 
-static int upload_file(const struct upload_job *const job, const struct transfer_upload *const file, struct remote *const remote,
-	struct error *const err)
+static int upload_file(const struct upload_job *job, const struct transfer_upload *file,
+	struct remote *remote, struct error *err)
 {
 	const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, "opening %s", file->path);
-	const struct remote_object_body body = {.fd = fd, .size = file->size, .path = file->path, .progress = job->options->progress};
+	const struct remote_object_body body = {.fd = fd,
+		.size = file->size,
+		.path = file->path,
+		.progress = job->options->progress};
 	const int result = remote_object_put(remote, file->target, &body, err);
 	close(fd);
 	return result;
 }
 
-static int upload_piece(void *const argument, struct remote *const remote, struct error *const err)
+static int upload_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct upload_job *const job = argument;
 	lock_enter(&job->lock);
@@ -386,15 +403,17 @@ static int upload_piece(void *const argument, struct remote *const remote, struc
 	return result == 0 ? 1 : -1;
 }
 
-int transfer_upload(const struct transfer_options *const options, const struct transfer_upload *const files, const size_t count,
-	transfer_done_fn *const done, void *const owner, struct error *const err)
+int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files,
+	size_t count, transfer_done_fn *done, void *owner, struct error *err)
 {
-	struct upload_job job = {.options = options, .files = files, .count = count, .done = done, .owner = owner};
+	struct upload_job job = {
+		.options = options, .files = files, .count = count, .done = done, .owner = owner};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++)
 		bytes += files[i].size;
-	const int result = count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
+	const int result =
+		count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
 	lock_release(&job.lock);
 	return result;
 }

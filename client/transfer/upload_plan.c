@@ -18,7 +18,7 @@ struct planner {
 	size_t slot_count;
 };
 
-static uint32_t *slot_of(const struct planner *const planner, const struct chunk_id *const id)
+static uint32_t *slot_of(const struct planner *planner, const struct chunk_id *id)
 {
 	uint64_t at;
 	memcpy(&at, id->bytes, sizeof at);
@@ -29,13 +29,16 @@ static uint32_t *slot_of(const struct planner *const planner, const struct chunk
 	}
 }
 
-static void make_room(struct planner *const planner)
+static void make_room(struct planner *planner)
 {
 	struct upload_plan *const plan = planner->plan;
 	if (plan->chunk_count == planner->chunk_capacity) {
-		planner->chunk_capacity = planner->chunk_capacity == 0 ? 64 : 2 * planner->chunk_capacity;
-		plan->chunks = memory_grow(plan->chunks, planner->chunk_capacity, sizeof *plan->chunks);
-		planner->entries = memory_grow(planner->entries, planner->chunk_capacity, sizeof *planner->entries);
+		planner->chunk_capacity =
+			planner->chunk_capacity == 0 ? 64 : 2 * planner->chunk_capacity;
+		plan->chunks =
+			memory_grow(plan->chunks, planner->chunk_capacity, sizeof *plan->chunks);
+		planner->entries = memory_grow(
+			planner->entries, planner->chunk_capacity, sizeof *planner->entries);
 	}
 	if (2 * (plan->chunk_count + 1) < planner->slot_count)
 		return;
@@ -46,7 +49,7 @@ static void make_room(struct planner *const planner)
 		*slot_of(planner, &planner->entries[i].id) = (uint32_t)i + 1;
 }
 
-static void close_xorb(const struct planner *const planner)
+static void close_xorb(const struct planner *planner)
 {
 	struct upload_plan *const plan = planner->plan;
 	if (plan->xorb_count == 0)
@@ -55,11 +58,13 @@ static void close_xorb(const struct planner *const planner)
 	xorb->hash = chunk_hash_xorb(planner->entries + xorb->first, xorb->count);
 }
 
-static struct upload_xorb *xorb_for(const struct planner *const planner, const uint64_t size)
+static struct upload_xorb *xorb_for(const struct planner *planner, uint64_t size)
 {
 	struct upload_plan *const plan = planner->plan;
-	struct upload_xorb *const last = plan->xorb_count == 0 ? NULL : &plan->xorbs[plan->xorb_count - 1];
-	if (last != NULL && last->count < UPLOAD_XORB_MAX_CHUNKS && last->bytes + size <= planner->xorb_bytes)
+	struct upload_xorb *const last =
+		plan->xorb_count == 0 ? NULL : &plan->xorbs[plan->xorb_count - 1];
+	if (last != NULL && last->count < UPLOAD_XORB_MAX_CHUNKS &&
+		last->bytes + size <= planner->xorb_bytes)
 		return last;
 	close_xorb(planner);
 	plan->xorbs = memory_grow(plan->xorbs, plan->xorb_count + 1, sizeof *plan->xorbs);
@@ -67,8 +72,9 @@ static struct upload_xorb *xorb_for(const struct planner *const planner, const u
 	return &plan->xorbs[plan->xorb_count++];
 }
 
-/* Where the plan puts a chunk that the server lacks: where it stands already, or at the end of the last xorb. */
-static struct table_place place_new(struct planner *const planner, const struct upload_chunk *const chunk)
+/* Where the plan puts a chunk that the server lacks: where it stands already, or at the end of the
+ * last xorb. */
+static struct table_place place_new(struct planner *planner, const struct upload_chunk *chunk)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct chunk_entry *const entry = &planner->files[chunk->file].entries[chunk->index];
@@ -83,7 +89,8 @@ static struct table_place place_new(struct planner *const planner, const struct 
 		xorb->count++;
 		xorb->bytes += entry->size;
 		plan->new_bytes += entry->size;
-		return (struct table_place){.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
+		return (struct table_place){
+			.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
 	}
 	number--;
 	size_t low = 0;
@@ -95,21 +102,24 @@ static struct table_place place_new(struct planner *const planner, const struct 
 		else
 			high = middle;
 	}
-	return (struct table_place){.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
+	return (struct table_place){
+		.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
 }
 
-static void add_term(struct planner *const planner, const struct table_place place, const bool is_new)
+static void add_term(struct planner *planner, struct table_place place, bool is_new)
 {
 	struct upload_plan *const plan = planner->plan;
 	if (plan->term_count == planner->term_capacity) {
-		planner->term_capacity = planner->term_capacity == 0 ? 16 : 2 * planner->term_capacity;
+		planner->term_capacity =
+			planner->term_capacity == 0 ? 16 : 2 * planner->term_capacity;
 		plan->terms = memory_grow(plan->terms, planner->term_capacity, sizeof *plan->terms);
 	}
-	plan->terms[plan->term_count++] = (struct upload_term){.is_new = is_new, .xorb = place.xorb, .first = place.index, .end = place.index};
+	plan->terms[plan->term_count++] = (struct upload_term){
+		.is_new = is_new, .xorb = place.xorb, .first = place.index, .end = place.index};
 }
 
 /* Known chunks with new ones on both sides, too few to be worth a term of their own, become new. */
-static void fill_holes(struct table_place *const places, const size_t count)
+static void fill_holes(struct table_place *places, size_t count)
 {
 	size_t known = 0; /* how many end here */
 	bool after_new = false;
@@ -118,14 +128,15 @@ static void fill_holes(struct table_place *const places, const size_t count)
 			known++;
 			continue;
 		}
-		for (size_t back = 1; after_new && known < UPLOAD_HOLE_CHUNKS && back <= known; back++)
+		for (size_t back = 1; after_new && known < UPLOAD_HOLE_CHUNKS && back <= known;
+			back++)
 			places[i - back] = NOWHERE;
 		after_new = true;
 		known = 0;
 	}
 }
 
-static struct table_place *find_places(const struct file_chunks *const file, struct chunk_table *const table)
+static struct table_place *find_places(const struct file_chunks *file, struct chunk_table *table)
 {
 	struct table_place *const places = memory_new_array(file->count + 1, sizeof *places);
 	struct table_place place = NOWHERE;
@@ -138,7 +149,7 @@ static struct table_place *find_places(const struct file_chunks *const file, str
 	return places;
 }
 
-static void plan_file(struct planner *const planner, const uint32_t number, struct chunk_table *const table)
+static void plan_file(struct planner *planner, uint32_t number, struct chunk_table *table)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct file_chunks *const file = &planner->files[number];
@@ -147,11 +158,15 @@ static void plan_file(struct planner *const planner, const uint32_t number, stru
 	uint64_t offset = 0;
 	terms->first = plan->term_count;
 	for (size_t i = 0; i < file->count; i++) {
-		const struct upload_chunk chunk = {.file = number, .index = (uint32_t)i, .offset = offset};
+		const struct upload_chunk chunk = {
+			.file = number, .index = (uint32_t)i, .offset = offset};
 		const bool is_new = places[i].xorb == CHUNK_TABLE_NOWHERE;
 		const struct table_place place = is_new ? place_new(planner, &chunk) : places[i];
-		struct upload_term *term = plan->term_count == terms->first ? NULL : &plan->terms[plan->term_count - 1];
-		if (term == NULL || term->is_new != is_new || term->xorb != place.xorb || term->end != place.index) {
+		struct upload_term *term = plan->term_count == terms->first
+			? NULL
+			: &plan->terms[plan->term_count - 1];
+		if (term == NULL || term->is_new != is_new || term->xorb != place.xorb ||
+			term->end != place.index) {
 			add_term(planner, place, is_new);
 			term = &plan->terms[plan->term_count - 1];
 		}
@@ -164,7 +179,7 @@ static void plan_file(struct planner *const planner, const uint32_t number, stru
 }
 
 /* Once all terms have their ends. */
-static void hash_ranges(const struct planner *const planner, const uint32_t number)
+static void hash_ranges(const struct planner *planner, uint32_t number)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct chunk_entry *entry = planner->files[number].entries;
@@ -175,8 +190,8 @@ static void hash_ranges(const struct planner *const planner, const uint32_t numb
 	}
 }
 
-void upload_plan_make(const struct file_chunks *const files, const size_t count, struct chunk_table *const table, const uint64_t xorb_bytes,
-	struct upload_plan *const out)
+void upload_plan_make(const struct file_chunks *files, size_t count, struct chunk_table *table,
+	uint64_t xorb_bytes, struct upload_plan *out)
 {
 	struct planner planner = {.plan = out, .files = files, .xorb_bytes = xorb_bytes};
 	*out = (struct upload_plan){.files = memory_new_array(count + 1, sizeof *out->files)};
@@ -189,7 +204,7 @@ void upload_plan_make(const struct file_chunks *const files, const size_t count,
 	free(planner.slots);
 }
 
-void upload_plan_release(struct upload_plan *const plan)
+void upload_plan_release(struct upload_plan *plan)
 {
 	free(plan->chunks);
 	free(plan->xorbs);

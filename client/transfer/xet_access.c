@@ -14,10 +14,10 @@
 enum { RENEW_S = 60, BASE_MAX_BYTES = 512, TARGET_MAX_BYTES = 4096, MS_PER_SECOND = 1000 };
 
 struct xet_access {
-	char *target;                       /* where tokens come from */
+	char *target; /* where tokens come from */
 	struct lock lock;
-	char token[XET_TOKEN_MAX_BYTES];    /* guarded by lock, as the rest */
-	char base[BASE_MAX_BYTES];          /* path of the half, without a slash at its end */
+	char token[XET_TOKEN_MAX_BYTES]; /* guarded by lock, as the rest */
+	char base[BASE_MAX_BYTES];       /* path of the half, without a slash at its end */
 	int64_t expires_s;
 	struct xet_traffic traffic;
 };
@@ -28,7 +28,7 @@ static int64_t now_s(void)
 	return clock->wall_ms(clock) / MS_PER_SECOND;
 }
 
-static bool copy_text(const struct json_node *const node, char *const out, const size_t capacity)
+static bool copy_text(const struct json_node *node, char *out, size_t capacity)
 {
 	struct span text;
 	if (!json_node_text(node, &text) || text.len == 0 || text.len >= capacity)
@@ -39,7 +39,7 @@ static bool copy_text(const struct json_node *const node, char *const out, const
 }
 
 /* It becomes a header of requests, in which nothing else may come along. */
-static bool copy_token(const struct json_node *const node, char *const out, const size_t capacity)
+static bool copy_token(const struct json_node *node, char *out, size_t capacity)
 {
 	if (!copy_text(node, out, capacity))
 		return false;
@@ -50,7 +50,7 @@ static bool copy_token(const struct json_node *const node, char *const out, cons
 }
 
 /* "https://host/xet" gives "/xet", "https://host" nothing. */
-static bool copy_base(const struct json_node *const node, char *const out)
+static bool copy_base(const struct json_node *node, char *out)
 {
 	char url[BASE_MAX_BYTES];
 	if (!copy_text(node, url, sizeof url))
@@ -64,35 +64,42 @@ static bool copy_base(const struct json_node *const node, char *const out)
 	return true;
 }
 
-static int read_token(struct xet_access *const access, const struct span body, struct error *const err)
+static int read_token(struct xet_access *access, struct span body, struct error *err)
 {
 	struct json_node *const root = remote_json_parse(body, "the server's token", err);
 	if (root == NULL)
 		return -1;
-	const bool good = copy_token(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
-		copy_base(json_node_member(root, "casUrl"), access->base) && json_node_i64(json_node_member(root, "exp"), &access->expires_s);
+	const bool good = copy_token(json_node_member(root, "accessToken"), access->token,
+				  sizeof access->token) &&
+		copy_base(json_node_member(root, "casUrl"), access->base) &&
+		json_node_i64(json_node_member(root, "exp"), &access->expires_s);
 	json_node_free(root);
-	return good ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token", access->target);
+	return good ? 0
+		    : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token",
+			      access->target);
 }
 
 /* Under the lock, so that several threads renew it once. */
-static int renew(struct xet_access *const access, struct remote *const remote, struct error *const err)
+static int renew(struct xet_access *access, struct remote *remote, struct error *err)
 {
 	const struct http_request request = {.method = "GET", .target = access->target};
 	struct http_response response;
 	int result = remote_send(remote, &request, &response, err);
 	if (result == 0)
 		result = read_token(access, buffer_span(&response.body), err);
-	else if (response.status >= 300 && response.status <= 501 && response.status != 500 && response.status != 429)
+	else if (response.status >= 300 && response.status <= 501 && response.status != 500 &&
+		response.status != 429)
 		error_set(err, ERROR_UNSUPPORTED, "%s", err->text);
 	http_response_release(&response);
 	return result;
 }
 
-struct xet_access *xet_access_open(struct remote *const remote, const struct span bucket, const bool is_write, struct error *const err)
+struct xet_access *xet_access_open(
+	struct remote *remote, struct span bucket, bool is_write, struct error *err)
 {
 	struct xet_access *const access = memory_new(sizeof *access);
-	access->target = remote_hub_target(bucket, is_write ? "xet-write-token" : "xet-read-token", (struct span){0});
+	access->target = remote_hub_target(
+		bucket, is_write ? "xet-write-token" : "xet-read-token", (struct span){0});
 	lock_init(&access->lock, LOCK_XET_ACCESS);
 	if (renew(access, remote, err) == 0)
 		return access;
@@ -100,7 +107,7 @@ struct xet_access *xet_access_open(struct remote *const remote, const struct spa
 	return NULL;
 }
 
-void xet_access_close(struct xet_access *const access)
+void xet_access_close(struct xet_access *access)
 {
 	if (access == NULL)
 		return;
@@ -110,18 +117,19 @@ void xet_access_close(struct xet_access *const access)
 	free(access);
 }
 
-struct xet_traffic *xet_access_traffic(struct xet_access *const access)
+struct xet_traffic *xet_access_traffic(struct xet_access *access)
 {
 	return &access->traffic;
 }
 
 /* A copy of the token that is good for a while; `refused` is one that the server did not take. */
-static int take_token(struct xet_access *const access, struct remote *const remote, const char *const refused, char *const token,
-	char *const base, struct error *const err)
+static int take_token(struct xet_access *access, struct remote *remote, const char *refused,
+	char *token, char *base, struct error *err)
 {
 	int result = 0;
 	lock_enter(&access->lock);
-	if (now_s() + RENEW_S >= access->expires_s || (refused != NULL && strcmp(refused, access->token) == 0))
+	if (now_s() + RENEW_S >= access->expires_s ||
+		(refused != NULL && strcmp(refused, access->token) == 0))
 		result = renew(access, remote, err);
 	memcpy(token, access->token, sizeof access->token);
 	memcpy(base, access->base, sizeof access->base);
@@ -129,8 +137,8 @@ static int take_token(struct xet_access *const access, struct remote *const remo
 	return result;
 }
 
-int xet_access_send(struct xet_access *const access, struct remote *const remote, const struct http_request *const request,
-	struct http_response *const response, struct error *const err)
+int xet_access_send(struct xet_access *access, struct remote *remote,
+	const struct http_request *request, struct http_response *response, struct error *err)
 {
 	char token[XET_TOKEN_MAX_BYTES];
 	char refused[XET_TOKEN_MAX_BYTES];

@@ -1,5 +1,5 @@
-/* Threads take ranges of the files that are open; who finds none opens the next file. The thread that finishes a file's last range proves and
- * renames it. */
+/* Threads take ranges of the files that are open; who finds none opens the next file. The thread
+ * that finishes a file's last range proves and renames it. */
 #include "client/transfer/xet_download.h"
 
 #include <stdio.h>
@@ -16,15 +16,19 @@
 #include "client/transfer/pool.h"
 #include "client/transfer/seed_copy.h"
 
-enum { RANGE_MIN_BYTES = 8 * 1024 * 1024, RANGE_MAX_BYTES = 64 * 1024 * 1024, PATH_MAX_BYTES = 8192 };
+enum {
+	RANGE_MIN_BYTES = 8 * 1024 * 1024,
+	RANGE_MAX_BYTES = 64 * 1024 * 1024,
+	PATH_MAX_BYTES = 8192
+};
 
 struct file { /* one that is open */
 	const struct xet_download_file *what;
 	size_t number;
 	struct xet_fetch fetch;
 	struct file_map map;
-	uint64_t at;         /* no range before it is free; guarded by the lock, as the rest */
-	unsigned busy;       /* threads that fetch a range of it */
+	uint64_t at;   /* no range before it is free; guarded by the lock, as the rest */
+	unsigned busy; /* threads that fetch a range of it */
 	bool restarted;
 	struct file *next;
 };
@@ -34,29 +38,33 @@ struct job {
 	const struct xet_download_file *files;
 	size_t count;
 	struct lock lock;
-	size_t next;         /* the file to open next */
-	unsigned opening;    /* threads that open one: there may be ranges for all soon */
+	size_t next;      /* the file to open next */
+	unsigned opening; /* threads that open one: there may be ranges for all soon */
 	struct lock_condition opened;
 	struct file *open;
 };
 
-static int journal_path(const struct xet_download_file *const what, char out[PATH_MAX_BYTES], struct error *const err)
+static int journal_path(
+	const struct xet_download_file *what, char out[PATH_MAX_BYTES], struct error *err)
 {
 	if (snprintf(out, PATH_MAX_BYTES, "%s.chunks", what->part_path) >= PATH_MAX_BYTES)
 		return error_set(err, ERROR_INVALID, "the path %s is too long", what->part_path);
 	return 0;
 }
 
-static bool is_there_already(const struct job *const job, const struct xet_download_file *const what, const struct interrupt *const interrupt)
+static bool is_there_already(const struct job *job, const struct xet_download_file *what,
+	const struct interrupt *interrupt)
 {
 	struct error ignored = {0};
 	struct file_facts facts;
 	struct chunk_id hash;
 	return file_facts_read(what->path, &facts, &ignored) == 0 && facts.size == what->size &&
-		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) == 0 && chunk_id_equal(&hash, &what->hash);
+		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) ==
+		0 &&
+		chunk_id_equal(&hash, &what->hash);
 }
 
-static int open_part(const struct job *const job, struct file *const file, struct error *const err)
+static int open_part(const struct job *job, struct file *file, struct error *err)
 {
 	const struct file_ops *const files = job->download->files;
 	const struct xet_download_file *const what = file->what;
@@ -66,11 +74,11 @@ static int open_part(const struct job *const job, struct file *const file, struc
 	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
 	if (file->fetch.fd < 0)
 		return -1;
-	return file_map_open(&file->map, files, what->size, &what->hash, journal, file->fetch.fd,
-		err);
+	return file_map_open(
+		&file->map, files, what->size, &what->hash, journal, file->fetch.fd, err);
 }
 
-static void file_free(struct file *const file)
+static void file_free(struct file *file)
 {
 	file_map_close(&file->map);
 	if (file->fetch.fd >= 0)
@@ -78,17 +86,18 @@ static void file_free(struct file *const file)
 	free(file);
 }
 
-static int use_seeds(struct file *const file, const struct xet_remote *const xet, struct error *const err)
+static int use_seeds(struct file *file, const struct xet_remote *xet, struct error *err)
 {
 	const struct xet_download_file *const what = file->what;
 	if (what->size == 0)
 		return 0;
-	if (file_exists(what->path) && seed_copy(&file->fetch, xet, &what->path, 1, &file->map, err) != 0)
+	if (file_exists(what->path) &&
+		seed_copy(&file->fetch, xet, &what->path, 1, &file->map, err) != 0)
 		return -1;
 	return seed_copy(&file->fetch, xet, what->seeds, what->seed_count, &file->map, err);
 }
 
-static int tell(struct job *const job, const size_t number, struct error *const err)
+static int tell(struct job *job, size_t number, struct error *err)
 {
 	if (job->download->done == NULL)
 		return 0;
@@ -98,7 +107,7 @@ static int tell(struct job *const job, const size_t number, struct error *const 
 	return result;
 }
 
-static int finish(struct job *const job, struct file *const file, struct error *const err)
+static int finish(struct job *job, struct file *file, struct error *err)
 {
 	const struct file_ops *const files = job->download->files;
 	const struct xet_download_file *const what = file->what;
@@ -108,32 +117,39 @@ static int finish(struct job *const job, struct file *const file, struct error *
 		return -1;
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
-	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));
+	hash_cache_add(
+		job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));
 	return tell(job, file->number, err);
 }
 
 /* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
-static int prove(struct job *const job, struct file *const file, struct error *const err)
+static int prove(struct job *job, struct file *file, struct error *err)
 {
 	if (file_map_is_whole(&file->map))
 		return finish(job, file, err);
 	file_map_restart(&file->map);
 	if (file->what->size == 0)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "the server calls %s empty, but not by the hash of an empty file", file->what->path);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"the server calls %s empty, but not by the hash of an empty file",
+			file->what->path);
 	if (file->restarted)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as something else than what it should be", file->what->path);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"%s arrived twice as something else than what it should be",
+			file->what->path);
 	progress_take_back(job->download->progress, file->what->size);
 	return 1;
 }
 
-static uint64_t range_bytes(const struct job *const job, const uint64_t size)
+static uint64_t range_bytes(const struct job *job, uint64_t size)
 {
 	const uint64_t share = size / (2 * job->download->parallel);
-	return share < RANGE_MIN_BYTES ? RANGE_MIN_BYTES : share < RANGE_MAX_BYTES ? share : RANGE_MAX_BYTES;
+	return share < RANGE_MIN_BYTES    ? RANGE_MIN_BYTES
+		: share < RANGE_MAX_BYTES ? share
+					  : RANGE_MAX_BYTES;
 }
 
 /* Under the lock: the next free range of a file. */
-static bool take_range(const struct job *const job, struct file *const file, struct map_gap *const out)
+static bool take_range(const struct job *job, struct file *file, struct map_gap *out)
 {
 	if (!file_map_gap(&file->map, file->at, out))
 		return false;
@@ -145,9 +161,9 @@ static bool take_range(const struct job *const job, struct file *const file, str
 	return true;
 }
 
-/* A range of an open file, or else the number of a file to open (the count of files: there is neither). Who finds neither while others still open files
- * waits for what comes of it. */
-static struct file *find_work(struct job *const job, struct map_gap *const out, size_t *const out_number)
+/* A range of an open file, or else the number of a file to open (the count of files: there is
+ * neither). Who finds neither while others still open files waits for what comes of it. */
+static struct file *find_work(struct job *job, struct map_gap *out, size_t *out_number)
 {
 	lock_enter(&job->lock);
 	struct file *file = NULL;
@@ -168,7 +184,7 @@ static struct file *find_work(struct job *const job, struct map_gap *const out, 
 	return file;
 }
 
-static void end_opening(struct job *const job)
+static void end_opening(struct job *job)
 {
 	lock_enter(&job->lock);
 	job->opening--;
@@ -176,8 +192,9 @@ static void end_opening(struct job *const job)
 	lock_leave(&job->lock);
 }
 
-/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to settle. */
-static bool take_off(struct job *const job, struct file *const file)
+/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to
+ * settle. */
+static bool take_off(struct job *job, struct file *file)
 {
 	struct map_gap gap;
 	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
@@ -189,7 +206,7 @@ static bool take_off(struct job *const job, struct file *const file)
 	return true;
 }
 
-static void put_on(struct job *const job, struct file *const file)
+static void put_on(struct job *job, struct file *file)
 {
 	lock_enter(&job->lock);
 	file->next = job->open;
@@ -198,7 +215,7 @@ static void put_on(struct job *const job, struct file *const file)
 	lock_leave(&job->lock);
 }
 
-static int settle(struct job *const job, struct file *const file, struct error *const err)
+static int settle(struct job *job, struct file *file, struct error *err)
 {
 	const int again = prove(job, file, err);
 	if (again > 0) {
@@ -212,7 +229,8 @@ static int settle(struct job *const job, struct file *const file, struct error *
 }
 
 /* A chunk that goes on behind the range is whole when the next range has it too. */
-static int book(struct file *const file, const struct map_gap *const gap, struct map_chunk *const chunks, const size_t count, struct error *const err)
+static int book(struct file *file, const struct map_gap *gap, struct map_chunk *chunks,
+	size_t count, struct error *err)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
@@ -223,8 +241,8 @@ static int book(struct file *const file, const struct map_gap *const gap, struct
 	return file_map_add(&file->map, chunks, kept, err);
 }
 
-static int fetch_range(struct job *const job, struct file *const file, const struct map_gap *const gap, struct remote *const remote,
-	struct error *const err)
+static int fetch_range(struct job *job, struct file *file, const struct map_gap *gap,
+	struct remote *remote, struct error *err)
 {
 	const struct xet_remote xet = {job->download->access, remote};
 	struct map_chunk *chunks = NULL;
@@ -240,7 +258,7 @@ static int fetch_range(struct job *const job, struct file *const file, const str
 	return mine ? settle(job, file, err) : result;
 }
 
-static int open_file(struct job *const job, const size_t number, struct remote *const remote, struct error *const err)
+static int open_file(struct job *job, size_t number, struct remote *remote, struct error *err)
 {
 	const struct xet_download_file *const what = &job->files[number];
 	const struct xet_remote xet = {job->download->access, remote};
@@ -253,9 +271,12 @@ static int open_file(struct job *const job, const size_t number, struct remote *
 	file->what = what;
 	file->number = number;
 	file->map.journal_fd = -1;
-	file->fetch = (struct xet_fetch){.file = what->hash, .size = what->size,
-		.files = job->download->files, .fd = -1,
-		.path = what->part_path, .progress = job->download->progress};
+	file->fetch = (struct xet_fetch){.file = what->hash,
+		.size = what->size,
+		.files = job->download->files,
+		.fd = -1,
+		.path = what->part_path,
+		.progress = job->download->progress};
 	if (open_part(job, file, err) != 0)
 		goto failed;
 	progress_add(job->download->progress, file_map_bytes(&file->map));
@@ -270,7 +291,7 @@ failed:
 	return -1;
 }
 
-static int download_piece(void *const argument, struct remote *const remote, struct error *const err)
+static int download_piece(void *argument, struct remote *remote, struct error *err)
 {
 	struct job *const job = argument;
 	struct map_gap gap;
@@ -286,7 +307,7 @@ static int download_piece(void *const argument, struct remote *const remote, str
 }
 
 /* Another connection only where it has enough to do. */
-static unsigned choose_threads(const struct job *const job)
+static unsigned choose_threads(const struct job *job)
 {
 	uint64_t pieces = 0;
 	for (size_t i = 0; i < job->count; i++)
@@ -295,8 +316,8 @@ static unsigned choose_threads(const struct job *const job)
 }
 
 /* Those that were there already too: an earlier call may have been killed before this. */
-static int sync_names(const struct xet_download *const download,
-	const struct xet_download_file *const files, const size_t count, struct error *const err)
+static int sync_names(const struct xet_download *download, const struct xet_download_file *files,
+	size_t count, struct error *err)
 {
 	const char **const paths = memory_new_array(count + 1, sizeof *paths);
 	for (size_t i = 0; i < count; i++)
@@ -306,12 +327,16 @@ static int sync_names(const struct xet_download *const download,
 	return result;
 }
 
-int xet_download(const struct xet_download *const download, const struct xet_download_file *const files, const size_t count, struct error *const err)
+int xet_download(const struct xet_download *download, const struct xet_download_file *files,
+	size_t count, struct error *err)
 {
 	struct job job = {.download = download, .files = files, .count = count};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
 	lock_condition_init(&job.opened);
-	const struct pool_params params = {.remote = download->options, .own = download->own, .threads = choose_threads(&job), .piece = download_piece,
+	const struct pool_params params = {.remote = download->options,
+		.own = download->own,
+		.threads = choose_threads(&job),
+		.piece = download_piece,
 		.job = &job};
 	int result = count == 0 ? 0 : pool_run(&params, err);
 	/* Also where it failed: what came keeps its name, and the rest may come another way. */

@@ -1,4 +1,5 @@
-/* The content-addressed half, typed. Calls retry as remote_send does; all of them may safely be repeated. docs/PROTOCOL.md, "Xet". */
+/* The content-addressed half, typed. Calls retry as remote_send does; all of them may safely be
+ * repeated. docs/PROTOCOL.md, "Xet". */
 #ifndef CLIENT_TRANSFER_XET_REMOTE_H
 #define CLIENT_TRANSFER_XET_REMOTE_H
 
@@ -13,13 +14,18 @@ struct xet_remote {
 };
 
 /* Where a chunk lies, into the table: 1, or 0 when the server does not say. */
-int xet_remote_ask(const struct xet_remote *xet, const struct chunk_id *id, struct chunk_table *table, struct error *err);
-/* Whether the server has the xorb and keeps it for now: 1 or 0; no failure but a signal or a lost server. */
-int xet_remote_has_xorb(const struct xet_remote *xet, const struct chunk_id *hash, struct error *err);
-int xet_remote_put_xorb(const struct xet_remote *xet, const struct chunk_id *hash, struct span body, struct error *err);
-int xet_remote_put_shard(const struct xet_remote *xet, struct span shard, struct error *err);
-/* How to put bytes [from, to) of the file together; records come as they lie in the store, private codecs included. */
-int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *file, uint64_t from, uint64_t to, struct fetch_plan *out,
+int xet_remote_ask(const struct xet_remote *xet, const struct chunk_id *id,
+	struct chunk_table *table, struct error *err);
+/* Whether the server has the xorb and keeps it for now: 1 or 0; no failure but a signal or a lost
+ * server. */
+int xet_remote_has_xorb(
+	const struct xet_remote *xet, const struct chunk_id *hash, struct error *err);
+int xet_remote_put_xorb(const struct xet_remote *xet, const struct chunk_id *hash, struct span body,
 	struct error *err);
+int xet_remote_put_shard(const struct xet_remote *xet, struct span shard, struct error *err);
+/* How to put bytes [from, to) of the file together; records come as they lie in the store, private
+ * codecs included. */
+int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *file, uint64_t from,
+	uint64_t to, struct fetch_plan *out, struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
-/* In groups of one batch. Of each group: the hashes; a first batch, for files that the server has already; then, for those it refused, chunk lists,
- * questions, a plan, xorbs, a shard and a second batch. */
+/* In groups of one batch. Of each group: the hashes; a first batch, for files that the server has
+ * already; then, for those it refused, chunk lists, questions, a plan, xorbs, a shard and a second
+ * batch. */
 #include "client/transfer/xet_upload.h"
 
 #include <stdlib.h>
@@ -17,9 +18,11 @@
 
 enum {
 	XORB_MIN_BYTES = 8 * 1024 * 1024, /* no smaller ones for the sake of more connections */
-	ASK_MIN_BYTES = 256 * 1024,       /* of smaller files the bytes cost less than the questions */
-	GROUP_MAX_BYTES = 1 << 30,        /* a group ends when it has so much */
-	SHARD_XORBS_BYTES = 32 * 1024 * 1024, /* then no more xorbs are described: the server knows them, it has just stored them */
+	/* of smaller files the bytes cost less than the questions */
+	ASK_MIN_BYTES = 256 * 1024,
+	GROUP_MAX_BYTES = 1 << 30, /* a group ends when it has so much */
+	/* then no more xorbs are described: the server knows them, it has just stored them */
+	SHARD_XORBS_BYTES = 32 * 1024 * 1024,
 	NS_PER_MS = 1000000
 };
 
@@ -28,20 +31,21 @@ struct group {
 	const struct xet_upload_file *files;
 	size_t count;
 	struct hub_change *changes;
-	struct file_chunks *chunks;   /* without entries where the cache knew the hash */
-	size_t *missing;              /* numbers of the files that the server lacks */
+	struct file_chunks *chunks; /* without entries where the cache knew the hash */
+	size_t *missing;            /* numbers of the files that the server lacks */
 	size_t missing_count;
-	struct file_chunks *lists;    /* of those, in their order; borrowed from chunks */
+	struct file_chunks *lists; /* of those, in their order; borrowed from chunks */
 	const char **paths;
 	struct chunk_table *table;
 	struct upload_plan plan;
-	struct lock lock;             /* guards what follows */
-	size_t next;                  /* the piece to take next */
-	struct xorb_body **spares;    /* bodies that no thread is at; one for each connection at most */
+	struct lock lock; /* guards what follows */
+	size_t next;      /* the piece to take next */
+	/* bodies that no thread is at; one for each connection at most */
+	struct xorb_body **spares;
 	size_t spare_count;
 };
 
-static size_t take_next(struct group *const group, const size_t count)
+static size_t take_next(struct group *group, size_t count)
 {
 	lock_enter(&group->lock);
 	const size_t number = group->next < count ? group->next++ : count;
@@ -49,11 +53,14 @@ static size_t take_next(struct group *const group, const size_t count)
 	return number;
 }
 
-static int run(struct group *const group, const size_t pieces, pool_piece_fn *const piece, struct error *const err)
+static int run(struct group *group, size_t pieces, pool_piece_fn *piece, struct error *err)
 {
 	const unsigned most = group->upload->parallel;
-	const struct pool_params params = {.remote = group->upload->options, .own = group->upload->own, .threads = pieces < most ? (unsigned)pieces : most,
-		.piece = piece, .job = group};
+	const struct pool_params params = {.remote = group->upload->options,
+		.own = group->upload->own,
+		.threads = pieces < most ? (unsigned)pieces : most,
+		.piece = piece,
+		.job = group};
 	group->next = 0;
 	return pieces == 0 ? 0 : pool_run(&params, err);
 }
@@ -64,18 +71,19 @@ static int64_t now_ms(void)
 	return clock->wall_ms(clock);
 }
 
-static int read_file(struct group *const group, const size_t number, struct remote *const remote, struct error *const err)
+static int read_file(struct group *group, size_t number, struct remote *remote, struct error *err)
 {
 	const char *const path = group->files[number].path;
 	struct file_chunks *const chunks = &group->chunks[number];
 	const int64_t read_ms = now_ms();
-	if (file_chunks_read_shown(path, remote_interrupt(remote), group->upload->reading, chunks, err) != 0)
+	if (file_chunks_read_shown(
+		    path, remote_interrupt(remote), group->upload->reading, chunks, err) != 0)
 		return -1;
 	hash_cache_add(group->upload->cache, path, &chunks->facts, &chunks->hash, read_ms);
 	return 0;
 }
 
-static int hash_piece(void *const job, struct remote *const remote, struct error *const err)
+static int hash_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const size_t number = take_next(group, group->count);
@@ -85,12 +93,13 @@ static int hash_piece(void *const job, struct remote *const remote, struct error
 	struct file_chunks *const chunks = &group->chunks[number];
 	if (file_facts_read(path, &chunks->facts, err) != 0)
 		return -1;
-	if (!hash_cache_find(group->upload->cache, path, &chunks->facts, &chunks->hash) && read_file(group, number, remote, err) != 0)
+	if (!hash_cache_find(group->upload->cache, path, &chunks->facts, &chunks->hash) &&
+		read_file(group, number, remote, err) != 0)
 		return -1;
 	return 1;
 }
 
-static void name_changes(struct group *const group)
+static void name_changes(struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++)
 		group->changes[i] = (struct hub_change){
@@ -101,9 +110,10 @@ static void name_changes(struct group *const group)
 }
 
 /* What the server has already is there with this. */
-static int add_known(struct group *const group, struct error *const err)
+static int add_known(struct group *group, struct error *err)
 {
-	if (remote_hub_change(group->upload->own, group->upload->bucket, group->changes, group->count, err) != 0)
+	if (remote_hub_change(group->upload->own, group->upload->bucket, group->changes,
+		    group->count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < group->count; i++)
 		if (group->changes[i].failure.kind != ERROR_NONE)
@@ -118,14 +128,14 @@ struct asker {
 	struct chunk_table *table; /* what the answers say */
 };
 
-static int ask(void *const owner, const struct chunk_id *const id, struct error *const err)
+static int ask(void *owner, const struct chunk_id *id, struct error *err)
 {
 	const struct asker *const asker = owner;
 	return xet_remote_ask(&asker->xet, id, asker->table, err);
 }
 
 /* The chunks of a missing file, and which of them the server has. */
-static int search_piece(void *const job, struct remote *const remote, struct error *const err)
+static int search_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const size_t at = take_next(group, group->missing_count);
@@ -138,29 +148,35 @@ static int search_piece(void *const job, struct remote *const remote, struct err
 		return -1;
 	group->changes[number].hash = chunks->hash; /* of what was read just now */
 	group->changes[number].mtime_ms = chunks->facts.mtime_ns / NS_PER_MS;
-	const struct chunk_search search = {.entries = chunks->entries, .count = chunks->count, .table = group->table, .ask = ask, .owner = &asker};
+	const struct chunk_search search = {.entries = chunks->entries,
+		.count = chunks->count,
+		.table = group->table,
+		.ask = ask,
+		.owner = &asker};
 	if (chunks->facts.size >= ASK_MIN_BYTES && chunk_search(&search, err) != 0)
 		return -1;
 	return 1;
 }
 
 /* Xorbs as large as may be, but enough of them for all connections. */
-static void make_plan(struct group *const group)
+static void make_plan(struct group *group)
 {
 	for (size_t i = 0; i < group->missing_count; i++) {
 		group->lists[i] = group->chunks[group->missing[i]];
 		group->paths[i] = group->files[group->missing[i]].path;
 	}
-	upload_plan_make(group->lists, group->missing_count, group->table, UPLOAD_XORB_MAX_BYTES, &group->plan);
+	upload_plan_make(group->lists, group->missing_count, group->table, UPLOAD_XORB_MAX_BYTES,
+		&group->plan);
 	const uint64_t share = group->plan.new_bytes / group->upload->parallel + CHUNK_MAX_BYTES;
 	if (share >= UPLOAD_XORB_MAX_BYTES || group->plan.new_bytes <= XORB_MIN_BYTES)
 		return;
 	upload_plan_release(&group->plan);
-	upload_plan_make(group->lists, group->missing_count, group->table, share > XORB_MIN_BYTES ? share : XORB_MIN_BYTES, &group->plan);
+	upload_plan_make(group->lists, group->missing_count, group->table,
+		share > XORB_MIN_BYTES ? share : XORB_MIN_BYTES, &group->plan);
 }
 
 /* One that another thread is done with, or a new one. */
-static struct xorb_body *take_body(struct group *const group)
+static struct xorb_body *take_body(struct group *group)
 {
 	struct xorb_body *body = NULL;
 	lock_enter(&group->lock);
@@ -170,7 +186,7 @@ static struct xorb_body *take_body(struct group *const group)
 	return body != NULL ? body : xorb_body_new(&group->plan, group->lists, group->paths);
 }
 
-static void give_back(struct group *const group, struct xorb_body *const body)
+static void give_back(struct group *group, struct xorb_body *body)
 {
 	lock_enter(&group->lock);
 	group->spares[group->spare_count++] = body;
@@ -178,8 +194,8 @@ static void give_back(struct group *const group, struct xorb_body *const body)
 }
 
 /* What the server does not take may be no longer what it was: then that is the reason. */
-static int put_xorb(struct xorb_body *const body, const size_t number, const struct xet_remote *const xet, const struct chunk_id *const hash,
-	struct error *const err)
+static int put_xorb(struct xorb_body *body, size_t number, const struct xet_remote *xet,
+	const struct chunk_id *hash, struct error *err)
 {
 	struct span bytes;
 	struct error failure = {0};
@@ -193,7 +209,8 @@ static int put_xorb(struct xorb_body *const body, const size_t number, const str
 	return -1;
 }
 
-static int send_xorb(struct group *const group, const size_t number, const struct xet_remote *const xet, struct error *const err)
+static int send_xorb(
+	struct group *group, size_t number, const struct xet_remote *xet, struct error *err)
 {
 	const struct chunk_id *const hash = &group->plan.xorbs[number].hash;
 	const int known = xet_remote_has_xorb(xet, hash, err);
@@ -205,7 +222,7 @@ static int send_xorb(struct group *const group, const size_t number, const struc
 	return result;
 }
 
-static int xorb_piece(void *const job, struct remote *const remote, struct error *const err)
+static int xorb_piece(void *job, struct remote *remote, struct error *err)
 {
 	struct group *const group = job;
 	const struct xet_remote xet = {group->upload->access, remote};
@@ -218,7 +235,7 @@ static int xorb_piece(void *const job, struct remote *const remote, struct error
 	return 1;
 }
 
-static void describe_file(const struct group *const group, const size_t number, struct buffer *const out)
+static void describe_file(const struct group *group, size_t number, struct buffer *out)
 {
 	const struct upload_terms *const own = &group->plan.files[number];
 	struct shard_term *const terms = memory_new_array(own->count + 1, sizeof *terms);
@@ -226,7 +243,8 @@ static void describe_file(const struct group *const group, const size_t number, 
 	for (size_t i = 0; i < own->count; i++) {
 		const struct upload_term *const term = &group->plan.terms[own->first + i];
 		terms[i] = (struct shard_term){
-			.xorb = term->is_new ? group->plan.xorbs[term->xorb].hash : chunk_table_xorb_hash(group->table, term->xorb),
+			.xorb = term->is_new ? group->plan.xorbs[term->xorb].hash
+					     : chunk_table_xorb_hash(group->table, term->xorb),
 			.first = term->first,
 			.end = term->end,
 			.bytes = term->bytes,
@@ -238,7 +256,8 @@ static void describe_file(const struct group *const group, const size_t number, 
 	free(terms);
 }
 
-static void describe_xorb(const struct group *const group, const struct upload_xorb *const xorb, struct buffer *const out)
+static void describe_xorb(
+	const struct group *group, const struct upload_xorb *xorb, struct buffer *out)
 {
 	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof *entries);
 	for (uint32_t i = 0; i < xorb->count; i++) {
@@ -249,7 +268,7 @@ static void describe_xorb(const struct group *const group, const struct upload_x
 	free(entries);
 }
 
-static int send_shard(const struct group *const group, struct error *const err)
+static int send_shard(const struct group *group, struct error *err)
 {
 	const struct xet_remote xet = {group->upload->access, group->upload->own};
 	struct buffer shard;
@@ -269,19 +288,20 @@ static int send_shard(const struct group *const group, struct error *const err)
 }
 
 /* The second batch: now every line has to go through. */
-static int add_missing(struct group *const group, struct error *const err)
+static int add_missing(struct group *group, struct error *err)
 {
 	struct hub_change *const changes = memory_new_array(group->missing_count, sizeof *changes);
 	for (size_t i = 0; i < group->missing_count; i++)
 		changes[i] = group->changes[group->missing[i]];
-	int result = remote_hub_change(group->upload->own, group->upload->bucket, changes, group->missing_count, err);
+	int result = remote_hub_change(
+		group->upload->own, group->upload->bucket, changes, group->missing_count, err);
 	if (result == 0)
 		result = remote_hub_check(changes, group->missing_count, err);
 	free(changes);
 	return result;
 }
 
-static int send_missing(struct group *const group, struct error *const err)
+static int send_missing(struct group *group, struct error *err)
 {
 	uint64_t bytes = 0;
 	if (run(group, group->missing_count, search_piece, err) != 0)
@@ -289,13 +309,14 @@ static int send_missing(struct group *const group, struct error *const err)
 	make_plan(group);
 	for (size_t i = 0; i < group->missing_count; i++)
 		bytes += group->lists[i].facts.size;
-	progress_add(group->upload->progress, bytes > group->plan.new_bytes ? bytes - group->plan.new_bytes : 0);
+	progress_add(group->upload->progress,
+		bytes > group->plan.new_bytes ? bytes - group->plan.new_bytes : 0);
 	if (run(group, group->plan.xorb_count, xorb_piece, err) != 0 || send_shard(group, err) != 0)
 		return -1;
 	return add_missing(group, err);
 }
 
-static int tell(const struct group *const group, const size_t first, struct error *const err)
+static int tell(const struct group *group, size_t first, struct error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < group->count && result == 0 && group->upload->done != NULL; i++)
@@ -303,18 +324,19 @@ static int tell(const struct group *const group, const size_t first, struct erro
 	return result;
 }
 
-static int upload_group(struct group *const group, const size_t first, struct error *const err)
+static int upload_group(struct group *group, size_t first, struct error *err)
 {
 	if (run(group, group->count, hash_piece, err) != 0)
 		return -1;
 	name_changes(group);
-	if (add_known(group, err) != 0 || (group->missing_count > 0 && send_missing(group, err) != 0))
+	if (add_known(group, err) != 0 ||
+		(group->missing_count > 0 && send_missing(group, err) != 0))
 		return -1;
 	return tell(group, first, err);
 }
 
 /* How many files from `first` on go together. */
-static size_t group_size(const struct xet_upload_file *const files, const size_t count)
+static size_t group_size(const struct xet_upload_file *files, size_t count)
 {
 	uint64_t bytes = 0;
 	size_t taken = 0;
@@ -328,8 +350,8 @@ static size_t group_size(const struct xet_upload_file *const files, const size_t
 	return taken;
 }
 
-static int upload_some(const struct xet_upload *const upload, const struct xet_upload_file *const files, const size_t first, const size_t count,
-	struct error *const err)
+static int upload_some(const struct xet_upload *upload, const struct xet_upload_file *files,
+	size_t first, size_t count, struct error *err)
 {
 	struct group group = {
 		.upload = upload,
@@ -361,7 +383,8 @@ static int upload_some(const struct xet_upload *const upload, const struct xet_u
 	return result;
 }
 
-int xet_upload(const struct xet_upload *const upload, const struct xet_upload_file *const files, const size_t count, struct error *const err)
+int xet_upload(const struct xet_upload *upload, const struct xet_upload_file *files, size_t count,
+	struct error *err)
 {
 	int result = 0;
 	for (size_t first = 0; first < count && result == 0;) {

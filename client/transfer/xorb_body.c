@@ -17,13 +17,14 @@ struct xorb_body {
 	const struct file_chunks *files;
 	const char *const *paths;
 	struct codec_context *codecs;
-	int fd;            /* of the file that was read last; below 0: none */
+	int fd; /* of the file that was read last; below 0: none */
 	uint32_t file;
 	struct buffer records;
-	uint8_t *scratch;  /* codec_bound(CHUNK_MAX_BYTES) */
+	uint8_t *scratch; /* codec_bound(CHUNK_MAX_BYTES) */
 };
 
-struct xorb_body *xorb_body_new(const struct upload_plan *const plan, const struct file_chunks *const files, const char *const *const paths)
+struct xorb_body *xorb_body_new(
+	const struct upload_plan *plan, const struct file_chunks *files, const char *const *paths)
 {
 	struct xorb_body *const body = memory_new(sizeof *body);
 	body->plan = plan;
@@ -36,14 +37,14 @@ struct xorb_body *xorb_body_new(const struct upload_plan *const plan, const stru
 	return body;
 }
 
-static void close_file(struct xorb_body *const body)
+static void close_file(struct xorb_body *body)
 {
 	if (body->fd >= 0)
 		close(body->fd);
 	body->fd = -1;
 }
 
-void xorb_body_free(struct xorb_body *const body)
+void xorb_body_free(struct xorb_body *body)
 {
 	if (body == NULL)
 		return;
@@ -54,7 +55,7 @@ void xorb_body_free(struct xorb_body *const body)
 	free(body);
 }
 
-static int open_file(struct xorb_body *const body, const uint32_t file, struct error *const err)
+static int open_file(struct xorb_body *body, uint32_t file, struct error *err)
 {
 	if (body->fd >= 0 && body->file == file)
 		return 0;
@@ -64,27 +65,32 @@ static int open_file(struct xorb_body *const body, const uint32_t file, struct e
 	return body->fd >= 0 ? 0 : error_set_errno(err, "opening %s", body->paths[file]);
 }
 
-static int changed(const struct xorb_body *const body, const struct upload_chunk *const chunk, struct error *const err)
+static int changed(
+	const struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "%s changed while it was uploaded", body->paths[chunk->file]);
+	return error_set(
+		err, ERROR_INVALID, "%s changed while it was uploaded", body->paths[chunk->file]);
 }
 
-static const struct chunk_entry *entry_of(const struct xorb_body *const body, const struct upload_chunk *const chunk)
+static const struct chunk_entry *entry_of(
+	const struct xorb_body *body, const struct upload_chunk *chunk)
 {
 	return &body->files[chunk->file].entries[chunk->index];
 }
 
-static int read_chunk(struct xorb_body *const body, const struct upload_chunk *const chunk, uint8_t *const into, struct error *const err)
+static int read_chunk(
+	struct xorb_body *body, const struct upload_chunk *chunk, uint8_t *into, struct error *err)
 {
 	if (open_file(body, chunk->file, err) != 0)
 		return -1;
-	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size, (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
+	if (file_read_at(file_system(), body->fd, into, entry_of(body, chunk)->size,
+		    (off_t)chunk->offset, body->paths[chunk->file], err) == 0)
 		return 0;
 	return err->kind == ERROR_CORRUPT ? changed(body, chunk, err) : -1;
 }
 
 /* Content that stays as it is, the most by far, is read to where it goes out from. */
-static int add_record(struct xorb_body *const body, const struct upload_chunk *const chunk, struct error *const err)
+static int add_record(struct xorb_body *body, const struct upload_chunk *chunk, struct error *err)
 {
 	const size_t size = entry_of(body, chunk)->size;
 	uint8_t *const at = buffer_reserve(&body->records, XORB_RECORD_HEADER_BYTES + size);
@@ -94,20 +100,24 @@ static int add_record(struct xorb_body *const body, const struct upload_chunk *c
 	if (read_chunk(body, chunk, payload, err) != 0)
 		return -1;
 	enum codec codec = codec_choose(body->codecs, span_of(payload, size));
-	size_t stored = codec == CODEC_RAW ? 0 : codec_encode(body->codecs, codec, span_of(payload, size), body->scratch, codec_bound(CHUNK_MAX_BYTES));
+	size_t stored = codec == CODEC_RAW
+		? 0
+		: codec_encode(body->codecs, codec, span_of(payload, size), body->scratch,
+			  codec_bound(CHUNK_MAX_BYTES));
 	if (stored > 0) {
 		memcpy(payload, body->scratch, stored);
 	} else {
 		codec = CODEC_RAW;
 		stored = size;
 	}
-	const struct xorb_record_header header = {.codec = (uint8_t)codec, .stored = (uint32_t)stored, .size = (uint32_t)size};
+	const struct xorb_record_header header = {
+		.codec = (uint8_t)codec, .stored = (uint32_t)stored, .size = (uint32_t)size};
 	xorb_record_put_header(&header, at);
 	buffer_commit(&body->records, XORB_RECORD_HEADER_BYTES + stored);
 	return 0;
 }
 
-int xorb_body_make(struct xorb_body *const body, const size_t xorb, struct span *const out, struct error *const err)
+int xorb_body_make(struct xorb_body *body, size_t xorb, struct span *out, struct error *err)
 {
 	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
 	buffer_reset(&body->records);
@@ -118,7 +128,7 @@ int xorb_body_make(struct xorb_body *const body, const size_t xorb, struct span 
 	return 0;
 }
 
-int xorb_body_check(struct xorb_body *const body, const size_t xorb, struct error *const err)
+int xorb_body_check(struct xorb_body *body, size_t xorb, struct error *err)
 {
 	const struct upload_xorb *const what = &body->plan->xorbs[xorb];
 	for (uint32_t i = 0; i < what->count; i++) {

@@ -1,5 +1,5 @@
-/* What a store says of its accounts and keys. Their rows: key_row.h and account_row.h, because buckets add
- * accounts too. */
+/* What a store says of its accounts and keys. Their rows: key_row.h and account_row.h, because
+ * buckets add accounts too. */
 #include "storage/buckets/account.h"
 
 #include <stdio.h>
@@ -12,8 +12,10 @@
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 
-enum { LEAP_MAX = 1 << 20 }; /* so far apart two keys are looked for across a place that cannot be read */
-static const char DAMAGED_PREFIX[] = "damaged-"; /* and the row's number, as a name for what has lost its own */
+/* so far apart two keys are looked for across a place that cannot be read */
+enum { LEAP_MAX = 1 << 20 };
+/* and the row's number, as a name for what has lost its own */
+static const char DAMAGED_PREFIX[] = "damaged-";
 
 struct key_list {
 	struct arena *arena;
@@ -33,8 +35,8 @@ struct key_change {
 static int list_keys(struct db *db, struct key_list *list, struct error *err);
 static int list_damaged(struct store *store, struct key_list *list, struct error *err);
 
-int account_list_keys(struct store *store, struct arena *arena, struct key_record **out_keys, size_t *out_count,
-	struct error *err)
+int account_list_keys(struct store *store, struct arena *arena, struct key_record **out_keys,
+	size_t *out_count, struct error *err)
 {
 	struct key_list list = {.arena = arena};
 	struct db *db = store_snapshot_take(store, err);
@@ -65,7 +67,8 @@ int account_revoke_key(struct store *store, struct span id, struct error *err)
 	if (committer_run(store_committer(store), &change.change, err) == 0)
 		return 0;
 	struct error why = *err;
-	return why.kind == ERROR_DAMAGED || why.kind == ERROR_CORRUPT ? ban(&change, &why, err) : -1;
+	return why.kind == ERROR_DAMAGED || why.kind == ERROR_CORRUPT ? ban(&change, &why, err)
+								      : -1;
 }
 
 int account_exists(struct store *store, struct span namespace, bool *out_exists, struct error *err)
@@ -109,7 +112,8 @@ static bool is_plain(struct span text)
 }
 
 /* A damaged key is named by its id as long as that can be read. */
-static int name_damaged(struct key_list *list, struct key_record *key, int64_t row, struct error *err)
+static int name_damaged(
+	struct key_list *list, struct key_record *key, int64_t row, struct error *err)
 {
 	static const struct span none = {NULL, 0};
 	key->name = is_plain(key->name) ? key->name : none;
@@ -124,7 +128,8 @@ static int name_damaged(struct key_list *list, struct key_record *key, int64_t r
 	return 0;
 }
 
-static int add_to_list(struct key_list *list, const struct key_record *key, int64_t row, struct error *err)
+static int add_to_list(
+	struct key_list *list, const struct key_record *key, int64_t row, struct error *err)
 {
 	if (key->is_revoked)
 		return 0;
@@ -135,21 +140,26 @@ static int add_to_list(struct key_list *list, const struct key_record *key, int6
 	return key->is_damaged ? name_damaged(list, place, row, err) : 0;
 }
 
-/* The key behind `after`: 1 with its row, 0, -1. A damaged page may have its rows in any order, and lead to one that was read before. */
-static int next_key(struct db *db, struct key_list *list, int64_t after, struct key_record *key, int64_t *out_row, struct error *err)
+/* The key behind `after`: 1 with its row, 0, -1. A damaged page may have its rows in any order, and
+ * lead to one that was read before. */
+static int next_key(struct db *db, struct key_list *list, int64_t after, struct key_record *key,
+	int64_t *out_row, struct error *err)
 {
 	int64_t row = after;
 	int got = key_row_next(db, after, list->arena, key, &row, err);
 	if (got == 1 && row <= after)
-		return error_set(err, ERROR_DAMAGED, "catalog.db: the row behind row %lld of the table of keys is row %lld.",
+		return error_set(err, ERROR_DAMAGED,
+			"catalog.db: the row behind row %lld of the table of keys is row %lld.",
 			(long long)after, (long long)row);
 	if (got == 1)
 		*out_row = row;
 	return got;
 }
 
-/* Looks on behind a place that cannot be read, ever farther: 1 at the next key, 0 where there is none. */
-static int leap(struct db *db, struct key_list *list, int64_t *row, struct key_record *key, struct error *err)
+/* Looks on behind a place that cannot be read, ever farther: 1 at the next key, 0 where there is
+ * none. */
+static int leap(struct db *db, struct key_list *list, int64_t *row, struct key_record *key,
+	struct error *err)
 {
 	int64_t first = *row < 0 ? 1 : *row;
 	struct key_record lost = {.is_damaged = true};
@@ -224,19 +234,22 @@ static int apply_add(struct change *base, struct db *db, struct error *err)
 
 static int not_found(struct span id, struct error *err)
 {
-	return error_set(err, ERROR_NOT_FOUND, "The key '%.*s' does not exist.", (int)id.len, (const char *)id.data);
+	return error_set(err, ERROR_NOT_FOUND, "The key '%.*s' does not exist.", (int)id.len,
+		(const char *)id.data);
 }
 
 static int is_root(struct error *err)
 {
-	return error_set(err, ERROR_DENIED, "The root key cannot be revoked; set another one instead.");
+	return error_set(
+		err, ERROR_DENIED, "The root key cannot be revoked; set another one instead.");
 }
 
 static bool parse_damaged(struct span id, int64_t *out_row)
 {
 	char text[32];
 	size_t prefix = sizeof DAMAGED_PREFIX - 1;
-	if (id.len <= prefix || id.len >= sizeof text || memcmp(id.data, DAMAGED_PREFIX, prefix) != 0)
+	if (id.len <= prefix || id.len >= sizeof text ||
+		memcmp(id.data, DAMAGED_PREFIX, prefix) != 0)
 		return false;
 	memcpy(text, id.data, id.len);
 	text[id.len] = '\0';
@@ -245,9 +258,10 @@ static bool parse_damaged(struct span id, int64_t *out_row)
 	return *end == '\0';
 }
 
-/* The row of a key by its id, or of one that has lost it by the name it is listed under: 1, 0, -1. */
-static int find_key(struct db *db, struct span id, struct arena *arena, struct key_record *out, int64_t *out_row,
-	struct error *err)
+/* The row of a key by its id, or of one that has lost it by the name it is listed under: 1, 0,
+ * -1. */
+static int find_key(struct db *db, struct span id, struct arena *arena, struct key_record *out,
+	int64_t *out_row, struct error *err)
 {
 	int64_t wanted = 0;
 	int found = key_row_find(db, id, &wanted, err);
@@ -255,7 +269,8 @@ static int find_key(struct db *db, struct span id, struct arena *arena, struct k
 	if (found < 0 || (found == 0 && !by_number))
 		return found;
 	found = key_row_next(db, wanted - 1, arena, out, out_row, err);
-	if (found == 1 && (*out_row != wanted || (by_number && (!out->is_damaged || is_plain(out->id)))))
+	if (found == 1 &&
+		(*out_row != wanted || (by_number && (!out->is_damaged || is_plain(out->id)))))
 		return 0;
 	return found;
 }
@@ -286,8 +301,8 @@ static int apply_ban(struct change *base, struct db *db, struct error *err)
 	return key_row_ban(db, ((struct key_change *)base)->id, err);
 }
 
-static int find_listed(struct store *store, struct span id, struct arena *arena, struct key_record *out,
-	struct error *err)
+static int find_listed(struct store *store, struct span id, struct arena *arena,
+	struct key_record *out, struct error *err)
 {
 	struct key_record *keys = NULL;
 	size_t count = 0;

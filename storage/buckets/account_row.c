@@ -1,9 +1,10 @@
 #include "storage/buckets/account_row.h"
 
 static const char SQL_ACCOUNT_FIND[] = "SELECT id FROM accounts WHERE namespace = ?1";
-static const char SQL_ACCOUNT_ADD[] = "INSERT INTO accounts (namespace, created_ms) VALUES (?1, ?2)";
+static const char SQL_ACCOUNT_ADD[] =
+	"INSERT INTO accounts (namespace, created_ms) VALUES (?1, ?2)";
 
-int account_row_find(struct db *const db, const struct span namespace, int64_t *const out_id, struct error *const err)
+int account_row_find(struct db *db, struct span namespace, int64_t *out_id, struct error *err)
 {
 	struct db_statement *const find = db_prepare(db, SQL_ACCOUNT_FIND, err);
 	if (find == NULL)
@@ -16,8 +17,8 @@ int account_row_find(struct db *const db, const struct span namespace, int64_t *
 	return got;
 }
 
-int account_row_ensure(struct db *const db, const struct span namespace, const int64_t now_ms, int64_t *const out_id,
-	struct error *const err)
+int account_row_ensure(
+	struct db *db, struct span namespace, int64_t now_ms, int64_t *out_id, struct error *err)
 {
 	const int found = account_row_find(db, namespace, out_id, err);
 	if (found != 0)

@@ -7,6 +7,7 @@
 /* 1 found, 0 absent, -1. */
 int account_row_find(struct db *db, struct span namespace, int64_t *out_id, struct error *err);
 /* The account of a namespace, added when it is new. */
-int account_row_ensure(struct db *db, struct span namespace, int64_t now_ms, int64_t *out_id, struct error *err);
+int account_row_ensure(
+	struct db *db, struct span namespace, int64_t now_ms, int64_t *out_id, struct error *err);
 
 #endif

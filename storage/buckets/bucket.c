@@ -7,14 +7,17 @@
 #include "storage/buckets/bucket_totals.h"
 #include "storage/buckets/lifecycle_cache.h"
 
-static const char *const etag_policies[] = {[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
+static const char *const etag_policies[] = {
+	[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
 
-const char *etag_policy_name(const enum etag_policy policy)
+const char *etag_policy_name(enum etag_policy policy)
 {
-	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0]) ? etag_policies[policy] : etag_policies[ETAG_DEFAULT];
+	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0])
+		? etag_policies[policy]
+		: etag_policies[ETAG_DEFAULT];
 }
 
-bool etag_policy_parse(const struct span name, enum etag_policy *const out)
+bool etag_policy_parse(struct span name, enum etag_policy *out)
 {
 	for (size_t i = 0; i < sizeof(etag_policies) / sizeof(etag_policies[0]); i++) {
 		*out = (enum etag_policy)i;
@@ -24,8 +27,8 @@ bool etag_policy_parse(const struct span name, enum etag_policy *const out)
 	return false;
 }
 
-int bucket_find(struct store *const store, const struct span name, struct arena *const arena, struct bucket *const out,
-	struct error *const err)
+int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -35,7 +38,8 @@ int bucket_find(struct store *const store, const struct span name, struct arena 
 	return result;
 }
 
-int bucket_find_id(struct store *const store, const int64_t id, struct arena *const arena, struct bucket *const out, struct error *const err)
+int bucket_find_id(
+	struct store *store, int64_t id, struct arena *arena, struct bucket *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	struct span name;
@@ -43,27 +47,30 @@ int bucket_find_id(struct store *const store, const int64_t id, struct arena *co
 		return -1;
 	int result = bucket_row_name(db, id, arena, &name, err);
 	if (result == 0)
-		result = error_set(err, ERROR_NO_BUCKET, "There is no bucket number %lld.", (long long)id);
+		result = error_set(
+			err, ERROR_NO_BUCKET, "There is no bucket number %lld.", (long long)id);
 	else if (result == 1)
 		result = bucket_row_read(db, name, arena, out, err);
 	store_reader_give(store, db);
 	return result;
 }
 
-int bucket_list(struct store *const store, const struct span owner, const struct span prefix, const struct span after, const size_t limit,
-	struct arena *const arena, struct bucket **const out, size_t *const out_count, struct error *const err)
+int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after,
+	size_t limit, struct arena *arena, struct bucket **out, size_t *out_count,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const struct bucket_row_scan scan = {.owner = owner, .prefix = prefix, .after = after, .limit = limit};
+	const struct bucket_row_scan scan = {
+		.owner = owner, .prefix = prefix, .after = after, .limit = limit};
 	const int result = bucket_row_list(db, &scan, arena, out, out_count, err);
 	store_reader_give(store, db);
 	return result;
 }
 
-int bucket_totals_find(struct store *const store, const struct bucket *const buckets, const size_t count, struct bucket_totals *const out,
-	struct error *const err)
+int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count,
+	struct bucket_totals *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	int result = db == NULL ? -1 : 0;
@@ -73,7 +80,7 @@ int bucket_totals_find(struct store *const store, const struct bucket *const buc
 	return result;
 }
 
-int bucket_bytes_of(struct store *const store, const struct span owner, int64_t *const out_bytes, struct error *const err)
+int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -83,7 +90,8 @@ int bucket_bytes_of(struct store *const store, const struct span owner, int64_t 
 	return result;
 }
 
-static int write_documents(struct db *const db, const int64_t bucket, const struct bucket_edit *const edit, struct error *const err)
+static int write_documents(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
 {
 	for (size_t i = 0; i < edit->document_count; i++)
 		if (bucket_document_row_put(db, bucket, &edit->documents[i], err) != 0)
@@ -100,48 +108,58 @@ static bool changes_access(const struct bucket_edit *edit)
 	return edit->replaces_grants != BUCKET_GRANTS_NONE;
 }
 
-static int write_access(struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+static int write_access(
+	struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
 {
 	if (!changes_access(edit))
 		return write_documents(db, bucket, edit, err);
 	if (bucket_access_settle(db, bucket, err) != 0)
 		return -1;
-	if (edit->replaces_grants != BUCKET_GRANTS_NONE
-		&& bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants, edit->grant_count, err) != 0)
+	if (edit->replaces_grants != BUCKET_GRANTS_NONE &&
+		bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants,
+			edit->grant_count, err) != 0)
 		return -1;
-	return write_documents(db, bucket, edit, err) != 0 ? -1 : bucket_access_stamp(db, bucket, err);
+	return write_documents(db, bucket, edit, err) != 0 ? -1
+							   : bucket_access_stamp(db, bucket, err);
 }
 
-static int write_edit(struct bucket_change *const change, struct db *const db, const int64_t bucket, struct error *const err)
+static int write_edit(
+	struct bucket_change *change, struct db *db, int64_t bucket, struct error *err)
 {
 	const struct bucket_edit *const edit = &change->edit;
 	if (change->too_large)
 		return error_set(err, ERROR_TOO_LARGE, "The settings are too large for a bucket.");
-	if (edit->sets_versioning && bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
+	if (edit->sets_versioning &&
+		bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
 		return -1;
-	if (edit->sets_etag_policy && bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
+	if (edit->sets_etag_policy &&
+		bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
 		return -1;
 	return write_access(db, bucket, edit, err);
 }
 
-static int apply_edit(struct change *const base, struct db *const db, struct error *const err)
+static int apply_edit(struct change *base, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
 	struct bucket bucket;
-	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ? -1 : write_edit(change, db, bucket.id, err);
+	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0
+		? -1
+		: write_edit(change, db, bucket.id, err);
 }
 
-static int apply_create(struct change *const base, struct db *const db, struct error *const err)
+static int apply_create(struct change *base, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
 	const struct clock_source *const clock = store_clock(change->store);
 	const int64_t now_ms = clock->wall_ms(clock);
 	int64_t account;
-	if (bucket_change_check_free(change, db, change->name, err) != 0 || account_row_ensure(db, change->account, now_ms, &account, err) != 0
-		|| bucket_row_add(db, change->name, account, now_ms, err) != 0)
+	if (bucket_change_check_free(change, db, change->name, err) != 0 ||
+		account_row_ensure(db, change->account, now_ms, &account, err) != 0 ||
+		bucket_row_add(db, change->name, account, now_ms, err) != 0)
 		return -1;
 	const int64_t bucket = db_last_id(db);
-	if (bucket_totals_open(db, bucket, now_ms, err) != 0 || bucket_access_stamp(db, bucket, err) != 0)
+	if (bucket_totals_open(db, bucket, now_ms, err) != 0 ||
+		bucket_access_stamp(db, bucket, err) != 0)
 		return -1;
 	return write_edit(change, db, bucket, err);
 }
@@ -150,12 +168,14 @@ static void put_lifecycle(struct bucket_change *change)
 {
 	for (size_t i = 0; i < change->edit.document_count; i++)
 		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
-			lifecycle_cache_set(store_parts(change->store)->lifecycle_cache, change->name, change->edit.documents[i].bytes);
+			lifecycle_cache_set(store_parts(change->store)->lifecycle_cache,
+				change->name, change->edit.documents[i].bytes);
 }
 
-static void copy_documents(struct bucket_change *const change, const struct bucket_edit *const edit)
+static void copy_documents(struct bucket_change *change, const struct bucket_edit *edit)
 {
-	struct bucket_document *const documents = arena_take_array(change->arena, edit->document_count + 1, sizeof(*documents));
+	struct bucket_document *const documents =
+		arena_take_array(change->arena, edit->document_count + 1, sizeof(*documents));
 	change->edit.documents = documents;
 	for (size_t i = 0; documents != NULL && i < edit->document_count; i++) {
 		const struct span bytes = edit->documents[i].bytes;
@@ -165,18 +185,21 @@ static void copy_documents(struct bucket_change *const change, const struct buck
 	}
 }
 
-static void copy_grants(struct bucket_change *const change, const struct bucket_edit *const edit)
+static void copy_grants(struct bucket_change *change, const struct bucket_edit *edit)
 {
 	const size_t count = edit->grant_count <= BUCKET_GRANTS_MAX ? edit->grant_count : 0;
-	struct bucket_grant *const grants = arena_take_array(change->arena, count + 1, sizeof(*grants));
+	struct bucket_grant *const grants =
+		arena_take_array(change->arena, count + 1, sizeof(*grants));
 	change->edit.grants = grants;
 	change->too_large = change->too_large || edit->grant_count > BUCKET_GRANTS_MAX;
 	for (size_t i = 0; grants != NULL && i < count; i++)
-		grants[i] = (struct bucket_grant){.account = arena_copy(change->arena, edit->grants[i].account),
-			.prefix = arena_copy(change->arena, edit->grants[i].prefix), .permissions = edit->grants[i].permissions};
+		grants[i] = (struct bucket_grant){
+			.account = arena_copy(change->arena, edit->grants[i].account),
+			.prefix = arena_copy(change->arena, edit->grants[i].prefix),
+			.permissions = edit->grants[i].permissions};
 }
 
-static void copy_edit(struct bucket_change *const change, const struct bucket_edit *const edit)
+static void copy_edit(struct bucket_change *change, const struct bucket_edit *edit)
 {
 	change->edit = *edit;
 	copy_documents(change, edit);
@@ -184,8 +207,8 @@ static void copy_edit(struct bucket_change *const change, const struct bucket_ed
 	change->too_large = change->too_large || arena_overflowed(change->arena);
 }
 
-struct bucket_change *bucket_create_start(struct store *const store, const struct span name, const struct span account,
-	const struct bucket_edit *const edit, void (*const done)(void *owner), void *const owner)
+struct bucket_change *bucket_create_start(struct store *store, struct span name,
+	struct span account, const struct bucket_edit *edit, void (*done)(void *owner), void *owner)
 {
 	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
 	change->account = arena_copy(change->arena, account);
@@ -196,8 +219,8 @@ struct bucket_change *bucket_create_start(struct store *const store, const struc
 	return change;
 }
 
-struct bucket_change *bucket_edit_start(struct store *const store, const struct span name, const struct bucket_edit *const edit,
-	void (*const done)(void *owner), void *const owner)
+struct bucket_change *bucket_edit_start(struct store *store, struct span name,
+	const struct bucket_edit *edit, void (*done)(void *owner), void *owner)
 {
 	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
 	copy_edit(change, edit);

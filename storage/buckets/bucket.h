@@ -24,20 +24,24 @@ struct bucket {
 	enum etag_policy etag_policy;
 };
 
-/* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the caller's: a name with "--" must begin with
- * it. */
+/* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the
+ * caller's: a name with "--" must begin with it. */
 int bucket_check_name(struct span name, struct span namespace, struct error *err);
 /* Whether some namespace can have a bucket of this name. */
 bool bucket_name_is_possible(struct span name);
 /* Words that begin paths of other faces. */
 bool bucket_name_is_reserved(struct span name);
 /* no_bucket when absent. Texts lie in the arena. */
-int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out, struct error *err);
+int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out,
+	struct error *err);
 /* The same by its id. */
-int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out, struct error *err);
-/* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner` empty: everybody's. */
-int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after, size_t limit, struct arena *arena,
-	struct bucket **out, size_t *out_count, struct error *err);
+int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out,
+	struct error *err);
+/* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner`
+ * empty: everybody's. */
+int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after,
+	size_t limit, struct arena *arena, struct bucket **out, size_t *out_count,
+	struct error *err);
 
 /* What the bucket shows: current versions that are no markers. */
 struct bucket_totals {
@@ -46,13 +50,15 @@ struct bucket_totals {
 	int64_t updated_ms; /* when that changed last, else its creation */
 };
 /* Of `count` buckets, into as many places; one that is gone by now has zeroes. */
-int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count, struct bucket_totals *out, struct error *err);
+int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count,
+	struct bucket_totals *out, struct error *err);
 /* Of all buckets of an account together. */
 int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, struct error *err);
 
 /* What a change makes of a bucket's settings: any of these together, all or nothing. */
 struct bucket_edit {
-	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
+	/* not 0: another bucket that has the name by now is left alone, with no_bucket */
+	int64_t bucket_id;
 	bool sets_versioning;
 	enum bucket_versioning versioning;
 	bool sets_etag_policy;
@@ -64,16 +70,18 @@ struct bucket_edit {
 	size_t grant_count;
 };
 
-/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask bucket_change_outcome and free. All texts are
- * copied. */
+/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask
+ * bucket_change_outcome and free. All texts are copied. */
 struct bucket_change;
 /* `edit`: settings that it is made with; NULL: none. A bucket that exists stays as it is. */
-struct bucket_change *bucket_create_start(struct store *store, struct span name, struct span account, const struct bucket_edit *edit,
-	void (*done)(void *owner), void *owner);
-struct bucket_change *bucket_edit_start(struct store *store, struct span name, const struct bucket_edit *edit, void (*done)(void *owner),
+struct bucket_change *bucket_create_start(struct store *store, struct span name,
+	struct span account, const struct bucket_edit *edit, void (*done)(void *owner),
 	void *owner);
-/* create: 0, bucket_owned (the same account has it) or bucket_taken. edit: 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants).
- * Other changes are told of where they are declared (bucket_delete.h, bucket_rename.h). */
+struct bucket_change *bucket_edit_start(struct store *store, struct span name,
+	const struct bucket_edit *edit, void (*done)(void *owner), void *owner);
+/* create: 0, bucket_owned (the same account has it) or bucket_taken. edit: 0, no_bucket, too_large
+ * (a document, or over BUCKET_GRANTS_MAX grants). Other changes are told of where they are declared
+ * (bucket_delete.h, bucket_rename.h). */
 int bucket_change_outcome(struct bucket_change *change, struct error *err);
 void bucket_change_free(struct bucket_change *change);
 

@@ -6,7 +6,8 @@
 
 static const char SQL_GRANTS[] =
 	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 ORDER BY source, ordinal";
-static const char SQL_BLOCK[] = "SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
+static const char SQL_BLOCK[] =
+	"SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
 static const char SQL_READ[] = "SELECT access FROM buckets WHERE id = ?1";
 static const char SQL_WRITE[] = "UPDATE buckets SET access = ?2 WHERE id = ?1";
 static const char SQL_NEXT[] = "SELECT id FROM buckets WHERE id > ?1 ORDER BY id LIMIT 1";
@@ -16,7 +17,8 @@ uint64_t bucket_access_begin(int64_t bucket)
 	return row_sum_number(0, bucket);
 }
 
-uint64_t bucket_access_add(uint64_t sum, enum bucket_grant_source source, const struct bucket_grant *grant)
+uint64_t bucket_access_add(
+	uint64_t sum, enum bucket_grant_source source, const struct bucket_grant *grant)
 {
 	sum = row_sum_number(sum, source);
 	sum = row_sum_bytes(sum, grant->account);
@@ -37,9 +39,11 @@ static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error
 		return -1;
 	db_bind_i64(rows, 1, bucket);
 	while ((got = db_step(rows, err)) == 1) {
-		const struct bucket_grant grant = {.account = db_column_blob(rows, 1), .prefix = db_column_blob(rows, 2),
+		const struct bucket_grant grant = {.account = db_column_blob(rows, 1),
+			.prefix = db_column_blob(rows, 2),
 			.permissions = (unsigned)db_column_i64(rows, 3)};
-		*sum = bucket_access_add(*sum, (enum bucket_grant_source)db_column_i64(rows, 0), &grant);
+		*sum = bucket_access_add(
+			*sum, (enum bucket_grant_source)db_column_i64(rows, 0), &grant);
 	}
 	db_reset(rows);
 	return got;
@@ -57,7 +61,8 @@ static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error
 	db_bind_i64(block, 2, BUCKET_PUBLIC_ACCESS);
 	int got = db_step(block, err);
 	if (got >= 0)
-		*out_sum = bucket_access_end(sum, got == 1 ? db_column_blob(block, 0) : (struct span){NULL, 0});
+		*out_sum = bucket_access_end(
+			sum, got == 1 ? db_column_blob(block, 0) : (struct span){NULL, 0});
 	db_reset(block);
 	return got < 0 ? -1 : 0;
 }
@@ -100,7 +105,8 @@ int bucket_access_stamp(struct db *db, int64_t bucket, struct error *err)
 
 int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
 {
-	static const uint8_t all = BLOCK_PUBLIC_ACLS | IGNORE_PUBLIC_ACLS | BLOCK_PUBLIC_POLICY | RESTRICT_PUBLIC_BUCKETS;
+	static const uint8_t all = BLOCK_PUBLIC_ACLS | IGNORE_PUBLIC_ACLS | BLOCK_PUBLIC_POLICY |
+		RESTRICT_PUBLIC_BUCKETS;
 	const struct bucket_document block = {BUCKET_PUBLIC_ACCESS, span_of(&all, sizeof all)};
 	const struct bucket_document no_policy = {.kind = BUCKET_POLICY};
 	bool is_right = false;
@@ -108,7 +114,8 @@ int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
 		return -1;
 	if (is_right)
 		return 0;
-	if (bucket_grant_row_drop_all(db, bucket, err) != 0 || bucket_document_row_put(db, bucket, &no_policy, err) != 0)
+	if (bucket_grant_row_drop_all(db, bucket, err) != 0 ||
+		bucket_document_row_put(db, bucket, &no_policy, err) != 0)
 		return -1;
 	return bucket_document_row_put(db, bucket, &block, err);
 }

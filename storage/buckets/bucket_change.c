@@ -15,8 +15,8 @@ static void bucket_change_done(struct change *base)
 	change->done(change->owner);
 }
 
-struct bucket_change *bucket_change_new(struct store *const store, const struct span name, void (*const done)(void *owner),
-	void *const owner)
+struct bucket_change *bucket_change_new(
+	struct store *store, struct span name, void (*done)(void *owner), void *owner)
 {
 	struct bucket_change *const change = memory_new(sizeof(*change));
 	change->store = store;
@@ -28,13 +28,14 @@ struct bucket_change *bucket_change_new(struct store *const store, const struct 
 	return change;
 }
 
-void bucket_change_submit(struct bucket_change *change, int (*apply)(struct change *change, struct db *db, struct error *err))
+void bucket_change_submit(struct bucket_change *change,
+	int (*apply)(struct change *change, struct db *db, struct error *err))
 {
 	change->change.apply = apply;
 	committer_submit(store_committer(change->store), &change->change);
 }
 
-int bucket_change_outcome(struct bucket_change *const change, struct error *const err)
+int bucket_change_outcome(struct bucket_change *change, struct error *err)
 {
 	if (!change->change.failed)
 		return 0;
@@ -42,7 +43,7 @@ int bucket_change_outcome(struct bucket_change *const change, struct error *cons
 	return -1;
 }
 
-void bucket_change_free(struct bucket_change *const change)
+void bucket_change_free(struct bucket_change *change)
 {
 	if (change == NULL)
 		return;
@@ -50,14 +51,16 @@ void bucket_change_free(struct bucket_change *const change)
 	free(change);
 }
 
-int bucket_change_check_free(struct bucket_change *const change, struct db *const db, const struct span name, struct error *const err)
+int bucket_change_check_free(
+	struct bucket_change *change, struct db *db, struct span name, struct error *err)
 {
 	struct bucket existing;
 	struct error found;
 	if (bucket_row_read(db, name, change->arena, &existing, &found) == 0) {
 		const bool own = span_equal(existing.owner, change->account);
-		return error_set(err, own ? ERROR_BUCKET_OWNED : ERROR_BUCKET_TAKEN, "The bucket '%.*s' exists%s.", (int)name.len,
-			(const char *)name.data, own ? " and is yours" : "");
+		return error_set(err, own ? ERROR_BUCKET_OWNED : ERROR_BUCKET_TAKEN,
+			"The bucket '%.*s' exists%s.", (int)name.len, (const char *)name.data,
+			own ? " and is yours" : "");
 	}
 	if (found.kind == ERROR_NO_BUCKET)
 		return 0;

@@ -2,15 +2,17 @@
 
 #include "storage/buckets/bucket_row.h"
 
-static const char SQL_DOCUMENT_READ[] = "SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
+static const char SQL_DOCUMENT_READ[] =
+	"SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
 static const char SQL_DOCUMENT_PUT[] =
 	"INSERT INTO bucket_documents (bucket, kind, document) VALUES (?1, ?2, ?3)"
 	" ON CONFLICT (bucket, kind) DO UPDATE SET document = excluded.document";
-static const char SQL_DOCUMENT_DROP[] = "DELETE FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
+static const char SQL_DOCUMENT_DROP[] =
+	"DELETE FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
 static const char SQL_DOCUMENT_DROP_ALL[] = "DELETE FROM bucket_documents WHERE bucket = ?1";
 
-int bucket_document_row_read(struct db *const db, const int64_t bucket, const enum bucket_document_kind kind, struct arena *const arena,
-	struct span *const out, struct error *const err)
+int bucket_document_row_read(struct db *db, int64_t bucket, enum bucket_document_kind kind,
+	struct arena *arena, struct span *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_READ, err);
 	if (statement == NULL)
@@ -21,15 +23,17 @@ int bucket_document_row_read(struct db *const db, const int64_t bucket, const en
 	*out = got == 1 ? arena_copy(arena, db_column_blob(statement, 0)) : (struct span){NULL, 0};
 	db_reset(statement);
 	if (got == 1 && out->data == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket's settings.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a bucket's settings.");
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_document_row_put(struct db *const db, const int64_t bucket, const struct bucket_document *const document,
-	struct error *const err)
+int bucket_document_row_put(
+	struct db *db, int64_t bucket, const struct bucket_document *document, struct error *err)
 {
 	const bool drops = document->bytes.len == 0;
-	struct db_statement *const statement = db_prepare(db, drops ? SQL_DOCUMENT_DROP : SQL_DOCUMENT_PUT, err);
+	struct db_statement *const statement =
+		db_prepare(db, drops ? SQL_DOCUMENT_DROP : SQL_DOCUMENT_PUT, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, bucket);
@@ -39,7 +43,7 @@ int bucket_document_row_put(struct db *const db, const int64_t bucket, const str
 	return db_execute(statement, err);
 }
 
-int bucket_document_row_drop_all(struct db *const db, const int64_t bucket, struct error *const err)
+int bucket_document_row_drop_all(struct db *db, int64_t bucket, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_DROP_ALL, err);
 	if (statement == NULL)
@@ -48,8 +52,8 @@ int bucket_document_row_drop_all(struct db *const db, const int64_t bucket, stru
 	return db_execute(statement, err);
 }
 
-int bucket_document_find(struct store *const store, const struct span bucket, const enum bucket_document_kind kind,
-	struct arena *const arena, struct span *const out, struct error *const err)
+int bucket_document_find(struct store *store, struct span bucket, enum bucket_document_kind kind,
+	struct arena *arena, struct span *out, struct error *err)
 {
 	int64_t id = 0;
 	struct db *const db = store_reader_take(store, err);

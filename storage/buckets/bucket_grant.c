@@ -22,8 +22,7 @@ struct bucket_grant bucket_grant_public_read(void)
 
 static const char all_accounts[] = "*"; /* no namespace can be so named */
 
-size_t bucket_grant_of_acl(const enum canned_acl acl,
-	struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
+size_t bucket_grant_of_acl(enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
 {
 	out[0] = bucket_grant_public_read();
 	if (acl == ACL_AUTHENTICATED_READ)
@@ -33,45 +32,49 @@ size_t bucket_grant_of_acl(const enum canned_acl acl,
 	return acl == ACL_PRIVATE ? 0 : 1;
 }
 
-enum canned_acl bucket_grant_find_acl(const struct bucket_grant *const grants, const size_t count)
+enum canned_acl bucket_grant_find_acl(const struct bucket_grant *grants, size_t count)
 {
 	if (count == 0)
 		return ACL_PRIVATE;
 	if (grants[0].account.len > 0)
 		return ACL_AUTHENTICATED_READ;
-	return (grants[0].permissions & PERMISSION_WRITE) != 0
-		? ACL_PUBLIC_READ_WRITE : ACL_PUBLIC_READ;
+	return (grants[0].permissions & PERMISSION_WRITE) != 0 ? ACL_PUBLIC_READ_WRITE
+							       : ACL_PUBLIC_READ;
 }
 
-bool bucket_grant_acl_reads(const enum canned_acl acl, const struct span account)
+bool bucket_grant_acl_reads(enum canned_acl acl, struct span account)
 {
-	return acl == ACL_PUBLIC_READ || acl == ACL_PUBLIC_READ_WRITE
-		|| (acl == ACL_AUTHENTICATED_READ && account.len > 0);
+	return acl == ACL_PUBLIC_READ || acl == ACL_PUBLIC_READ_WRITE ||
+		(acl == ACL_AUTHENTICATED_READ && account.len > 0);
 }
 
-bool bucket_grant_is_public(const struct bucket_grant *const grant)
+bool bucket_grant_is_public(const struct bucket_grant *grant)
 {
 	return grant->account.len == 0 || span_equal_text(grant->account, all_accounts);
 }
 
 static struct bucket_grant read_grant(struct db_statement *row)
 {
-	return (struct bucket_grant){.account = db_column_blob(row, 1), .prefix = db_column_blob(row, 2),
+	return (struct bucket_grant){.account = db_column_blob(row, 1),
+		.prefix = db_column_blob(row, 2),
 		.permissions = (unsigned)db_column_i64(row, 3)};
 }
 
 static bool covers(const struct bucket_question *question, const struct bucket_grant *grant)
 {
 	if (question->anywhere)
-		return (grant->permissions & (question->permissions != 0 ? question->permissions : ~0U)) != 0;
-	return (grant->permissions & question->permissions) == question->permissions
-		&& span_starts(question->key, grant->prefix);
+		return (grant->permissions &
+			       (question->permissions != 0 ? question->permissions : ~0U)) != 0;
+	return (grant->permissions & question->permissions) == question->permissions &&
+		span_starts(question->key, grant->prefix);
 }
 
-static bool is_blocked(const enum bucket_grant_source source, const struct span document)
+static bool is_blocked(enum bucket_grant_source source, struct span document)
 {
 	const unsigned bits = document.len == 1 ? document.data[0] : 0;
-	return (bits & (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS : RESTRICT_PUBLIC_BUCKETS)) != 0;
+	return (bits &
+		       (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS
+						       : RESTRICT_PUBLIC_BUCKETS)) != 0;
 }
 
 /* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not
@@ -85,7 +88,8 @@ static bool is_for(const struct bucket_question *question, enum bucket_grant_sou
 }
 
 /* All rows are read, whatever the first of them says: only together they prove themselves. */
-static int judge(struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err)
+static int judge(
+	struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err)
 {
 	struct db_statement *rows = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
 	uint64_t sum = bucket_access_begin(question->bucket);
@@ -97,20 +101,22 @@ static int judge(struct db *db, const struct bucket_question *question, bool *ou
 	db_bind_i64(rows, 1, question->bucket);
 	db_bind_i64(rows, 2, BUCKET_PUBLIC_ACCESS);
 	while ((got = db_step(rows, err)) == 1) {
-		const enum bucket_grant_source source = (enum bucket_grant_source)db_column_i64(rows, 0);
+		const enum bucket_grant_source source =
+			(enum bucket_grant_source)db_column_i64(rows, 0);
 		const struct bucket_grant grant = read_grant(rows);
 		const struct span block = db_column_blob(rows, 4);
 		sum = bucket_access_add(sum, source, &grant);
 		is_right = bucket_access_end(sum, block) == db_column_i64(rows, 5);
-		allows = allows || (covers(question, &grant) && is_for(question, source, &grant, block));
+		allows = allows ||
+			(covers(question, &grant) && is_for(question, source, &grant, block));
 	}
 	db_reset(rows);
 	*out_allows = got == 0 && allows && is_right;
 	return got;
 }
 
-int bucket_grant_allows(struct store *const store, const struct bucket_question *const question, bool *const out_allows,
-	struct error *const err)
+int bucket_grant_allows(struct store *store, const struct bucket_question *question,
+	bool *out_allows, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -127,13 +133,15 @@ static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, 
 	bool is_right = false;
 	int result = bucket_access_is_right(db, bucket, &is_right, err);
 	if (result == 0)
-		result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
+		result = bucket_document_row_read(
+			db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
 	*out_honours = result == 0 && is_right && !is_blocked(BUCKET_GRANTS_OF_ACL, document);
 	arena_free(arena);
 	return result;
 }
 
-int bucket_grant_honours_object_acl(struct store *const store, const int64_t bucket, bool *const out_honours, struct error *const err)
+int bucket_grant_honours_object_acl(
+	struct store *store, int64_t bucket, bool *out_honours, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err); /* they prove themselves together */
 	if (db == NULL)
@@ -143,8 +151,8 @@ int bucket_grant_honours_object_acl(struct store *const store, const int64_t buc
 	return result;
 }
 
-static int list_rows(struct db *const db, const int64_t bucket, const enum bucket_grant_source source, struct arena *const arena,
-	struct bucket_grant *const rows, size_t *const out_count, struct error *const err)
+static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source source,
+	struct arena *arena, struct bucket_grant *rows, size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_SOURCE, err);
 	size_t count = 0;
@@ -163,13 +171,14 @@ static int list_rows(struct db *const db, const int64_t bucket, const enum bucke
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_grant_list(struct store *const store, const int64_t bucket, const enum bucket_grant_source source, struct arena *const arena,
-	struct bucket_grant **const out, size_t *const out_count, struct error *const err)
+int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
+	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err)
 {
 	*out = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(**out));
 	struct db *const db = *out == NULL ? NULL : store_reader_take(store, err);
 	if (*out == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket's grants.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a bucket's grants.");
 	if (db == NULL)
 		return -1;
 	const int result = list_rows(db, bucket, source, arena, *out, out_count, err);
@@ -177,8 +186,8 @@ int bucket_grant_list(struct store *const store, const int64_t bucket, const enu
 	return result;
 }
 
-static int add_row(struct db *const db, const int64_t bucket, const enum bucket_grant_source source, const size_t ordinal,
-	const struct bucket_grant *const grant, struct error *const err)
+static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
+	const struct bucket_grant *grant, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANT_ADD, err);
 	if (statement == NULL)
@@ -192,8 +201,8 @@ static int add_row(struct db *const db, const int64_t bucket, const enum bucket_
 	return db_execute(statement, err);
 }
 
-int bucket_grant_row_replace(struct db *const db, const int64_t bucket, const enum bucket_grant_source source,
-	const struct bucket_grant *const grants, const size_t count, struct error *const err)
+int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
+	const struct bucket_grant *grants, size_t count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP, err);
 	if (statement == NULL)
@@ -208,7 +217,7 @@ int bucket_grant_row_replace(struct db *const db, const int64_t bucket, const en
 	return 0;
 }
 
-int bucket_grant_row_drop_all(struct db *const db, const int64_t bucket, struct error *const err)
+int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP_ALL, err);
 	if (statement == NULL)

@@ -1,5 +1,6 @@
-/* What a bucket allows to other accounts and to everyone: the table `bucket_grants`. A canned ACL and a bucket policy each replace the grants
- * of their own source. They give access to data alone; a bucket's settings stay with its owner. */
+/* What a bucket allows to other accounts and to everyone: the table `bucket_grants`. A canned ACL
+ * and a bucket policy each replace the grants of their own source. They give access to data alone;
+ * a bucket's settings stay with its owner. */
 #ifndef STORAGE_BUCKETS_BUCKET_GRANT_H
 #define STORAGE_BUCKETS_BUCKET_GRANT_H
 
@@ -9,16 +10,27 @@
 #include "storage/db/db.h"
 
 /* Numbers are stored in the catalog. */
-enum bucket_grant_source { BUCKET_GRANTS_NONE = 0, BUCKET_GRANTS_OF_ACL = 1, BUCKET_GRANTS_OF_POLICY = 2 };
-/* What only these grants tell apart, behind enum permission. A key's own grants do not: their `write` deletes too, and whoever may read by
- * one may read older versions. */
+enum bucket_grant_source {
+	BUCKET_GRANTS_NONE = 0,
+	BUCKET_GRANTS_OF_ACL = 1,
+	BUCKET_GRANTS_OF_POLICY = 2
+};
+/* What only these grants tell apart, behind enum permission. A key's own grants do not: their
+ * `write` deletes too, and whoever may read by one may read older versions. */
 enum bucket_permission {
 	PERMISSION_DELETE = 16,
-	PERMISSION_VERSIONS = 32, /* with READ, LIST or DELETE: versions by their id, and their list */
-	PERMISSIONS_ALL_DATA = PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST | PERMISSION_DELETE | PERMISSION_VERSIONS
+	/* with READ, LIST or DELETE: versions by their id, and their list */
+	PERMISSION_VERSIONS = 32,
+	PERMISSIONS_ALL_DATA = PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST |
+		PERMISSION_DELETE | PERMISSION_VERSIONS
 };
 /* Bits of the document BUCKET_PUBLIC_ACCESS. */
-enum public_access_block { BLOCK_PUBLIC_ACLS = 1, IGNORE_PUBLIC_ACLS = 2, BLOCK_PUBLIC_POLICY = 4, RESTRICT_PUBLIC_BUCKETS = 8 };
+enum public_access_block {
+	BLOCK_PUBLIC_ACLS = 1,
+	IGNORE_PUBLIC_ACLS = 2,
+	BLOCK_PUBLIC_POLICY = 4,
+	RESTRICT_PUBLIC_BUCKETS = 8
+};
 enum { BUCKET_GRANTS_MAX = 256 };
 
 struct bucket_grant {
@@ -32,7 +44,9 @@ struct bucket_question {
 	struct span account; /* who asks; empty: anonymous */
 	struct span key;     /* key, or prefix of a listing */
 	unsigned permissions;
-	bool anywhere;       /* any of the permissions on any key; 0: whatever permission (may the caller know of the bucket?) */
+	/* any of the permissions on any key; 0: whatever permission (may the caller know of the
+	 * bucket?) */
+	bool anywhere;
 };
 /* Canned ACLs, of buckets and of objects. Numbers are stored in the catalog. */
 enum canned_acl {
@@ -52,16 +66,18 @@ bool bucket_grant_acl_reads(enum canned_acl acl, struct span account);
 /* Whether it is to more than one account. */
 bool bucket_grant_is_public(const struct bucket_grant *grant);
 /* One statement over two indexed tables: the grants, and whether public ones are in force. */
-int bucket_grant_allows(struct store *store, const struct bucket_question *question, bool *out_allows, struct error *err);
+int bucket_grant_allows(struct store *store, const struct bucket_question *question,
+	bool *out_allows, struct error *err);
 /* Whether the bucket's owner lets objects be public by their own ACL. */
-int bucket_grant_honours_object_acl(struct store *store, int64_t bucket, bool *out_honours, struct error *err);
+int bucket_grant_honours_object_acl(
+	struct store *store, int64_t bucket, bool *out_honours, struct error *err);
 /* The grants of a source, in their order; texts in the arena. */
-int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source, struct arena *arena, struct bucket_grant **out,
-	size_t *out_count, struct error *err);
+int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source,
+	struct arena *arena, struct bucket_grant **out, size_t *out_count, struct error *err);
 
 /* The rows; internal to storage. */
-int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source, const struct bucket_grant *grants, size_t count,
-	struct error *err);
+int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
+	const struct bucket_grant *grants, size_t count, struct error *err);
 int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err);
 
 #endif

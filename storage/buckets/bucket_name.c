@@ -3,24 +3,25 @@
 #include "storage/buckets/bucket.h"
 #include "wire/bucket_rule.h"
 
-bool bucket_name_is_reserved(const struct span name)
+bool bucket_name_is_reserved(struct span name)
 {
 	return bucket_rule_is_reserved(name);
 }
 
-bool bucket_name_is_possible(const struct span name)
+bool bucket_name_is_possible(struct span name)
 {
 	return bucket_rule_broken(name) == NULL;
 }
 
 /* What stands before the first "--" names the namespace that the bucket is shown under. */
-static bool foreign_namespace(const struct span name, const struct span namespace)
+static bool foreign_namespace(struct span name, struct span namespace)
 {
 	const uint8_t *const dashes = memmem(name.data, name.len, "--", 2);
-	return dashes != NULL && !span_equal(span_of(name.data, (size_t)(dashes - name.data)), namespace);
+	return dashes != NULL &&
+		!span_equal(span_of(name.data, (size_t)(dashes - name.data)), namespace);
 }
 
-int bucket_check_name(const struct span name, const struct span namespace, struct error *const err)
+int bucket_check_name(struct span name, struct span namespace, struct error *err)
 {
 	const int shown = (int)(name.len > 100 ? 100 : name.len);
 	const char *const rule = bucket_rule_broken(name);
@@ -28,7 +29,9 @@ int bucket_check_name(const struct span name, const struct span namespace, struc
 		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown,
 			(const char *)name.data, rule);
 	if (foreign_namespace(name, namespace))
-		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' holds '--' behind another namespace than '%.*s'.", shown,
-			(const char *)name.data, (int)namespace.len, (const char *)namespace.data);
+		return error_set(err, ERROR_BAD_NAME,
+			"The bucket name '%.*s' holds '--' behind another namespace than '%.*s'.",
+			shown, (const char *)name.data, (int)namespace.len,
+			(const char *)namespace.data);
 	return 0;
 }

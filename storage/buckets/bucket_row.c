@@ -4,7 +4,8 @@
 
 static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
-static const char SQL_BUCKET_SETTINGS[] = "SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_SETTINGS[] =
+	"SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_READ[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
 static const char SQL_BUCKET_LIST[] =
@@ -14,20 +15,23 @@ static const char SQL_BUCKET_LIST[] =
 static const char SQL_BUCKET_LIST_OWN[] =
 	"SELECT id, name, ?3, created_ms, versioning, etag_policy FROM buckets"
 	" WHERE account = (SELECT id FROM accounts WHERE namespace = ?3) AND name >= ?1 ORDER BY name LIMIT ?2";
-static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
+static const char SQL_BUCKET_ADD[] =
+	"INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
 static const char SQL_BUCKET_VERSIONING[] = "SELECT versioning FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SET_VERSIONING[] = "UPDATE buckets SET versioning = ?2 WHERE id = ?1";
-static const char SQL_BUCKET_SET_ETAG_POLICY[] = "UPDATE buckets SET etag_policy = ?2 WHERE id = ?1";
+static const char SQL_BUCKET_SET_ETAG_POLICY[] =
+	"UPDATE buckets SET etag_policy = ?2 WHERE id = ?1";
 static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
-static int no_bucket(const struct span name, struct error *const err)
+static int no_bucket(struct span name, struct error *err)
 {
-	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(name.len > 128 ? 128 : name.len),
-		(const char *)name.data);
+	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
+		(int)(name.len > 128 ? 128 : name.len), (const char *)name.data);
 }
 
-int bucket_row_name(struct db *const db, const int64_t id, struct arena *const arena, struct span *const out_name, struct error *const err)
+int bucket_row_name(
+	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_NAME, err);
 	if (statement == NULL)
@@ -40,7 +44,7 @@ int bucket_row_name(struct db *const db, const int64_t id, struct arena *const a
 	return got;
 }
 
-int bucket_row_find(struct db *const db, const struct span name, int64_t *const out_id, struct error *const err)
+int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ID, err);
 	if (statement == NULL)
@@ -55,7 +59,7 @@ int bucket_row_find(struct db *const db, const struct span name, int64_t *const 
 	return got == 1 ? 0 : -1;
 }
 
-int bucket_row_settings(struct db *const db, const struct span name, struct bucket *const out, struct error *const err)
+int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_SETTINGS, err);
 	if (statement == NULL)
@@ -74,14 +78,15 @@ int bucket_row_settings(struct db *const db, const struct span name, struct buck
 	return got == 1 ? 0 : -1;
 }
 
-int bucket_row_same(struct db *const db, const struct span name, const int64_t id, struct bucket *const out, struct error *const err)
+int bucket_row_same(
+	struct db *db, struct span name, int64_t id, struct bucket *out, struct error *err)
 {
 	if (bucket_row_settings(db, name, out, err) != 0)
 		return -1;
 	return id == 0 || out->id == id ? 0 : no_bucket(name, err);
 }
 
-static void read_row(struct db_statement *const statement, struct arena *const arena, struct bucket *const out)
+static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out)
 {
 	out->id = db_column_i64(statement, 0);
 	out->name = arena_copy(arena, db_column_blob(statement, 1));
@@ -91,8 +96,8 @@ static void read_row(struct db_statement *const statement, struct arena *const a
 	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
 }
 
-int bucket_row_read(struct db *const db, const struct span name, struct arena *const arena, struct bucket *const out,
-	struct error *const err)
+int bucket_row_read(
+	struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_READ, err);
 	if (statement == NULL)
@@ -105,12 +110,14 @@ int bucket_row_read(struct db *const db, const struct span name, struct arena *c
 	if (got == 0)
 		return no_bucket(name, err);
 	if (got == 1 && arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a bucket.");
 	return got == 1 ? 0 : -1;
 }
 
-/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the last name. */
-static struct span first_name(const struct bucket_row_scan *const scan, struct arena *const arena)
+/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the
+ * last name. */
+static struct span first_name(const struct bucket_row_scan *scan, struct arena *arena)
 {
 	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
 		return scan->prefix;
@@ -121,11 +128,12 @@ static struct span first_name(const struct bucket_row_scan *const scan, struct a
 	return span_of(name, scan->after.len + 1);
 }
 
-int bucket_row_list(struct db *const db, const struct bucket_row_scan *const scan, struct arena *const arena, struct bucket **const out,
-	size_t *const out_count, struct error *const err)
+int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
+	struct bucket **out, size_t *out_count, struct error *err)
 {
 	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
-	struct db_statement *const statement = db_prepare(db, scan->owner.len == 0 ? SQL_BUCKET_LIST : SQL_BUCKET_LIST_OWN, err);
+	struct db_statement *const statement =
+		db_prepare(db, scan->owner.len == 0 ? SQL_BUCKET_LIST : SQL_BUCKET_LIST_OWN, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_blob(statement, 1, first_name(scan, arena));
@@ -143,13 +151,15 @@ int bucket_row_list(struct db *const db, const struct bucket_row_scan *const sca
 	}
 	db_reset(statement);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing buckets.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing buckets.");
 	*out = rows;
 	*out_count = count;
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_row_add(struct db *const db, const struct span name, const int64_t account, const int64_t now_ms, struct error *const err)
+int bucket_row_add(
+	struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ADD, err);
 	if (statement == NULL)
@@ -160,7 +170,7 @@ int bucket_row_add(struct db *const db, const struct span name, const int64_t ac
 	return db_execute(statement, err);
 }
 
-int bucket_row_versioning(struct db *const db, const int64_t id, enum bucket_versioning *const out, struct error *const err)
+int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_VERSIONING, err);
 	if (statement == NULL)
@@ -175,7 +185,7 @@ int bucket_row_versioning(struct db *const db, const int64_t id, enum bucket_ver
 	return got == 1 ? 0 : -1;
 }
 
-static int set_number(struct db *const db, const char *const sql, const int64_t id, const int64_t value, struct error *const err)
+static int set_number(struct db *db, const char *sql, int64_t id, int64_t value, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -185,17 +195,20 @@ static int set_number(struct db *const db, const char *const sql, const int64_t 
 	return db_execute(statement, err);
 }
 
-int bucket_row_set_versioning(struct db *const db, const int64_t id, const enum bucket_versioning versioning, struct error *const err)
+int bucket_row_set_versioning(
+	struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err)
 {
 	return set_number(db, SQL_BUCKET_SET_VERSIONING, id, versioning, err);
 }
 
-int bucket_row_set_etag_policy(struct db *const db, const int64_t id, const enum etag_policy policy, struct error *const err)
+int bucket_row_set_etag_policy(
+	struct db *db, int64_t id, enum etag_policy policy, struct error *err)
 {
 	return set_number(db, SQL_BUCKET_SET_ETAG_POLICY, id, policy, err);
 }
 
-int bucket_row_rename(struct db *const db, const int64_t id, const struct span name, const int64_t account, struct error *const err)
+int bucket_row_rename(
+	struct db *db, int64_t id, struct span name, int64_t account, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_RENAME, err);
 	if (statement == NULL)
@@ -206,7 +219,7 @@ int bucket_row_rename(struct db *const db, const int64_t id, const struct span n
 	return db_execute(statement, err);
 }
 
-int bucket_row_remove(struct db *const db, const int64_t id, struct error *const err)
+int bucket_row_remove(struct db *db, int64_t id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_REMOVE, err);
 	if (statement == NULL)

@@ -6,27 +6,39 @@
 #include "storage/db/db.h"
 
 /* The name of a row: 1, 0 when absent, -1. */
-int bucket_row_name(struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err);
+int bucket_row_name(
+	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err);
 /* The row of a name; no_bucket when absent. */
 int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err);
-/* The same with the settings that change what a write does: id, versioning and etag_policy alone are set. */
+/* The same with the settings that change what a write does: id, versioning and etag_policy alone
+ * are set. */
 int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err);
-/* The same, of the bucket that had this id (0: any) when its name was looked up: no_bucket when another has the name by now. */
-int bucket_row_same(struct db *db, struct span name, int64_t id, struct bucket *out, struct error *err);
-int bucket_row_read(struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err);
+/* The same, of the bucket that had this id (0: any) when its name was looked up: no_bucket when
+ * another has the name by now. */
+int bucket_row_same(
+	struct db *db, struct span name, int64_t id, struct bucket *out, struct error *err);
+int bucket_row_read(struct db *db, struct span name, struct arena *arena, struct bucket *out,
+	struct error *err);
 struct bucket_row_scan {
 	struct span owner; /* empty: everybody's */
 	struct span prefix;
 	struct span after;
 	size_t limit;
 };
-int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct bucket **out, size_t *out_count,
-	struct error *err);
-int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err);
-int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out, struct error *err); /* no_bucket */
-int bucket_row_set_versioning(struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err);
-int bucket_row_set_etag_policy(struct db *db, int64_t id, enum etag_policy policy, struct error *err);
-int bucket_row_rename(struct db *db, int64_t id, struct span name, int64_t account, struct error *err); /* exists: the name is in use */
+int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
+	struct bucket **out, size_t *out_count, struct error *err);
+int bucket_row_add(
+	struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err);
+/* no_bucket */
+int bucket_row_versioning(
+	struct db *db, int64_t id, enum bucket_versioning *out, struct error *err);
+int bucket_row_set_versioning(
+	struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err);
+int bucket_row_set_etag_policy(
+	struct db *db, int64_t id, enum etag_policy policy, struct error *err);
+/* exists: the name is in use */
+int bucket_row_rename(
+	struct db *db, int64_t id, struct span name, int64_t account, struct error *err);
 int bucket_row_remove(struct db *db, int64_t id, struct error *err);
 
 #endif

@@ -1,15 +1,17 @@
 #include "storage/buckets/bucket_totals.h"
 
-static const char SQL_TOTALS_OPEN[] = "INSERT INTO bucket_totals (bucket, files, bytes, updated_ms) VALUES (?1, 0, 0, ?2)";
+static const char SQL_TOTALS_OPEN[] =
+	"INSERT INTO bucket_totals (bucket, files, bytes, updated_ms) VALUES (?1, 0, 0, ?2)";
 static const char SQL_TOTALS_ADD[] =
 	"UPDATE bucket_totals SET files = files + ?2, bytes = bytes + ?3, updated_ms = CASE WHEN updated_ms < ?4 THEN ?4 ELSE updated_ms END"
 	" WHERE bucket = ?1";
-static const char SQL_TOTALS_READ[] = "SELECT files, bytes, updated_ms FROM bucket_totals WHERE bucket = ?1";
+static const char SQL_TOTALS_READ[] =
+	"SELECT files, bytes, updated_ms FROM bucket_totals WHERE bucket = ?1";
 static const char SQL_TOTALS_SUM[] =
 	"SELECT COALESCE(SUM(t.bytes), 0) FROM bucket_totals t JOIN buckets b ON b.id = t.bucket JOIN accounts a ON a.id = b.account WHERE a.namespace = ?1";
 static const char SQL_TOTALS_DROP[] = "DELETE FROM bucket_totals WHERE bucket = ?1";
 
-int bucket_totals_open(struct db *const db, const int64_t bucket, const int64_t now_ms, struct error *const err)
+int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_OPEN, err);
 	if (statement == NULL)
@@ -19,8 +21,8 @@ int bucket_totals_open(struct db *const db, const int64_t bucket, const int64_t 
 	return db_execute(statement, err);
 }
 
-int bucket_totals_add(struct db *const db, const int64_t bucket, const int64_t files, const int64_t bytes, const int64_t now_ms,
-	struct error *const err)
+int bucket_totals_add(struct db *db, int64_t bucket, int64_t files, int64_t bytes, int64_t now_ms,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_ADD, err);
 	if (statement == NULL)
@@ -32,7 +34,7 @@ int bucket_totals_add(struct db *const db, const int64_t bucket, const int64_t f
 	return db_execute(statement, err);
 }
 
-int bucket_totals_read(struct db *const db, const int64_t bucket, struct bucket_totals *const out, struct error *const err)
+int bucket_totals_read(struct db *db, int64_t bucket, struct bucket_totals *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_READ, err);
 	if (statement == NULL)
@@ -41,13 +43,14 @@ int bucket_totals_read(struct db *const db, const int64_t bucket, struct bucket_
 	const int got = db_step(statement, err);
 	*out = (struct bucket_totals){0};
 	if (got == 1)
-		*out = (struct bucket_totals){.files = db_column_i64(statement, 0), .bytes = db_column_i64(statement, 1),
+		*out = (struct bucket_totals){.files = db_column_i64(statement, 0),
+			.bytes = db_column_i64(statement, 1),
 			.updated_ms = db_column_i64(statement, 2)};
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_totals_sum(struct db *const db, const struct span owner, int64_t *const out_bytes, struct error *const err)
+int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_SUM, err);
 	if (statement == NULL)
@@ -59,7 +62,7 @@ int bucket_totals_sum(struct db *const db, const struct span owner, int64_t *con
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_totals_drop(struct db *const db, const int64_t bucket, struct error *const err)
+int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_DROP, err);
 	if (statement == NULL)

@@ -3,8 +3,18 @@
 #include "storage/db/row_sum.h"
 
 enum { GRANTS_MAX = 65536 }; /* of one key; far more than a request can bring */
-enum { COLUMN_ROW, COLUMN_ID, COLUMN_NAME, COLUMN_NAMESPACE, COLUMN_SECRET, COLUMN_TOKEN, COLUMN_ROOT, COLUMN_CREATED,
-	COLUMN_SUM, COLUMN_IS_BANNED };
+enum {
+	COLUMN_ROW,
+	COLUMN_ID,
+	COLUMN_NAME,
+	COLUMN_NAMESPACE,
+	COLUMN_SECRET,
+	COLUMN_TOKEN,
+	COLUMN_ROOT,
+	COLUMN_CREATED,
+	COLUMN_SUM,
+	COLUMN_IS_BANNED
+};
 
 static const char SQL_NEXT[] =
 	"SELECT id, key_id, name, (SELECT namespace FROM accounts WHERE id = k.account), sealed_secret, token_hash, is_root,"
@@ -55,12 +65,14 @@ static int count_grants(struct db *db, int64_t row, int64_t *out_count, struct e
 		*out_count = db_column_i64(count, 0);
 	db_reset(count);
 	if (got == 1 && *out_count > GRANTS_MAX)
-		return error_set(err, ERROR_DAMAGED, "A key has %lld grants; no more than %d can have been given.",
+		return error_set(err, ERROR_DAMAGED,
+			"A key has %lld grants; no more than %d can have been given.",
 			(long long)*out_count, GRANTS_MAX);
 	return got == 1 ? 0 : -1;
 }
 
-static int read_grants(struct db *db, int64_t row, struct arena *arena, struct key_record *out, struct error *err)
+static int read_grants(
+	struct db *db, int64_t row, struct arena *arena, struct key_record *out, struct error *err)
 {
 	int64_t count = 0;
 	if (count_grants(db, row, &count, err) != 0)
@@ -97,8 +109,8 @@ static struct key_record read_row(struct db_statement *row, struct arena *arena)
 }
 
 /* The row alone, and the sum that it carries. */
-static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out, int64_t *out_row,
-	int64_t *out_sum, struct error *err)
+static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out,
+	int64_t *out_row, int64_t *out_sum, struct error *err)
 {
 	struct db_statement *next = db_prepare(db, SQL_NEXT, err);
 	if (next == NULL)
@@ -114,15 +126,16 @@ static int next_row(struct db *db, int64_t after, struct arena *arena, struct ke
 	return got;
 }
 
-int key_row_next(struct db *db, int64_t after, struct arena *arena, struct key_record *out, int64_t *out_row,
-	struct error *err)
+int key_row_next(struct db *db, int64_t after, struct arena *arena, struct key_record *out,
+	int64_t *out_row, struct error *err)
 {
 	struct error grants_err = {0};
 	int64_t sum = 0;
 	int got = next_row(db, after, arena, out, out_row, &sum, err);
 	if (got != 1)
 		return got;
-	out->is_damaged = read_grants(db, *out_row, arena, out, &grants_err) != 0 || sum_key(out) != sum;
+	out->is_damaged =
+		read_grants(db, *out_row, arena, out, &grants_err) != 0 || sum_key(out) != sum;
 	return arena_overflowed(arena)
 		? error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.")
 		: 1;
@@ -153,7 +166,8 @@ int key_row_find_root(struct db *db, int64_t *out_row, struct error *err)
 	return got;
 }
 
-static int add_grant(struct db *db, int64_t row, size_t ordinal, const struct grant *grant, struct error *err)
+static int add_grant(
+	struct db *db, int64_t row, size_t ordinal, const struct grant *grant, struct error *err)
 {
 	struct db_statement *add = db_prepare(db, SQL_GRANT_ADD, err);
 	if (add == NULL)
@@ -191,7 +205,8 @@ static int add_row(struct db *db, const struct key_record *key, int64_t account,
 	if (db_execute(add, err) == 0)
 		return 0;
 	if (err->kind == ERROR_EXISTS)
-		error_set(err, ERROR_EXISTS, "The key '%.*s' exists already.", (int)key->id.len, (const char *)key->id.data);
+		error_set(err, ERROR_EXISTS, "The key '%.*s' exists already.", (int)key->id.len,
+			(const char *)key->id.data);
 	return -1;
 }
 
@@ -217,7 +232,9 @@ static int run_on_row(struct db *db, const char *sql, int64_t row, struct error 
 
 int key_row_remove(struct db *db, int64_t row, struct error *err)
 {
-	return run_on_row(db, SQL_GRANT_REMOVE, row, err) != 0 ? -1 : run_on_row(db, SQL_REMOVE, row, err);
+	return run_on_row(db, SQL_GRANT_REMOVE, row, err) != 0
+		? -1
+		: run_on_row(db, SQL_REMOVE, row, err);
 }
 
 int key_row_ban(struct db *db, struct span id, struct error *err)
@@ -242,7 +259,9 @@ static int sum_next(struct db *db, int64_t *row, struct error *err)
 	struct key_record key;
 	int64_t sum;
 	int got = next_row(db, *row, arena, &key, row, &sum, err);
-	if (got == 1 && (read_grants(db, *row, arena, &key, err) != 0 || set_sum(db, *row, sum_key(&key), err) != 0))
+	if (got == 1 &&
+		(read_grants(db, *row, arena, &key, err) != 0 ||
+			set_sum(db, *row, sum_key(&key), err) != 0))
 		got = -1;
 	arena_free(arena);
 	return got;

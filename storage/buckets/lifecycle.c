@@ -1,23 +1,25 @@
 #include "storage/buckets/lifecycle.h"
 
-static bool has_tag(const struct lifecycle_subject *const subject, const struct tag *const wanted)
+static bool has_tag(const struct lifecycle_subject *subject, const struct tag *wanted)
 {
 	for (size_t i = 0; i < subject->tag_count; i++)
-		if (span_equal(subject->tags[i].key, wanted->key) && span_equal(subject->tags[i].value, wanted->value))
+		if (span_equal(subject->tags[i].key, wanted->key) &&
+			span_equal(subject->tags[i].value, wanted->value))
 			return true;
 	return false;
 }
 
-static bool applies_to_key(const struct lifecycle_rule *const rule, const struct span key)
+static bool applies_to_key(const struct lifecycle_rule *rule, struct span key)
 {
 	return rule->enabled && (!rule->has_prefix || span_starts(key, rule->prefix));
 }
 
-static bool applies(const struct lifecycle_rule *const rule, const struct lifecycle_subject *const subject)
+static bool applies(const struct lifecycle_rule *rule, const struct lifecycle_subject *subject)
 {
 	if (!applies_to_key(rule, subject->key))
 		return false;
-	if ((rule->has_size_over && subject->size <= rule->size_over) || (rule->has_size_under && subject->size >= rule->size_under))
+	if ((rule->has_size_over && subject->size <= rule->size_over) ||
+		(rule->has_size_under && subject->size >= rule->size_under))
 		return false;
 	for (size_t i = 0; i < rule->tag_count; i++)
 		if (!has_tag(subject, &rule->tags[i]))
@@ -25,21 +27,23 @@ static bool applies(const struct lifecycle_rule *const rule, const struct lifecy
 	return true;
 }
 
-int64_t lifecycle_due(const int64_t since_ms, const uint32_t days, const int64_t day_ms)
+int64_t lifecycle_due(int64_t since_ms, uint32_t days, int64_t day_ms)
 {
 	const int64_t end_ms = since_ms + (int64_t)days * day_ms;
 	return (end_ms + day_ms - 1) / day_ms * day_ms;
 }
 
-bool lifecycle_expires(const struct lifecycle *const lifecycle, const struct lifecycle_subject *const subject, const int64_t day_ms,
-	int64_t *const out_due_ms, const struct lifecycle_rule **const out_rule)
+bool lifecycle_expires(const struct lifecycle *lifecycle, const struct lifecycle_subject *subject,
+	int64_t day_ms, int64_t *out_due_ms, const struct lifecycle_rule **out_rule)
 {
 	*out_rule = NULL;
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
 		if ((rule->expire_days == 0 && !rule->has_expire_date) || !applies(rule, subject))
 			continue;
-		const int64_t due_ms = rule->has_expire_date ? rule->expire_date_ms : lifecycle_due(subject->since_ms, rule->expire_days, day_ms);
+		const int64_t due_ms = rule->has_expire_date
+			? rule->expire_date_ms
+			: lifecycle_due(subject->since_ms, rule->expire_days, day_ms);
 		if (*out_rule == NULL || due_ms < *out_due_ms) {
 			*out_due_ms = due_ms;
 			*out_rule = rule;
@@ -49,56 +53,64 @@ bool lifecycle_expires(const struct lifecycle *const lifecycle, const struct lif
 }
 
 /* Markers have neither tags nor a size: a rule that filters by these is not about them. */
-static bool is_about_markers(const struct lifecycle_rule *const rule, const struct span key)
+static bool is_about_markers(const struct lifecycle_rule *rule, struct span key)
 {
-	return applies_to_key(rule, key) && rule->tag_count == 0 && !rule->has_size_over && !rule->has_size_under;
+	return applies_to_key(rule, key) && rule->tag_count == 0 && !rule->has_size_over &&
+		!rule->has_size_under;
 }
 
-bool lifecycle_removes_marker(const struct lifecycle *const lifecycle, const struct span key, const int64_t modified_ms,
-	const struct lifecycle_clock *const clock)
+bool lifecycle_removes_marker(const struct lifecycle *lifecycle, struct span key,
+	int64_t modified_ms, const struct lifecycle_clock *clock)
 {
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
 		if (!is_about_markers(rule, key))
 			continue;
-		if (rule->expires_markers || (rule->expire_days > 0 && lifecycle_due(modified_ms, rule->expire_days, clock->day_ms) <= clock->now_ms))
+		if (rule->expires_markers ||
+			(rule->expire_days > 0 &&
+				lifecycle_due(modified_ms, rule->expire_days, clock->day_ms) <=
+					clock->now_ms))
 			return true;
 	}
 	return false;
 }
 
-bool lifecycle_removes_noncurrent(const struct lifecycle *const lifecycle, const struct lifecycle_subject *const subject,
-	const uint32_t newer, const struct lifecycle_clock *const clock)
+bool lifecycle_removes_noncurrent(const struct lifecycle *lifecycle,
+	const struct lifecycle_subject *subject, uint32_t newer,
+	const struct lifecycle_clock *clock)
 {
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
-		if (rule->noncurrent_days > 0 && newer >= rule->noncurrent_newer && applies(rule, subject)
-			&& lifecycle_due(subject->since_ms, rule->noncurrent_days, clock->day_ms) <= clock->now_ms)
+		if (rule->noncurrent_days > 0 && newer >= rule->noncurrent_newer &&
+			applies(rule, subject) &&
+			lifecycle_due(subject->since_ms, rule->noncurrent_days, clock->day_ms) <=
+				clock->now_ms)
 			return true;
 	}
 	return false;
 }
 
-bool lifecycle_aborts(const struct lifecycle *const lifecycle, const struct span key, const int64_t created_ms,
-	const struct lifecycle_clock *const clock)
+bool lifecycle_aborts(const struct lifecycle *lifecycle, struct span key, int64_t created_ms,
+	const struct lifecycle_clock *clock)
 {
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
-		if (rule->abort_days > 0 && applies_to_key(rule, key)
-			&& lifecycle_due(created_ms, rule->abort_days, clock->day_ms) <= clock->now_ms)
+		if (rule->abort_days > 0 && applies_to_key(rule, key) &&
+			lifecycle_due(created_ms, rule->abort_days, clock->day_ms) <= clock->now_ms)
 			return true;
 	}
 	return false;
 }
 
-struct lifecycle_work lifecycle_work_of(const struct lifecycle *const lifecycle)
+struct lifecycle_work lifecycle_work_of(const struct lifecycle *lifecycle)
 {
 	struct lifecycle_work work = {false, false, false};
 	for (size_t i = 0; i < lifecycle->count; i++) {
 		const struct lifecycle_rule *const rule = &lifecycle->rules[i];
 		if (!rule->enabled)
 			continue;
-		work.current = work.current || rule->expire_days > 0 || rule->has_expire_date || rule->expires_markers;
+		work.current = work.current || rule->expire_days > 0 || rule->has_expire_date ||
+			rule->expires_markers;
 		work.noncurrent = work.noncurrent || rule->noncurrent_days > 0;
 		work.uploads = work.uploads || rule->abort_days > 0;
 	}

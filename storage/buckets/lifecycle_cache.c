@@ -28,7 +28,7 @@ struct lifecycle_cache {
 	size_t capacity;
 };
 
-struct lifecycle_cache *lifecycle_cache_new(const int64_t day_ms)
+struct lifecycle_cache *lifecycle_cache_new(int64_t day_ms)
 {
 	struct lifecycle_cache *const cache = memory_new(sizeof(*cache));
 	cache->day_ms = day_ms;
@@ -36,7 +36,7 @@ struct lifecycle_cache *lifecycle_cache_new(const int64_t day_ms)
 	return cache;
 }
 
-void lifecycle_cache_free(struct lifecycle_cache *const cache)
+void lifecycle_cache_free(struct lifecycle_cache *cache)
 {
 	if (cache == NULL)
 		return;
@@ -48,7 +48,7 @@ void lifecycle_cache_free(struct lifecycle_cache *const cache)
 }
 
 /* Where the bucket is, or belongs. */
-static size_t find(const struct lifecycle_cache *const cache, const struct span bucket, bool *const out_there)
+static size_t find(const struct lifecycle_cache *cache, struct span bucket, bool *out_there)
 {
 	size_t low = 0;
 	size_t high = cache->count;
@@ -66,31 +66,36 @@ static size_t find(const struct lifecycle_cache *const cache, const struct span 
 	return low;
 }
 
-static void remove_at(struct lifecycle_cache *const cache, const size_t at)
+static void remove_at(struct lifecycle_cache *cache, size_t at)
 {
 	arena_free(cache->entries[at].arena);
-	memmove(&cache->entries[at], &cache->entries[at + 1], (cache->count - at - 1) * sizeof(*cache->entries));
+	memmove(&cache->entries[at], &cache->entries[at + 1],
+		(cache->count - at - 1) * sizeof(*cache->entries));
 	cache->count--;
 }
 
-static void insert_at(struct lifecycle_cache *const cache, const size_t at, const struct entry *const entry)
+static void insert_at(struct lifecycle_cache *cache, size_t at, const struct entry *entry)
 {
 	if (cache->count == cache->capacity) {
 		cache->capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity;
-		cache->entries = memory_grow(cache->entries, cache->capacity, sizeof(*cache->entries));
+		cache->entries =
+			memory_grow(cache->entries, cache->capacity, sizeof(*cache->entries));
 	}
-	memmove(&cache->entries[at + 1], &cache->entries[at], (cache->count - at) * sizeof(*cache->entries));
+	memmove(&cache->entries[at + 1], &cache->entries[at],
+		(cache->count - at) * sizeof(*cache->entries));
 	cache->entries[at] = *entry;
 	cache->count++;
 }
 
-void lifecycle_cache_set(struct lifecycle_cache *const cache, const struct span bucket, const struct span document)
+void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, struct span document)
 {
 	struct entry entry = {.arena = arena_new(ENTRY_ARENA_BYTES)};
 	struct error ignored;
 	bool there;
 	entry.bucket = arena_copy(entry.arena, bucket);
-	const bool good = lifecycle_document_parse(document, entry.arena, &entry.lifecycle, &ignored) == 0 && entry.lifecycle.count > 0;
+	const bool good =
+		lifecycle_document_parse(document, entry.arena, &entry.lifecycle, &ignored) == 0 &&
+		entry.lifecycle.count > 0;
 	lock_enter(&cache->lock);
 	const size_t at = find(cache, bucket, &there);
 	if (there)
@@ -103,7 +108,7 @@ void lifecycle_cache_set(struct lifecycle_cache *const cache, const struct span 
 		arena_free(entry.arena);
 }
 
-int lifecycle_cache_load(struct lifecycle_cache *const cache, struct db *const db, struct error *const err)
+int lifecycle_cache_load(struct lifecycle_cache *cache, struct db *db, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_LIFECYCLES, err);
 	int got = -1;
@@ -111,25 +116,30 @@ int lifecycle_cache_load(struct lifecycle_cache *const cache, struct db *const d
 		return -1;
 	db_bind_i64(statement, 1, BUCKET_LIFECYCLE);
 	while ((got = db_step(statement, err)) == 1)
-		lifecycle_cache_set(cache, db_column_blob(statement, 0), db_column_blob(statement, 1));
+		lifecycle_cache_set(
+			cache, db_column_blob(statement, 0), db_column_blob(statement, 1));
 	db_reset(statement);
 	return got;
 }
 
-bool lifecycle_cache_expires(struct lifecycle_cache *const cache, const struct span bucket, const struct lifecycle_subject *const subject,
-	const struct span tags, struct arena *const arena, int64_t *const out_due_ms, struct span *const out_rule_id)
+bool lifecycle_cache_expires(struct lifecycle_cache *cache, struct span bucket,
+	const struct lifecycle_subject *subject, struct span tags, struct arena *arena,
+	int64_t *out_due_ms, struct span *out_rule_id)
 {
 	struct lifecycle_subject tagged = *subject;
 	const struct lifecycle_rule *rule = NULL;
 	struct tag *list = NULL;
 	struct error ignored;
 	bool there;
-	if (atomic_load(&cache->known) == 0 || tag_set_read(tags, arena, &list, &tagged.tag_count, &ignored) != 0)
+	if (atomic_load(&cache->known) == 0 ||
+		tag_set_read(tags, arena, &list, &tagged.tag_count, &ignored) != 0)
 		return false;
 	tagged.tags = list;
 	lock_enter(&cache->lock);
 	const size_t at = find(cache, bucket, &there);
-	const bool expires = there && lifecycle_expires(&cache->entries[at].lifecycle, &tagged, cache->day_ms, out_due_ms, &rule);
+	const bool expires = there &&
+		lifecycle_expires(
+			&cache->entries[at].lifecycle, &tagged, cache->day_ms, out_due_ms, &rule);
 	if (expires)
 		*out_rule_id = arena_copy(arena, rule->id);
 	lock_leave(&cache->lock);

@@ -2,13 +2,13 @@
 
 #include "base/format/json_node.h"
 
-static void print_number(struct json_writer *const json, const char *const name, const bool present, const uint64_t value)
+static void print_number(struct json_writer *json, const char *name, bool present, uint64_t value)
 {
 	if (present)
 		json_writer_u64(json, name, value);
 }
 
-static void print_rule(const struct lifecycle_rule *const rule, struct json_writer *const json)
+static void print_rule(const struct lifecycle_rule *rule, struct json_writer *json)
 {
 	json_writer_object(json, NULL);
 	json_writer_text(json, "id", rule->id);
@@ -34,7 +34,7 @@ static void print_rule(const struct lifecycle_rule *const rule, struct json_writ
 	json_writer_end(json, '}');
 }
 
-void lifecycle_document_print(const struct lifecycle *const lifecycle, struct buffer *const out)
+void lifecycle_document_print(const struct lifecycle *lifecycle, struct buffer *out)
 {
 	struct json_writer json;
 	json_writer_init(&json, out);
@@ -47,7 +47,8 @@ void lifecycle_document_print(const struct lifecycle *const lifecycle, struct bu
 }
 
 /* A number that may be absent. */
-static bool read_number(const struct json_node *const node, const char *const name, bool *const out_present, uint64_t *const out)
+static bool read_number(
+	const struct json_node *node, const char *name, bool *out_present, uint64_t *out)
 {
 	const struct json_node *const member = json_node_member(node, name);
 	*out = 0;
@@ -55,7 +56,7 @@ static bool read_number(const struct json_node *const node, const char *const na
 	return member == NULL || json_node_u64(member, out);
 }
 
-static bool read_days(const struct json_node *const node, const char *const name, uint32_t *const out)
+static bool read_days(const struct json_node *node, const char *name, uint32_t *out)
 {
 	uint64_t value;
 	bool present;
@@ -65,7 +66,7 @@ static bool read_days(const struct json_node *const node, const char *const name
 	return true;
 }
 
-static bool read_text(const struct json_node *const node, struct arena *const arena, struct span *const out)
+static bool read_text(const struct json_node *node, struct arena *arena, struct span *out)
 {
 	struct span text;
 	if (!json_node_text(node, &text))
@@ -74,19 +75,21 @@ static bool read_text(const struct json_node *const node, struct arena *const ar
 	return true;
 }
 
-static bool read_tags(const struct json_node *const list, struct arena *const arena, struct lifecycle_rule *const out)
+static bool read_tags(const struct json_node *list, struct arena *arena, struct lifecycle_rule *out)
 {
 	const size_t count = json_node_count(list) / 2;
 	struct tag *const tags = arena_take_array(arena, count + 1, sizeof(*tags));
 	for (size_t i = 0; tags != NULL && i < count; i++)
-		if (!read_text(json_node_at(list, 2 * i), arena, &tags[i].key) || !read_text(json_node_at(list, 2 * i + 1), arena, &tags[i].value))
+		if (!read_text(json_node_at(list, 2 * i), arena, &tags[i].key) ||
+			!read_text(json_node_at(list, 2 * i + 1), arena, &tags[i].value))
 			return false;
 	out->tags = tags;
 	out->tag_count = tags != NULL ? count : 0;
 	return json_node_is_array(list) && json_node_count(list) % 2 == 0;
 }
 
-static bool read_filter(const struct json_node *const node, struct arena *const arena, struct lifecycle_rule *const out)
+static bool read_filter(
+	const struct json_node *node, struct arena *arena, struct lifecycle_rule *out)
 {
 	const struct json_node *const prefix = json_node_member(node, "prefix");
 	uint64_t form;
@@ -94,24 +97,28 @@ static bool read_filter(const struct json_node *const node, struct arena *const 
 	if (!json_node_u64(json_node_member(node, "form"), &form) || form > LIFECYCLE_FILTER_AND)
 		return false;
 	out->form = (enum lifecycle_form)form;
-	return (prefix == NULL || read_text(prefix, arena, &out->prefix)) && read_tags(json_node_member(node, "tags"), arena, out)
-		&& read_number(node, "size_over", &out->has_size_over, &out->size_over)
-		&& read_number(node, "size_under", &out->has_size_under, &out->size_under);
+	return (prefix == NULL || read_text(prefix, arena, &out->prefix)) &&
+		read_tags(json_node_member(node, "tags"), arena, out) &&
+		read_number(node, "size_over", &out->has_size_over, &out->size_over) &&
+		read_number(node, "size_under", &out->has_size_under, &out->size_under);
 }
 
-static bool read_rule(const struct json_node *const node, struct arena *const arena, struct lifecycle_rule *const out)
+static bool read_rule(const struct json_node *node, struct arena *arena, struct lifecycle_rule *out)
 {
 	const struct json_node *const date = json_node_member(node, "expire_date_ms");
 	out->has_expire_date = date != NULL;
-	return read_text(json_node_member(node, "id"), arena, &out->id) && json_node_bool(json_node_member(node, "enabled"), &out->enabled)
-		&& read_filter(node, arena, out) && read_days(node, "expire_days", &out->expire_days)
-		&& (date == NULL || json_node_i64(date, &out->expire_date_ms))
-		&& json_node_bool(json_node_member(node, "expires_markers"), &out->expires_markers)
-		&& read_days(node, "noncurrent_days", &out->noncurrent_days) && read_days(node, "noncurrent_newer", &out->noncurrent_newer)
-		&& read_days(node, "abort_days", &out->abort_days);
+	return read_text(json_node_member(node, "id"), arena, &out->id) &&
+		json_node_bool(json_node_member(node, "enabled"), &out->enabled) &&
+		read_filter(node, arena, out) &&
+		read_days(node, "expire_days", &out->expire_days) &&
+		(date == NULL || json_node_i64(date, &out->expire_date_ms)) &&
+		json_node_bool(json_node_member(node, "expires_markers"), &out->expires_markers) &&
+		read_days(node, "noncurrent_days", &out->noncurrent_days) &&
+		read_days(node, "noncurrent_newer", &out->noncurrent_newer) &&
+		read_days(node, "abort_days", &out->abort_days);
 }
 
-static bool read_rules(const struct json_node *const list, struct arena *const arena, struct lifecycle *const out)
+static bool read_rules(const struct json_node *list, struct arena *arena, struct lifecycle *out)
 {
 	const size_t count = json_node_count(list);
 	struct lifecycle_rule *const rules = arena_take_array(arena, count + 1, sizeof(*rules));
@@ -122,7 +129,8 @@ static bool read_rules(const struct json_node *const list, struct arena *const a
 	return json_node_is_array(list);
 }
 
-int lifecycle_document_parse(const struct span json, struct arena *const arena, struct lifecycle *const out, struct error *const err)
+int lifecycle_document_parse(
+	struct span json, struct arena *arena, struct lifecycle *out, struct error *err)
 {
 	*out = (struct lifecycle){NULL, 0};
 	if (json.len == 0)
@@ -131,6 +139,9 @@ int lifecycle_document_parse(const struct span json, struct arena *const arena, 
 	const bool good = root != NULL && read_rules(json_node_member(root, "rules"), arena, out);
 	json_node_free(root);
 	if (!good)
-		return error_set(err, ERROR_CORRUPT, "The stored lifecycle of a bucket is malformed.");
-	return arena_overflowed(arena) ? error_set(err, ERROR_NO_MEMORY, "No memory for the lifecycle of a bucket.") : 0;
+		return error_set(
+			err, ERROR_CORRUPT, "The stored lifecycle of a bucket is malformed.");
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "No memory for the lifecycle of a bucket.")
+		: 0;
 }

@@ -1,4 +1,5 @@
-/* Lifecycle rules as they are stored (BUCKET_LIFECYCLE): JSON, docs/FORMAT.md, "Catalog". Pure functions; any thread. */
+/* Lifecycle rules as they are stored (BUCKET_LIFECYCLE): JSON, docs/FORMAT.md, "Catalog". Pure
+ * functions; any thread. */
 #ifndef STORAGE_BUCKETS_LIFECYCLE_DOCUMENT_H
 #define STORAGE_BUCKETS_LIFECYCLE_DOCUMENT_H
 
@@ -8,6 +9,7 @@
 
 void lifecycle_document_print(const struct lifecycle *lifecycle, struct buffer *out);
 /* Texts in the arena; corrupt when it is no such document. Empty bytes give no rules. */
-int lifecycle_document_parse(struct span json, struct arena *arena, struct lifecycle *out, struct error *err);
+int lifecycle_document_parse(
+	struct span json, struct arena *arena, struct lifecycle *out, struct error *err);
 
 #endif

@@ -13,18 +13,30 @@
 
 /* Slots lie in pages of their own, so that no write touches the other. */
 enum { SLOTS = 2, SLOT_STEP = 4096, SLOT_BYTES = 96, VERSION = 1 };
-enum { VERSION_AT = 8, TURN_AT = 12, STORE_AT = 16, LIFE_AT = 32, CHANGE_AT = 40, SALT_AT = 48, FRAMES_AT = 56, BOOT_AT = 64, FILE_AT = 80, SUM_AT = 88 };
+enum {
+	VERSION_AT = 8,
+	TURN_AT = 12,
+	STORE_AT = 16,
+	LIFE_AT = 32,
+	CHANGE_AT = 40,
+	SALT_AT = 48,
+	FRAMES_AT = 56,
+	BOOT_AT = 64,
+	FILE_AT = 80,
+	SUM_AT = 88
+};
 static const char magic[8] = "DBKTACKN";
 
 struct acknowledged {
 	const struct file_ops *files;
 	char *path;
 	int fd;
-	bool is_unused;   /* it was made just now, and says nothing yet */
-	bool name_synced; /* in this process: an earlier one may have made the file and been killed then */
-	uint32_t turn;    /* of the newest slot; the next one goes to the other */
+	bool is_unused; /* it was made just now, and says nothing yet */
+	/* in this process: an earlier one may have made the file and been killed then */
+	bool name_synced;
+	uint32_t turn; /* of the newest slot; the next one goes to the other */
 	uint8_t boot[BOOT_ID_BYTES];
-	uint64_t file;    /* its number on the file system, which a copy does not have */
+	uint64_t file; /* its number on the file system, which a copy does not have */
 };
 
 /* Zeros where the system does not say: then nothing is ever exact. */
@@ -40,7 +52,8 @@ static void read_boot(uint8_t out[BOOT_ID_BYTES])
 		for (size_t i = 0; i < text.len && count < sizeof digits; i++)
 			if (text.data[i] != '-')
 				digits[count++] = (char)text.data[i];
-	if (count != sizeof digits || !decode_hex(span_of(digits, sizeof digits), out, BOOT_ID_BYTES))
+	if (count != sizeof digits ||
+		!decode_hex(span_of(digits, sizeof digits), out, BOOT_ID_BYTES))
 		memset(out, 0, BOOT_ID_BYTES);
 	buffer_release(&text);
 }
@@ -53,7 +66,8 @@ bool acknowledged_is_exact(const struct acknowledgement *last)
 	return memcmp(now, unknown, sizeof now) != 0 && memcmp(now, last->boot, sizeof now) == 0;
 }
 
-static void encode(const struct acknowledgement *from, uint32_t turn, uint64_t file, uint8_t out[SLOT_BYTES])
+static void encode(
+	const struct acknowledgement *from, uint32_t turn, uint64_t file, uint8_t out[SLOT_BYTES])
 {
 	memset(out, 0, SLOT_BYTES);
 	memcpy(out, magic, sizeof magic);
@@ -76,7 +90,8 @@ static bool is_valid(const uint8_t slot[SLOT_BYTES])
 		little_endian_get(slot + SUM_AT, 8) == xxh3_64(span_of(slot, SUM_AT));
 }
 
-static void decode(const uint8_t slot[SLOT_BYTES], uint64_t file, uint32_t *out_turn, struct acknowledgement *out)
+static void decode(const uint8_t slot[SLOT_BYTES], uint64_t file, uint32_t *out_turn,
+	struct acknowledgement *out)
 {
 	*out_turn = (uint32_t)little_endian_get(slot + TURN_AT, 4);
 	memcpy(out->store.id, slot + STORE_AT, STORE_ID_BYTES);
@@ -123,8 +138,10 @@ static int check_versions(struct span bytes, const char *path, struct error *err
 		const uint8_t *slot = find_slot(bytes, i);
 		uint64_t version = slot != NULL ? little_endian_get(slot + VERSION_AT, 4) : VERSION;
 		if (version != VERSION)
-			return error_set(err, ERROR_UNSUPPORTED, "%s is of version %llu, and this program knows version %d. Start the"
-				" program that wrote it.", path, (unsigned long long)version, VERSION);
+			return error_set(err, ERROR_UNSUPPORTED,
+				"%s is of version %llu, and this program knows version %d. Start the"
+				" program that wrote it.",
+				path, (unsigned long long)version, VERSION);
 	}
 	return 0;
 }
@@ -135,7 +152,8 @@ static uint64_t file_number(const char *path)
 	return stat(path, &facts) == 0 ? facts.st_ino : 0;
 }
 
-static int read_file(const char *path, struct acknowledgement *out, uint32_t *out_turn, struct error *err)
+static int read_file(
+	const char *path, struct acknowledgement *out, uint32_t *out_turn, struct error *err)
 {
 	struct buffer bytes;
 	buffer_init(&bytes, SLOTS * SLOT_STEP);
@@ -167,8 +185,12 @@ struct acknowledged *acknowledged_open(const struct file_ops *files, const char 
 		return NULL;
 	}
 	struct acknowledged *acknowledged = memory_new(sizeof *acknowledged);
-	*acknowledged = (struct acknowledged){.files = files, .path = memory_copy_text(path), .fd = fd,
-		.is_unused = !is_there, .turn = turn, .file = file_number(path)};
+	*acknowledged = (struct acknowledged){.files = files,
+		.path = memory_copy_text(path),
+		.fd = fd,
+		.is_unused = !is_there,
+		.turn = turn,
+		.file = file_number(path)};
 	read_boot(acknowledged->boot);
 	return acknowledged;
 }
@@ -184,7 +206,8 @@ void acknowledged_close(struct acknowledged *acknowledged)
 	free(acknowledged);
 }
 
-int acknowledged_note(struct acknowledged *acknowledged, const struct acknowledgement *now, struct error *err)
+int acknowledged_note(
+	struct acknowledged *acknowledged, const struct acknowledgement *now, struct error *err)
 {
 	uint8_t slot[SLOT_BYTES];
 	struct acknowledgement noted = *now;
@@ -193,7 +216,7 @@ int acknowledged_note(struct acknowledged *acknowledged, const struct acknowledg
 	encode(&noted, turn, acknowledged->file, slot);
 	acknowledged->is_unused = false;
 	if (file_write_at(acknowledged->files, acknowledged->fd, span_of(slot, sizeof slot),
-		(off_t)(turn % SLOTS) * SLOT_STEP, acknowledged->path, err) != 0)
+		    (off_t)(turn % SLOTS) * SLOT_STEP, acknowledged->path, err) != 0)
 		return -1;
 	acknowledged->turn = turn;
 	return 0;
@@ -203,7 +226,8 @@ int acknowledged_sync(struct acknowledged *acknowledged, struct error *err)
 {
 	if (file_sync(acknowledged->files, acknowledged->fd, acknowledged->path, err) != 0)
 		return -1;
-	if (!acknowledged->name_synced && file_sync_name(acknowledged->files, acknowledged->path, err) != 0)
+	if (!acknowledged->name_synced &&
+		file_sync_name(acknowledged->files, acknowledged->path, err) != 0)
 		return -1;
 	acknowledged->name_synced = true;
 	return 0;

@@ -37,7 +37,7 @@ struct change_feed {
 	size_t key_bytes;
 };
 
-struct change_feed *change_feed_new(const struct change_feed_options *const options)
+struct change_feed *change_feed_new(const struct change_feed_options *options)
 {
 	struct change_feed *const feed = memory_new(sizeof(*feed));
 	feed->options = *options;
@@ -52,12 +52,12 @@ struct change_feed *change_feed_new(const struct change_feed_options *const opti
 	return feed;
 }
 
-static struct noted *place(const struct change_feed *const feed, const uint64_t number)
+static struct noted *place(const struct change_feed *feed, uint64_t number)
 {
 	return &feed->ring[number % feed->options.changes_max];
 }
 
-static void clear(struct change_feed *const feed, const uint64_t number)
+static void clear(struct change_feed *feed, uint64_t number)
 {
 	struct noted *const noted = place(feed, number);
 	feed->key_bytes -= noted->key_len;
@@ -65,7 +65,7 @@ static void clear(struct change_feed *const feed, const uint64_t number)
 	*noted = (struct noted){0};
 }
 
-void change_feed_free(struct change_feed *const feed)
+void change_feed_free(struct change_feed *feed)
 {
 	if (feed == NULL)
 		return;
@@ -76,28 +76,30 @@ void change_feed_free(struct change_feed *const feed)
 	free(feed);
 }
 
-uint64_t change_feed_life(const struct change_feed *const feed)
+uint64_t change_feed_life(const struct change_feed *feed)
 {
 	return feed->life;
 }
 
-/* A transaction with more changes than the ring has places pushes out its own first ones, before anybody has seen them. */
-static void forget_oldest(struct change_feed *const feed)
+/* A transaction with more changes than the ring has places pushes out its own first ones, before
+ * anybody has seen them. */
+static void forget_oldest(struct change_feed *feed)
 {
 	clear(feed, feed->oldest++);
 	if (feed->shown < feed->oldest)
 		feed->shown = feed->oldest;
 }
 
-static void add(struct change_feed *const feed, const struct change_note *const note, struct noted noted)
+static void add(struct change_feed *feed, const struct change_note *note, struct noted noted)
 {
 	noted.bucket = note->bucket;
 	noted.key = memory_copy(note->key.data, note->key.len);
 	noted.key_len = note->key.len;
 	noted.existed = note->existed;
 	lock_enter(&feed->lock);
-	while (feed->next > feed->oldest && (feed->next - feed->oldest == feed->options.changes_max
-		|| feed->key_bytes + note->key.len > feed->options.key_bytes_max))
+	while (feed->next > feed->oldest &&
+		(feed->next - feed->oldest == feed->options.changes_max ||
+			feed->key_bytes + note->key.len > feed->options.key_bytes_max))
 		forget_oldest(feed);
 	*place(feed, feed->next++) = noted;
 	feed->key_bytes += note->key.len;
@@ -105,7 +107,7 @@ static void add(struct change_feed *const feed, const struct change_note *const 
 }
 
 /* The bucket's last change in the transaction under way, or NULL. */
-static const struct noted *find_under_way(const struct change_feed *const feed, const int64_t bucket)
+static const struct noted *find_under_way(const struct change_feed *feed, int64_t bucket)
 {
 	for (uint64_t number = feed->next; number > feed->shown; number--)
 		if (place(feed, number - 1)->bucket == bucket)
@@ -114,7 +116,7 @@ static const struct noted *find_under_way(const struct change_feed *const feed, 
 }
 
 /* A new transaction's moment is above all that anybody has seen, whatever clocks say. */
-static int64_t choose_moment(const struct change_feed *const feed, const struct change_note *const note)
+static int64_t choose_moment(const struct change_feed *feed, const struct change_note *note)
 {
 	const int64_t wall_ms = feed->options.clock->wall_ms(feed->options.clock);
 	if (note->now_ms > note->updated_ms)
@@ -122,7 +124,7 @@ static int64_t choose_moment(const struct change_feed *const feed, const struct 
 	return wall_ms > note->updated_ms ? wall_ms : note->updated_ms + 1;
 }
 
-int64_t change_feed_note(struct change_feed *const feed, const struct change_note *const note)
+int64_t change_feed_note(struct change_feed *feed, const struct change_note *note)
 {
 	const struct noted *const earlier = find_under_way(feed, note->bucket);
 	const bool is_first = earlier == NULL || earlier->moment_ms == earlier->before_ms;
@@ -130,27 +132,33 @@ int64_t change_feed_note(struct change_feed *const feed, const struct change_not
 	int64_t moment_ms = is_first ? choose_moment(feed, note) : earlier->moment_ms;
 	if (note->now_ms > moment_ms)
 		moment_ms = note->now_ms;
-	add(feed, note, (struct noted){.is_first = is_first, .before_ms = before_ms, .moment_ms = moment_ms});
+	add(feed, note,
+		(struct noted){
+			.is_first = is_first, .before_ms = before_ms, .moment_ms = moment_ms});
 	return moment_ms;
 }
 
-void change_feed_note_detail(struct change_feed *const feed, const struct change_note *const note)
+void change_feed_note_detail(struct change_feed *feed, const struct change_note *note)
 {
 	const struct noted *const earlier = find_under_way(feed, note->bucket);
 	if (note->now_ms < feed->options.clock->wall_ms(feed->options.clock) - DETAIL_AGE_MAX_MS)
 		return;
 	if (earlier == NULL)
-		add(feed, note, (struct noted){.before_ms = note->updated_ms, .moment_ms = note->updated_ms});
+		add(feed, note,
+			(struct noted){
+				.before_ms = note->updated_ms, .moment_ms = note->updated_ms});
 	else
-		add(feed, note, (struct noted){.before_ms = earlier->before_ms, .moment_ms = earlier->moment_ms});
+		add(feed, note,
+			(struct noted){
+				.before_ms = earlier->before_ms, .moment_ms = earlier->moment_ms});
 }
 
-uint64_t change_feed_mark(const struct change_feed *const feed)
+uint64_t change_feed_mark(const struct change_feed *feed)
 {
 	return feed->next;
 }
 
-void change_feed_take_back(struct change_feed *const feed, const uint64_t mark)
+void change_feed_take_back(struct change_feed *feed, uint64_t mark)
 {
 	lock_enter(&feed->lock);
 	while (feed->next > mark && feed->next > feed->shown)
@@ -158,29 +166,30 @@ void change_feed_take_back(struct change_feed *const feed, const uint64_t mark)
 	lock_leave(&feed->lock);
 }
 
-void change_feed_take_back_all(struct change_feed *const feed)
+void change_feed_take_back_all(struct change_feed *feed)
 {
 	change_feed_take_back(feed, 0);
 }
 
-static struct span topic_of(const int64_t *const bucket)
+static struct span topic_of(const int64_t *bucket)
 {
 	return span_of(bucket, sizeof(*bucket));
 }
 
 /* Without the lock: whoever is woken may ask for it at once. */
-static void wake(struct change_feed *const feed, const uint64_t from, const uint64_t to)
+static void wake(struct change_feed *feed, uint64_t from, uint64_t to)
 {
 	int64_t last = 0;
 	for (uint64_t number = from; number < to; number++) {
 		const int64_t bucket = place(feed, number)->bucket;
 		if (bucket != last)
-			step_watch_published(feed->options.watch, span_text(TOPIC), topic_of(&bucket));
+			step_watch_published(
+				feed->options.watch, span_text(TOPIC), topic_of(&bucket));
 		last = bucket;
 	}
 }
 
-void change_feed_show(struct change_feed *const feed)
+void change_feed_show(struct change_feed *feed)
 {
 	lock_enter(&feed->lock);
 	const uint64_t from = feed->shown;
@@ -190,17 +199,20 @@ void change_feed_show(struct change_feed *const feed)
 		wake(feed, from, feed->next);
 }
 
-/* The first change of the bucket above a moment, also of the transaction under way: the catalog may show it already. Its number, or `next`. */
-static uint64_t find_behind(const struct change_feed *const feed, const int64_t bucket, const int64_t since_ms)
+/* The first change of the bucket above a moment, also of the transaction under way: the catalog may
+ * show it already. Its number, or `next`. */
+static uint64_t find_behind(const struct change_feed *feed, int64_t bucket, int64_t since_ms)
 {
 	uint64_t number = feed->oldest;
-	while (number < feed->next && (place(feed, number)->bucket != bucket || place(feed, number)->moment_ms <= since_ms))
+	while (number < feed->next &&
+		(place(feed, number)->bucket != bucket ||
+			place(feed, number)->moment_ms <= since_ms))
 		number++;
 	return number;
 }
 
-static bool seek(struct change_feed *const feed, const int64_t bucket, const int64_t since_ms, const int64_t updated_ms,
-	struct change_position *const out)
+static bool seek(struct change_feed *feed, int64_t bucket, int64_t since_ms, int64_t updated_ms,
+	struct change_position *out)
 {
 	lock_assert_held(&feed->lock);
 	const uint64_t number = find_behind(feed, bucket, since_ms);
@@ -208,12 +220,13 @@ static bool seek(struct change_feed *const feed, const int64_t bucket, const int
 	const int64_t moment_ms = first != NULL ? first->before_ms : updated_ms;
 	if (moment_ms > since_ms || (first != NULL && !first->is_first))
 		return false; /* the ring has not all that lies between the two */
-	*out = (struct change_position){.number = number < feed->shown ? number : feed->shown, .moment_ms = moment_ms};
+	*out = (struct change_position){
+		.number = number < feed->shown ? number : feed->shown, .moment_ms = moment_ms};
 	return true;
 }
 
-bool change_feed_seek(struct change_feed *const feed, const int64_t bucket, const int64_t since_ms, const int64_t updated_ms,
-	struct change_position *const out)
+bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms,
+	int64_t updated_ms, struct change_position *out)
 {
 	lock_enter(&feed->lock);
 	const bool found = seek(feed, bucket, since_ms, updated_ms, out);
@@ -222,8 +235,8 @@ bool change_feed_seek(struct change_feed *const feed, const int64_t bucket, cons
 }
 
 /* From `at`, which lies in the ring. */
-static size_t collect(const struct change_feed *const feed, const int64_t bucket, struct change_position *const at, const size_t limit,
-	struct arena *const arena, struct change_seen *const out, bool *const out_more)
+static size_t collect(const struct change_feed *feed, int64_t bucket, struct change_position *at,
+	size_t limit, struct arena *arena, struct change_seen *out, bool *out_more)
 {
 	size_t count = 0;
 	for (; at->number < feed->shown; at->number++) {
@@ -234,38 +247,43 @@ static size_t collect(const struct change_feed *const feed, const int64_t bucket
 		at->moment_ms = *out_more ? noted->before_ms : noted->moment_ms;
 		if (*out_more)
 			break;
-		out[count++] = (struct change_seen){arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
+		out[count++] = (struct change_seen){
+			arena_copy(arena, span_of(noted->key, noted->key_len)), noted->existed};
 	}
 	return count;
 }
 
-bool change_feed_read(struct change_feed *const feed, const int64_t bucket, const int64_t updated_ms, struct change_position *const position,
-	const size_t limit, struct arena *const arena, struct change_seen *const out, size_t *const out_count, bool *const out_more)
+bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms,
+	struct change_position *position, size_t limit, struct arena *arena,
+	struct change_seen *out, size_t *out_count, bool *out_more)
 {
 	*out_count = 0;
 	*out_more = false;
 	lock_enter(&feed->lock);
 	const bool is_in_ring = position->number >= feed->oldest && position->number <= feed->shown;
-	const bool found = is_in_ring || seek(feed, bucket, position->moment_ms, updated_ms, position);
+	const bool found =
+		is_in_ring || seek(feed, bucket, position->moment_ms, updated_ms, position);
 	if (found)
 		*out_count = collect(feed, bucket, position, limit, arena, out, out_more);
 	lock_leave(&feed->lock);
 	return found;
 }
 
-uint64_t change_feed_generation(struct change_feed *const feed, const int64_t bucket)
+uint64_t change_feed_generation(struct change_feed *feed, int64_t bucket)
 {
 	return step_watch_generation(feed->options.watch, span_text(TOPIC), topic_of(&bucket));
 }
 
-void change_feed_wait(struct change_feed *const feed, const int64_t bucket, const uint64_t generation, const int64_t wait_ms,
-	struct step_waiter *const waiter)
+void change_feed_wait(struct change_feed *feed, int64_t bucket, uint64_t generation,
+	int64_t wait_ms, struct step_waiter *waiter)
 {
-	step_watch_wait(feed->options.watch, span_text(TOPIC), topic_of(&bucket), generation, wait_ms, waiter);
+	step_watch_wait(feed->options.watch, span_text(TOPIC), topic_of(&bucket), generation,
+		wait_ms, waiter);
 }
 
-void change_feed_pause(struct change_feed *const feed, const int64_t wait_ms, struct step_waiter *const waiter)
+void change_feed_pause(struct change_feed *feed, int64_t wait_ms, struct step_waiter *waiter)
 {
 	const struct span topic = span_text(PAUSE_TOPIC);
-	step_watch_wait(feed->options.watch, topic, topic, step_watch_generation(feed->options.watch, topic, topic), wait_ms, waiter);
+	step_watch_wait(feed->options.watch, topic, topic,
+		step_watch_generation(feed->options.watch, topic, topic), wait_ms, waiter);
 }

@@ -30,9 +30,10 @@ struct committer {
 	struct change *first;          /* guarded by lock */
 	struct change *last;           /* guarded by lock */
 	bool stopping;                 /* guarded by lock */
-	uint64_t noted_salt;           /* of the last COMMIT that was acknowledged: the log, and its frames */
+	/* of the last COMMIT that was acknowledged: the log, and its frames */
+	uint64_t noted_salt;
 	uint32_t noted_frames;
-	uint64_t restart_at;           /* bytes of WAL at which the next restart is tried */
+	uint64_t restart_at; /* bytes of WAL at which the next restart is tried */
 };
 
 struct batch {
@@ -45,7 +46,7 @@ struct batch {
 };
 
 /* Waits for work; false once stopping and empty. */
-static bool take_batch(struct committer *const committer, struct batch *const batch)
+static bool take_batch(struct committer *committer, struct batch *batch)
 {
 	lock_enter(&committer->lock);
 	while (committer->first == NULL && !committer->stopping)
@@ -67,7 +68,7 @@ static bool take_batch(struct committer *const committer, struct batch *const ba
 	return batch->count > 0;
 }
 
-static void place_all(struct batch *const batch)
+static void place_all(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		struct change *const change = batch->changes[i];
@@ -83,7 +84,7 @@ static void place_all(struct batch *const batch)
 	}
 }
 
-static int record_shared_packs(struct committer *const committer, struct error *const err)
+static int record_shared_packs(struct committer *committer, struct error *err)
 {
 	struct pack_record records[SHARED_RECORDS];
 	size_t count = SHARED_RECORDS;
@@ -97,14 +98,15 @@ static int record_shared_packs(struct committer *const committer, struct error *
 }
 
 /* -1 only when the transaction itself is lost. */
-static int apply_one(struct committer *const committer, struct change *const change, struct error *const err)
+static int apply_one(struct committer *committer, struct change *change, struct error *err)
 {
 	struct db *const db = committer->db;
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	const uint64_t mark = feed != NULL ? change_feed_mark(feed) : 0;
 	if (db_savepoint(db, err) != 0)
 		return -1;
-	if (change->apply(change, db, &change->error) == 0 && db_savepoint_release(db, &change->error) == 0)
+	if (change->apply(change, db, &change->error) == 0 &&
+		db_savepoint_release(db, &change->error) == 0)
 		return 0;
 	change->failed = true;
 	db_savepoint_rollback(db);
@@ -116,16 +118,19 @@ static int apply_one(struct committer *const committer, struct change *const cha
 	return -1;
 }
 
-/* Nothing that failed here makes what was told untrue: after a kill the catalog is ahead of the note then.
- * A batch in which every change failed wrote nothing. */
+/* Nothing that failed here makes what was told untrue: after a kill the catalog is ahead of the
+ * note then. A batch in which every change failed wrote nothing. */
 static void acknowledge(struct committer *committer)
 {
 	struct error ignored;
-	const struct acknowledgement now = {.store = committer->options.store, .change = db_change(committer->db),
-		.log_salt = db_log_salt(committer->db), .log_frames = db_log_frames(committer->db)};
-	bool is_noted = now.log_salt == committer->noted_salt && now.log_frames == committer->noted_frames;
+	const struct acknowledgement now = {.store = committer->options.store,
+		.change = db_change(committer->db),
+		.log_salt = db_log_salt(committer->db),
+		.log_frames = db_log_frames(committer->db)};
+	bool is_noted =
+		now.log_salt == committer->noted_salt && now.log_frames == committer->noted_frames;
 	if (committer->options.acknowledged == NULL || is_noted ||
-	    acknowledged_note(committer->options.acknowledged, &now, &ignored) != 0)
+		acknowledged_note(committer->options.acknowledged, &now, &ignored) != 0)
 		return;
 	committer->noted_salt = now.log_salt;
 	committer->noted_frames = now.log_frames;
@@ -138,13 +143,15 @@ static int run_alone(struct committer *committer, struct change *change, struct 
 	return change->alone(change, committer->db, err);
 }
 
-static int commit_batch(struct committer *const committer, struct batch *const batch, struct error *const err)
+static int commit_batch(struct committer *committer, struct batch *batch, struct error *err)
 {
 	if (batch->is_alone)
 		return run_alone(committer, batch->changes[0], err);
-	if (store_health_may_write(committer->options.health, err) != 0 && !store_health_wants_try(committer->options.health))
+	if (store_health_may_write(committer->options.health, err) != 0 &&
+		!store_health_wants_try(committer->options.health))
 		return -1;
-	if (batch->placed && committer->packs != NULL && pack_store_shared_sync(committer->packs, err) != 0)
+	if (batch->placed && committer->packs != NULL &&
+		pack_store_shared_sync(committer->packs, err) != 0)
 		return error_wrap(err, "syncing the shared pack"); /* invariant 1 */
 	if (db_begin(committer->db, err) != 0)
 		return -1;
@@ -161,7 +168,7 @@ static int commit_batch(struct committer *const committer, struct batch *const b
 	return result;
 }
 
-static void fail_batch(struct batch *const batch, const struct error *const err)
+static void fail_batch(struct batch *batch, const struct error *err)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		if (batch->unplaced[i])
@@ -172,16 +179,17 @@ static void fail_batch(struct batch *const batch, const struct error *const err)
 	}
 }
 
-static void settle(struct committer *const committer, struct batch *const batch)
+static void settle(struct committer *committer, struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
-		metrics_add(committer->metrics, batch->changes[i]->failed ? METRIC_CHANGES_REFUSED : METRIC_CHANGES, 1);
+		metrics_add(committer->metrics,
+			batch->changes[i]->failed ? METRIC_CHANGES_REFUSED : METRIC_CHANGES, 1);
 		batch->changes[i]->done(batch->changes[i]); /* invariant 2: COMMIT has returned */
 	}
 }
 
 /* What the batch noted is there for others now, or never was. */
-static void settle_feed(struct committer *const committer, const bool committed)
+static void settle_feed(struct committer *committer, bool committed)
 {
 	struct change_feed *const feed = db_companion(committer->db, DB_CHANGE_FEED);
 	if (feed != NULL)
@@ -199,7 +207,7 @@ static void tell_health(struct committer *committer, bool committed, const struc
 		store_health_note_failure(health, err);
 }
 
-static void run_batch(struct committer *const committer, struct batch *const batch)
+static void run_batch(struct committer *committer, struct batch *batch)
 {
 	struct error error;
 	if (!batch->is_alone)
@@ -214,14 +222,16 @@ static void run_batch(struct committer *const committer, struct batch *const bat
 			pack_store_shared_committed(committer->packs);
 	} else {
 		if (committer->packs != NULL)
-			(batch->in_doubt ? pack_store_shared_doubt : pack_store_shared_abandon)(committer->packs);
+			(batch->in_doubt ? pack_store_shared_doubt : pack_store_shared_abandon)(
+				committer->packs);
 		fail_batch(batch, &error);
 	}
 	settle(committer, batch);
 }
 
-/* Between batches: when readers hold the restart up, the next try waits until the log has grown some more. */
-static void relieve_wal(struct committer *const committer)
+/* Between batches: when readers hold the restart up, the next try waits until the log has grown
+ * some more. */
+static void relieve_wal(struct committer *committer)
 {
 	const uint64_t used = db_wal_bytes(committer->db);
 	if (used < WAL_RESTART_BYTES) {
@@ -230,12 +240,14 @@ static void relieve_wal(struct committer *const committer)
 	}
 	if (used < committer->restart_at)
 		return;
-	struct error ignored; /* what cannot be checkpointed now stays in the log: nothing is lost, and the next commit reports a broken disk */
+	/* what cannot be checkpointed now stays in the log: nothing is lost, and the next commit
+	 * reports a broken disk */
+	struct error ignored;
 	db_checkpoint_restart(committer->db, &ignored);
 	committer->restart_at = used + WAL_RETRY_BYTES;
 }
 
-static void *run(void *const argument)
+static void *run(void *argument)
 {
 	struct committer *const committer = argument;
 	for (;;) {
@@ -247,7 +259,7 @@ static void *run(void *const argument)
 	}
 }
 
-struct committer *committer_start(const struct committer_options *const options)
+struct committer *committer_start(const struct committer_options *options)
 {
 	struct committer *const committer = memory_new(sizeof(*committer));
 	committer->options = *options;
@@ -262,7 +274,7 @@ struct committer *committer_start(const struct committer_options *const options)
 	return committer;
 }
 
-void committer_stop(struct committer *const committer)
+void committer_stop(struct committer *committer)
 {
 	if (committer == NULL)
 		return;
@@ -279,7 +291,7 @@ void committer_stop(struct committer *const committer)
 	free(committer);
 }
 
-void committer_submit(struct committer *const committer, struct change *const change)
+void committer_submit(struct committer *committer, struct change *change)
 {
 	change->next = NULL;
 	lock_enter(&committer->lock);
@@ -309,13 +321,13 @@ struct awaited {
 	bool is_done; /* guarded by the committer's lock */
 };
 
-static int awaited_place(struct change *const change, struct error *const err)
+static int awaited_place(struct change *change, struct error *err)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	return awaited->inner->place(awaited->inner, err);
 }
 
-static int awaited_apply(struct change *const change, struct db *const db, struct error *const err)
+static int awaited_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	return awaited->inner->apply(awaited->inner, db, err);
@@ -327,7 +339,7 @@ static int awaited_alone(struct change *change, struct db *db, struct error *err
 	return awaited->inner->alone(awaited->inner, db, err);
 }
 
-static void awaited_done(struct change *const change)
+static void awaited_done(struct change *change)
 {
 	struct awaited *const awaited = (struct awaited *)change;
 	struct committer *const committer = awaited->committer;
@@ -337,7 +349,7 @@ static void awaited_done(struct change *const change)
 	lock_leave(&committer->lock);
 }
 
-int committer_run(struct committer *const committer, struct change *const change, struct error *const err)
+int committer_run(struct committer *committer, struct change *change, struct error *err)
 {
 	struct awaited awaited = {.inner = change, .committer = committer};
 	awaited.change.place = change->place == NULL ? NULL : awaited_place;

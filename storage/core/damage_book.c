@@ -14,7 +14,8 @@
 #include "storage/packs/pack_record.h"
 
 enum {
-	MEND_BYTES_MAX = 64 * 1024 * 1024, /* of records that wait in memory; what comes behind stays damaged */
+	/* of records that wait in memory; what comes behind stays damaged */
+	MEND_BYTES_MAX = 64 * 1024 * 1024,
 	MEND_REST_NS = 10 * 1000 * 1000,
 	MEND_TRIES = 1000
 };
@@ -24,8 +25,8 @@ struct damage_book {
 	struct pack_store *packs;
 	struct lock lock;
 	struct lock_condition idle;
-	bool is_closed;  /* guarded by lock */
-	unsigned mends;  /* guarded by lock: submitted and not done */
+	bool is_closed; /* guarded by lock */
+	unsigned mends; /* guarded by lock: submitted and not done */
 };
 
 struct note {
@@ -39,8 +40,9 @@ struct mend {
 	struct helper_job job; /* first */
 	struct damage_book *book;
 	size_t count;
-	struct chunk_repair *repairs; /* by the damaged place, rising; both packs of each are referred */
-	size_t at;                    /* what is left lies behind it */
+	/* by the damaged place, rising; both packs of each are referred */
+	struct chunk_repair *repairs;
+	size_t at; /* what is left lies behind it */
 	unsigned tries;
 };
 
@@ -57,7 +59,8 @@ int damage_book_load(struct pack_store *packs, struct db *db, struct error *err)
 static int apply_note(struct change *change, struct db *db, struct error *err)
 {
 	const struct note *note = (const struct note *)change;
-	return note->is_right ? damage_row_drop(db, &note->place.pack, note->place.chunk, note->count, err)
+	return note->is_right
+		? damage_row_drop(db, &note->place.pack, note->place.chunk, note->count, err)
 		: damage_row_add(db, &note->place, err);
 }
 
@@ -66,11 +69,14 @@ static void settle_note(struct change *change)
 	free(change);
 }
 
-static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack, uint32_t chunk, uint32_t count)
+static void write_down(struct damage_book *book, bool is_right, const struct pack_id *pack,
+	uint32_t chunk, uint32_t count)
 {
 	struct note *note = memory_new(sizeof *note);
-	*note = (struct note){.change = {.apply = apply_note, .done = settle_note}, .is_right = is_right,
-		.place = {.pack = *pack, .chunk = chunk}, .count = count};
+	*note = (struct note){.change = {.apply = apply_note, .done = settle_note},
+		.is_right = is_right,
+		.place = {.pack = *pack, .chunk = chunk},
+		.count = count};
 	lock_enter(&book->lock);
 	if (book->is_closed)
 		free(note);
@@ -79,12 +85,15 @@ static void write_down(struct damage_book *book, bool is_right, const struct pac
 	lock_leave(&book->lock);
 }
 
-static void log_chunk(const struct damage_book *book, enum log_level level, const char *event, const struct chunk_place *place)
+static void log_chunk(const struct damage_book *book, enum log_level level, const char *event,
+	const struct chunk_place *place)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(&place->pack, text);
-	const struct log_field fields[] = {log_text("pack", text), log_number("chunk", place->chunk)};
-	log_event(store_log(book->store), level, NULL, event, fields, sizeof fields / sizeof *fields);
+	const struct log_field fields[] = {
+		log_text("pack", text), log_number("chunk", place->chunk)};
+	log_event(
+		store_log(book->store), level, NULL, event, fields, sizeof fields / sizeof *fields);
 }
 
 static void noted(void *owner, const struct pack_id *pack, uint32_t chunk)
@@ -131,7 +140,8 @@ static int compare(const void *a, const void *b)
 
 static bool is_same(const struct chunk_repair *a, const struct chunk_repair *b)
 {
-	return a->damaged.chunk == b->damaged.chunk && pack_id_equal(&a->damaged.pack, &b->damaged.pack);
+	return a->damaged.chunk == b->damaged.chunk &&
+		pack_id_equal(&a->damaged.pack, &b->damaged.pack);
 }
 
 static bool book_is_closed(struct damage_book *book)
@@ -152,7 +162,8 @@ struct gathering {
 	size_t capacity;
 };
 
-static int read_entry(struct pack_store *packs, const struct chunk_place *place, struct pack_entry *out, struct error *err)
+static int read_entry(struct pack_store *packs, const struct chunk_place *place,
+	struct pack_entry *out, struct error *err)
 {
 	struct pack *pinned = pack_cache_pin(packs->cache, &place->pack, false, err);
 	if (pinned == NULL)
@@ -162,9 +173,11 @@ static int read_entry(struct pack_store *packs, const struct chunk_place *place,
 	return found == 1 ? 0 : error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
 }
 
-static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to, struct error *err)
+static int gather(struct pack_store *packs, const struct chunk_repair *repair, struct gathering *to,
+	struct error *err)
 {
-	const struct pack_run run = {.pack = repair->sound.pack, .first = repair->sound.chunk, .chunks = 1};
+	const struct pack_run run = {
+		.pack = repair->sound.pack, .first = repair->sound.chunk, .chunks = 1};
 	uint32_t chunks;
 	size_t len;
 	if (to->capacity - to->len < PACK_RECORD_MAX_BYTES) {
@@ -172,7 +185,8 @@ static int gather(struct pack_store *packs, const struct chunk_repair *repair, s
 		to->bytes = memory_grow(to->bytes, to->capacity, 1);
 	}
 	if (read_entry(packs, &repair->sound, &to->entries[to->count], err) != 0 ||
-	    pack_store_read_records(packs, &run, true, to->bytes + to->len, PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
+		pack_store_read_records(packs, &run, true, to->bytes + to->len,
+			PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
 		return -1;
 	to->entries[to->count].offset = (uint32_t)to->len;
 	to->numbers[to->count++] = repair->damaged.chunk;
@@ -181,7 +195,8 @@ static int gather(struct pack_store *packs, const struct chunk_repair *repair, s
 }
 
 /* The repairs of one pack, each chunk once. */
-static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count, struct error *err)
+static int mend_pack(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
+	struct error *err)
 {
 	struct gathering got = {0};
 	int result = 0;
@@ -190,7 +205,9 @@ static int mend_pack(struct damage_book *book, const struct chunk_repair *repair
 	for (size_t i = 0; result == 0 && i < count && got.len < MEND_BYTES_MAX; i++)
 		if (i == 0 || !is_same(&repairs[i], &repairs[i - 1]))
 			result = gather(book->packs, &repairs[i], &got, err);
-	const struct pack_patch patch = {.numbers = got.numbers, .count = got.count, .entries = got.entries,
+	const struct pack_patch patch = {.numbers = got.numbers,
+		.count = got.count,
+		.entries = got.entries,
 		.bytes = span_of(got.bytes, got.len)};
 	if (result == 0)
 		result = pack_mend(book->store, &repairs->damaged.pack, &patch, err);
@@ -203,23 +220,27 @@ static int mend_pack(struct damage_book *book, const struct chunk_repair *repair
 static size_t of_one_pack(const struct mend *mend, size_t from)
 {
 	size_t end = from + 1;
-	while (end < mend->count && pack_id_equal(&mend->repairs[end].damaged.pack, &mend->repairs[from].damaged.pack))
+	while (end < mend->count &&
+		pack_id_equal(&mend->repairs[end].damaged.pack, &mend->repairs[from].damaged.pack))
 		end++;
 	return end - from;
 }
 
 /* Two uploads may have brought one chunk: what was mended meanwhile is not written once more. */
-static bool is_damaged(const struct damage_book *book, const struct chunk_repair *repairs, size_t count)
+static bool is_damaged(
+	const struct damage_book *book, const struct chunk_repair *repairs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (pack_damage_has(book->packs->damage, &repairs[i].damaged.pack, repairs[i].damaged.chunk, 1))
+		if (pack_damage_has(book->packs->damage, &repairs[i].damaged.pack,
+			    repairs[i].damaged.chunk, 1))
 			return true;
 	return false;
 }
 
-/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried again. */
-static bool mend_one(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
-	bool is_last)
+/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried
+ * again. */
+static bool mend_one(
+	struct damage_book *book, const struct chunk_repair *repairs, size_t count, bool is_last)
 {
 	struct error err = {0};
 	if (book_is_closed(book) || !is_damaged(book, repairs, count))
@@ -244,8 +265,8 @@ static void end_mend(struct damage_book *book)
 	lock_leave(&book->lock);
 }
 
-/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else would try
- * again, since who uploads the bytes from now on finds the sound ones. */
+/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else
+ * would try again, since who uploads the bytes from now on finds the sound ones. */
 static void try_again(struct mend *mend)
 {
 	struct damage_book *book = mend->book;
@@ -301,7 +322,8 @@ struct damage_book *damage_book_open(struct store *store)
 	book->packs = store_packs(store);
 	lock_init(&book->lock, LOCK_DAMAGE_BOOK);
 	lock_condition_init(&book->idle);
-	const struct pack_damage_listener listener = {.noted = noted, .forgotten = forgotten, .offered = offered, .owner = book};
+	const struct pack_damage_listener listener = {
+		.noted = noted, .forgotten = forgotten, .offered = offered, .owner = book};
 	pack_damage_listen(book->packs->damage, &listener);
 	return book;
 }

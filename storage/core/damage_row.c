@@ -21,7 +21,8 @@ int damage_row_add(struct db *db, const struct chunk_place *place, struct error 
 	return db_execute(statement, err);
 }
 
-int damage_row_drop(struct db *db, const struct pack_id *pack, uint32_t first, uint32_t count, struct error *err)
+int damage_row_drop(struct db *db, const struct pack_id *pack, uint32_t first, uint32_t count,
+	struct error *err)
 {
 	struct db_statement *statement = db_prepare(db, SQL_DROP, err);
 	if (statement == NULL)
@@ -46,14 +47,15 @@ static int read_place(struct db_statement *rows, struct chunk_place *out, struct
 	struct span id = db_column_blob(rows, 0);
 	int64_t chunk = db_column_i64(rows, 1);
 	if (id.len != PACK_ID_BYTES || chunk < 0 || chunk > UINT32_MAX)
-		return error_set(err, ERROR_DAMAGED, "A row of the catalog's table damaged_chunks is damaged.");
+		return error_set(err, ERROR_DAMAGED,
+			"A row of the catalog's table damaged_chunks is damaged.");
 	memcpy(out->pack.bytes, id.data, PACK_ID_BYTES);
 	out->chunk = (uint32_t)chunk;
 	return 0;
 }
 
-int damage_row_each(struct db *db, size_t limit, void (*take)(void *taker, const struct chunk_place *place), void *taker,
-	struct error *err)
+int damage_row_each(struct db *db, size_t limit,
+	void (*take)(void *taker, const struct chunk_place *place), void *taker, struct error *err)
 {
 	struct db_statement *rows = db_prepare(db, SQL_LIST, err);
 	struct chunk_place place;

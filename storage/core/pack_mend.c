@@ -31,7 +31,10 @@ static int apply_move(struct change *change, struct db *db, struct error *err)
 	if (found == 1)
 		found = pack_row_find(db, number, &record, err);
 	if (found != 1 || record.state != PACK_SEALED)
-		return found < 0 ? -1 : error_set(err, ERROR_BUSY, "The pack of what is damaged is not sealed. Send it again.");
+		return found < 0
+			? -1
+			: error_set(err, ERROR_BUSY,
+				  "The pack of what is damaged is not sealed. Send it again.");
 	move->old_file = *pack_record_file(&record);
 	if (removal_row_add(db, &move->old_file, err) != 0 || drop_rows(move, db, err) != 0)
 		return -1;
@@ -61,21 +64,26 @@ static int await_sealed(struct store *store, const struct pack_id *pack, struct 
 {
 	struct pack_store *packs = store_packs(store);
 	enum pack_cache_mode mode = pack_cache_mode(packs->cache, pack);
-	struct seal seal = {.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
+	struct seal seal = {
+		.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
 	if (mode == PACK_CACHE_SAVED)
 		return 0;
-	if (mode == PACK_CACHE_GROWING && committer_run(store_committer(store), &seal.change, err) != 0)
+	if (mode == PACK_CACHE_GROWING &&
+		committer_run(store_committer(store), &seal.change, err) != 0)
 		return -1;
-	return error_set(err, ERROR_BUSY, "What is stored is damaged, and its pack is just being sealed. Send it again.");
+	return error_set(err, ERROR_BUSY,
+		"What is stored is damaged, and its pack is just being sealed. Send it again.");
 }
 
-static void forget_damage(struct pack_store *packs, const struct pack_id *pack, const struct pack_patch *patch)
+static void forget_damage(
+	struct pack_store *packs, const struct pack_id *pack, const struct pack_patch *patch)
 {
 	for (uint32_t i = 0; i < patch->count; i++)
 		pack_damage_forget(packs->damage, pack, patch->numbers[i], 1);
 }
 
-static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch, struct error *err)
+static int take_over(struct store *store, struct pack_index *index, const struct pack_patch *patch,
+	struct error *err)
 {
 	struct pack_store *packs = store_packs(store);
 	const struct pack_id pack = index->pack;
@@ -92,7 +100,8 @@ static int take_over(struct store *store, struct pack_index *index, const struct
 	return 0;
 }
 
-int pack_mend(struct store *store, const struct pack_id *pack, const struct pack_patch *patch, struct error *err)
+int pack_mend(struct store *store, const struct pack_id *pack, const struct pack_patch *patch,
+	struct error *err)
 {
 	if (await_sealed(store, pack, err) != 0)
 		return -1;

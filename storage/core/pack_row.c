@@ -13,18 +13,23 @@ static const char SQL_PACK_RECORD[] =
 static const char SQL_PACK_LIST[] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number";
 static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1";
 static const char SQL_PACK_NUMBER[] = "SELECT number FROM packs WHERE id = ?1";
-static const char SQL_PACK_NUMBERS[] = "SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
+static const char SQL_PACK_NUMBERS[] =
+	"SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
 static const char SQL_PACK_MARK[] = "SELECT first, count FROM segments WHERE pack = ?1";
-static const char SQL_PACK_NAMED[] = "SELECT named, EXISTS (SELECT 1 FROM segments WHERE pack = ?1) FROM packs WHERE number = ?1";
+static const char SQL_PACK_NAMED[] =
+	"SELECT named, EXISTS (SELECT 1 FROM segments WHERE pack = ?1) FROM packs WHERE number = ?1";
 static const char SQL_PACK_NAMES[] = "SELECT named FROM packs WHERE number = ?1";
 static const char SQL_PACK_NAME[] = "UPDATE packs SET named = named + ?2 WHERE id = ?1";
 static const char SQL_PACK_UNNAME[] = "UPDATE packs SET named = named - ?2 WHERE number = ?1";
-static const char SQL_PACK_CONDEMN[] = "UPDATE packs SET state = 2, condemned_ms = ?2 WHERE number = ?1 AND state = 1";
-static const char SQL_PACK_SPARE[] = "UPDATE packs SET state = 1, condemned_ms = NULL WHERE number = ?1 AND state = 2";
+static const char SQL_PACK_CONDEMN[] =
+	"UPDATE packs SET state = 2, condemned_ms = ?2 WHERE number = ?1 AND state = 1";
+static const char SQL_PACK_SPARE[] =
+	"UPDATE packs SET state = 1, condemned_ms = NULL WHERE number = ?1 AND state = 2";
 static const char SQL_PACK_REMOVE[] = "DELETE FROM packs WHERE number = ?1 AND state = 2";
-static const char SQL_PACK_MOVE[] = "UPDATE packs SET file = ?2, length = ?3 WHERE number = ?1 AND state = 1";
+static const char SQL_PACK_MOVE[] =
+	"UPDATE packs SET file = ?2, length = ?3 WHERE number = ?1 AND state = 1";
 
-int pack_row_record(struct db *const db, const struct pack_record *const record, struct error *const err)
+int pack_row_record(struct db *db, const struct pack_record *record, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_RECORD, err);
 	if (statement == NULL)
@@ -37,20 +42,22 @@ int pack_row_record(struct db *const db, const struct pack_record *const record,
 	return db_execute(statement, err);
 }
 
-static int damaged(struct db *const db, struct error *const err)
+static int damaged(struct db *db, struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT, "%s: a row of packs is damaged.", db_path(db));
 }
 
-static int read_record(struct db *const db, struct db_statement *const statement, struct pack_record *const out, struct error *const err)
+static int read_record(
+	struct db *db, struct db_statement *statement, struct pack_record *out, struct error *err)
 {
 	const struct span id = db_column_blob(statement, 0);
 	const struct span file = db_column_blob(statement, 4);
 	const int64_t state = db_column_i64(statement, 1);
 	const int64_t length = db_column_i64(statement, 2);
 	const int64_t chunks = db_column_i64(statement, 3);
-	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) || state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 ||
-	    chunks < 0 || chunks > UINT32_MAX)
+	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) ||
+		state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 || chunks < 0 ||
+		chunks > UINT32_MAX)
 		return damaged(db, err);
 	*out = (struct pack_record){
 		.state = (enum pack_state)state,
@@ -64,7 +71,7 @@ static int read_record(struct db *const db, struct db_statement *const statement
 	return 0;
 }
 
-int pack_row_find(struct db *const db, const int64_t number, struct pack_record *const out, struct error *const err)
+int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_FIND, err);
 	if (statement == NULL)
@@ -90,8 +97,8 @@ int pack_row_number(struct db *db, const struct pack_id *id, int64_t *out, struc
 	return got;
 }
 
-int pack_row_numbers(struct db *const db, const int64_t after, int64_t *const out, const size_t capacity, size_t *const out_count,
-	struct error *const err)
+int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity, size_t *out_count,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBERS, err);
 	if (statement == NULL)
@@ -106,7 +113,7 @@ int pack_row_numbers(struct db *const db, const int64_t after, int64_t *const ou
 	return got < 0 ? -1 : 0;
 }
 
-int pack_row_name(struct db *const db, const struct pack_id *const id, const int64_t names, struct error *const err)
+int pack_row_name(struct db *db, const struct pack_id *id, int64_t names, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAME, err);
 	if (statement == NULL)
@@ -116,7 +123,7 @@ int pack_row_name(struct db *const db, const struct pack_id *const id, const int
 	return db_execute(statement, err);
 }
 
-int pack_row_unname(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+int pack_row_unname(struct db *db, int64_t number, int64_t names, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_UNNAME, err);
 	if (statement == NULL)
@@ -126,13 +133,14 @@ int pack_row_unname(struct db *const db, const int64_t number, const int64_t nam
 	return db_execute(statement, err);
 }
 
-static int other_names(struct db *const db, const int64_t number, struct error *const err)
+static int other_names(struct db *db, int64_t number, struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "%s: the index segments_pack shows other rows than those that lead to pack %lld.", db_path(db),
-		(long long)number);
+	return error_set(err, ERROR_CORRUPT,
+		"%s: the index segments_pack shows other rows than those that lead to pack %lld.",
+		db_path(db), (long long)number);
 }
 
-static int check_names(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+static int check_names(struct db *db, int64_t number, int64_t names, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMES, err);
 	if (statement == NULL)
@@ -144,8 +152,8 @@ static int check_names(struct db *const db, const int64_t number, const int64_t 
 	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
 }
 
-int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chunks, uint8_t *const live, size_t *const out_rows,
-	struct error *const err)
+int pack_row_mark(struct db *db, int64_t number, uint32_t chunks, uint8_t *live, size_t *out_rows,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_MARK, err);
 	if (statement == NULL)
@@ -158,7 +166,9 @@ int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chun
 		const int64_t first = db_column_i64(statement, 0);
 		const int64_t count = db_column_i64(statement, 1);
 		if (first < 0 || count < 1 || first > chunks || count > chunks - first) {
-			got = error_set(err, ERROR_CORRUPT, "%s: segments name chunks that pack %lld never had.", db_path(db), (long long)number);
+			got = error_set(err, ERROR_CORRUPT,
+				"%s: segments name chunks that pack %lld never had.", db_path(db),
+				(long long)number);
 			break;
 		}
 		for (int64_t chunk = first; chunk < first + count; chunk++)
@@ -170,7 +180,7 @@ int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chun
 	return got < 0 ? -1 : check_names(db, number, names, err);
 }
 
-int pack_row_is_named(struct db *const db, const int64_t number, bool *const out_is_named, struct error *const err)
+int pack_row_is_named(struct db *db, int64_t number, bool *out_is_named, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMED, err);
 	if (statement == NULL)
@@ -184,14 +194,17 @@ int pack_row_is_named(struct db *const db, const int64_t number, bool *const out
 }
 
 /* One row must have changed. */
-static int execute_on_one(struct db *const db, struct db_statement *const statement, struct error *const err)
+static int execute_on_one(struct db *db, struct db_statement *statement, struct error *err)
 {
 	if (db_execute(statement, err) != 0)
 		return -1;
-	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.", db_path(db));
+	return db_changes(db) == 1
+		? 0
+		: error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.",
+			  db_path(db));
 }
 
-int pack_row_condemn(struct db *const db, const int64_t number, const int64_t now_ms, struct error *const err)
+int pack_row_condemn(struct db *db, int64_t number, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_CONDEMN, err);
 	if (statement == NULL)
@@ -201,7 +214,7 @@ int pack_row_condemn(struct db *const db, const int64_t number, const int64_t no
 	return execute_on_one(db, statement, err);
 }
 
-static int run_on_pack(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+static int run_on_pack(struct db *db, const char *sql, int64_t number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -210,17 +223,18 @@ static int run_on_pack(struct db *const db, const char *const sql, const int64_t
 	return execute_on_one(db, statement, err);
 }
 
-int pack_row_spare(struct db *const db, const int64_t number, struct error *const err)
+int pack_row_spare(struct db *db, int64_t number, struct error *err)
 {
 	return run_on_pack(db, SQL_PACK_SPARE, number, err);
 }
 
-int pack_row_remove(struct db *const db, const int64_t number, struct error *const err)
+int pack_row_remove(struct db *db, int64_t number, struct error *err)
 {
 	return run_on_pack(db, SQL_PACK_REMOVE, number, err);
 }
 
-int pack_row_move(struct db *const db, const int64_t number, const struct pack_id *const file, const uint64_t length, struct error *const err)
+int pack_row_move(struct db *db, int64_t number, const struct pack_id *file, uint64_t length,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_MOVE, err);
 	if (statement == NULL)
@@ -231,7 +245,8 @@ int pack_row_move(struct db *const db, const int64_t number, const struct pack_i
 	return execute_on_one(db, statement, err);
 }
 
-int pack_row_list(struct db *const db, struct pack_record **const out_records, size_t *const out_count, struct error *const err)
+int pack_row_list(
+	struct db *db, struct pack_record **out_records, size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
 	if (statement == NULL)

@@ -1,5 +1,6 @@
-/* Which packs lost references since gc last looked at them, by number in the catalog: the committer notes, gc takes. In memory only: what a
- * stop forgets is found by the round that gc makes at start. Internally locked; any thread. */
+/* Which packs lost references since gc last looked at them, by number in the catalog: the committer
+ * notes, gc takes. In memory only: what a stop forgets is found by the round that gc makes at
+ * start. Internally locked; any thread. */
 #ifndef STORAGE_CORE_PACK_TOUCHES_H
 #define STORAGE_CORE_PACK_TOUCHES_H
 
@@ -20,7 +21,8 @@ void pack_touches_looked(struct pack_touches *touches, int64_t pack, uint32_t li
 /* gc must look again, whatever is known. */
 void pack_touches_again(struct pack_touches *touches, int64_t pack);
 void pack_touches_forget(struct pack_touches *touches, int64_t pack);
-/* Up to `capacity` packs above `after`, rising, that gc should look at: those that may have lost a sixteenth of what lived, or all of it. */
+/* Up to `capacity` packs above `after`, rising, that gc should look at: those that may have lost a
+ * sixteenth of what lived, or all of it. */
 size_t pack_touches_due(struct pack_touches *touches, int64_t after, int64_t *out, size_t capacity);
 
 #endif

@@ -1,4 +1,5 @@
-/* Each loan has a number in the order of taking, so that a mark is passed once no lower number is out. */
+/* Each loan has a number in the order of taking, so that a mark is passed once no lower number is
+ * out. */
 #include "storage/core/reader_pool.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Reading connections of one catalog, lent for the time of a few statements and kept for the next. Internally locked. Internal to storage. */
+/* Reading connections of one catalog, lent for the time of a few statements and kept for the next.
+ * Internally locked. Internal to storage. */
 #ifndef STORAGE_CORE_READER_POOL_H
 #define STORAGE_CORE_READER_POOL_H
 

@@ -5,7 +5,8 @@
 
 #include "base/memory.h"
 
-static const char SQL_ADD[] = "INSERT INTO removals (file) VALUES (?1) ON CONFLICT (file) DO NOTHING";
+static const char SQL_ADD[] =
+	"INSERT INTO removals (file) VALUES (?1) ON CONFLICT (file) DO NOTHING";
 static const char SQL_DROP[] = "DELETE FROM removals WHERE file = ?1";
 static const char SQL_LIST[] = "SELECT file FROM removals ORDER BY file LIMIT ?1";
 
@@ -28,13 +29,15 @@ int removal_row_drop(struct db *db, const struct pack_id *file, struct error *er
 	return run(db, SQL_DROP, file, err);
 }
 
-static int take_all(struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
+static int take_all(
+	struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
 {
 	int got;
 	while ((got = db_step(rows, err)) == 1) {
 		struct span file = db_column_blob(rows, 0);
 		if (file.len != PACK_ID_BYTES)
-			return error_set(err, ERROR_DAMAGED, "A row of the catalog's table removals is damaged.");
+			return error_set(err, ERROR_DAMAGED,
+				"A row of the catalog's table removals is damaged.");
 		if ((*count & (*count - 1)) == 0)
 			*files = memory_grow(*files, *count == 0 ? 1 : 2 * *count, sizeof **files);
 		memcpy((*files)[(*count)++].bytes, file.data, PACK_ID_BYTES);
@@ -42,7 +45,8 @@ static int take_all(struct db_statement *rows, struct pack_id **files, size_t *c
 	return got;
 }
 
-int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, size_t *out_count, struct error *err)
+int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, size_t *out_count,
+	struct error *err)
 {
 	*out_files = NULL;
 	*out_count = 0;

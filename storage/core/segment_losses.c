@@ -3,11 +3,12 @@
 #include "storage/core/pack_row.h"
 #include "storage/core/pack_touches.h"
 
-int segment_losses_end(struct segment_losses *const losses, struct error *const err)
+int segment_losses_end(struct segment_losses *losses, struct error *err)
 {
 	for (size_t i = 0; i < losses->count; i++) {
 		const struct segment_loss *const loss = &losses->packs[i];
-		pack_touches_add(db_companion(losses->db, DB_PACK_TOUCHES), loss->pack, loss->chunks);
+		pack_touches_add(
+			db_companion(losses->db, DB_PACK_TOUCHES), loss->pack, loss->chunks);
 		if (pack_row_unname(losses->db, loss->pack, loss->names, err) != 0)
 			return -1;
 	}
@@ -15,7 +16,8 @@ int segment_losses_end(struct segment_losses *const losses, struct error *const 
 	return 0;
 }
 
-int segment_losses_add(struct segment_losses *const losses, const int64_t pack, const int64_t first, const int64_t count, struct error *const err)
+int segment_losses_add(struct segment_losses *losses, int64_t pack, int64_t first, int64_t count,
+	struct error *err)
 {
 	size_t at = 0;
 	while (at < losses->count && losses->packs[at].pack != pack)

@@ -68,21 +68,28 @@ struct store *store_new(const struct store_params *params)
 	store->metrics = params->metrics;
 	store->log = params->log;
 	store->fast_etags = params->fast_etags;
-	store->opened = (struct store_opened){store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
+	store->opened = (struct store_opened){
+		store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
 	store->health = store_health_new(params->log, params->metrics);
-	store->floor = (struct disk_floor){.files = store->files, .folder = store->folder, .bytes = params->disk_reserve, .health = store->health};
+	store->floor = (struct disk_floor){.files = store->files,
+		.folder = store->folder,
+		.bytes = params->disk_reserve,
+		.health = store->health};
 	store->touches = pack_touches_new();
 	store->readers = reader_pool_new();
 	store->watch = step_watch_start(store->clock);
-	store->change_feed = change_feed_new(&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
+	store->change_feed = change_feed_new(
+		&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
 	store->helpers = helpers_start(params->helper_threads);
 	return store;
 }
 
-/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no writes, the index knows what comes from here on. */
+/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no
+ * writes, the index knows what comes from here on. */
 static void open_chunk_index(struct store *store, const char *path, struct error *err)
 {
-	struct chunk_index_options options = {.files = store->files, .path = path, .log = store->log};
+	struct chunk_index_options options = {
+		.files = store->files, .path = path, .log = store->log};
 	struct error why = {0};
 	store->chunk_index = chunk_index_open(&options, &store->reindex, &why);
 	if (store->chunk_index != NULL)
@@ -110,7 +117,8 @@ int store_open_packs(struct store *store, const struct store_params *params, str
 	char *const chunks_path = path_in(store->folder, "chunks.db");
 	open_chunk_index(store, chunks_path, err);
 	free(chunks_path);
-	struct backend *const backend = store->chunk_index == NULL ? NULL : open_backend(store, params->memory_packs, err);
+	struct backend *const backend =
+		store->chunk_index == NULL ? NULL : open_backend(store, params->memory_packs, err);
 	if (backend == NULL)
 		return -1;
 	store->spares = ingest_spares_new();
@@ -144,8 +152,12 @@ void store_set_catalog(struct store *store, const struct store_catalog *catalog)
 
 void store_start_committer(struct store *store, struct db *db)
 {
-	const struct committer_options options = {.db = db, .packs = store->packs, .metrics = store->metrics,
-		.health = store->health, .acknowledged = store->catalog.acknowledged, .store = store->catalog.identity};
+	const struct committer_options options = {.db = db,
+		.packs = store->packs,
+		.metrics = store->metrics,
+		.health = store->health,
+		.acknowledged = store->catalog.acknowledged,
+		.store = store->catalog.identity};
 	db_set_companion(db, DB_PACK_TOUCHES, store->touches);
 	db_set_companion(db, DB_CHANGE_FEED, store->change_feed);
 	store->committer = committer_start(&options);

@@ -17,7 +17,8 @@
 
 struct store;
 
-/* What rooms above keep with the store. storage/open sets all of it before anybody else has the store, and frees it. */
+/* What rooms above keep with the store. storage/open sets all of it before anybody else has the
+ * store, and frees it. */
 struct store_parts {
 	struct lifecycle_cache *lifecycle_cache;
 	struct replica_table *replicas;
@@ -37,7 +38,8 @@ struct store_parts {
 struct store_parts *store_parts(const struct store *store);
 
 struct store_health *store_health(const struct store *store);
-/* Whether content of so many bytes finds room beside what the disk keeps free: 0, no_space or read_only. Nothing is set aside for it. */
+/* Whether content of so many bytes finds room beside what the disk keeps free: 0, no_space or
+ * read_only. Nothing is set aside for it. */
 int store_check_room(const struct store *store, uint64_t bytes, struct error *err);
 const struct disk_floor *store_disk_floor(const struct store *store);
 /* Sets the metrics of the data folder's disk; where it cannot be asked they stay. */
@@ -53,8 +55,8 @@ struct store_opened {
 struct store_opened store_opened(const struct store *store); /* when */
 uint64_t store_life(const struct store *store);              /* the number of this start */
 bool store_fast_etags(const struct store *store);
-struct log *store_log(const struct store *store);            /* may be NULL */
-struct metrics *store_metrics(const struct store *store);    /* may be NULL */
+struct log *store_log(const struct store *store);         /* may be NULL */
+struct metrics *store_metrics(const struct store *store); /* may be NULL */
 
 struct committer *store_committer(const struct store *store);
 struct pack_store *store_packs(const struct store *store);
@@ -66,17 +68,20 @@ struct helper_lane *store_publish_lane(struct store *store, uint64_t hash);
 struct step_watch *store_step_watch(const struct store *store);
 struct change_feed *store_change_feed(const struct store *store);
 
-/* Whether work behind the requests may change anything at present (store_health.h), and whether it may delete. */
+/* Whether work behind the requests may change anything at present (store_health.h), and whether it
+ * may delete. */
 bool store_takes_work(const struct store *store);
 bool store_may_delete(const struct store *store);
 
-/* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
+/* A reading connection of the catalog, for the time of a few statements; always give it back. NULL
+ * with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);
 void store_reader_give(struct store *store, struct db *reader);
 /* The same in a snapshot: all its statements see one state of the catalog. */
 struct db *store_snapshot_take(struct store *store, struct error *err);
 void store_snapshot_give(struct store *store, struct db *reader);
-/* For gc: whether all connections that were out at `mark` have been given back. What a snapshot showed is held by then, or of no interest. */
+/* For gc: whether all connections that were out at `mark` have been given back. What a snapshot
+ * showed is held by then, or of no interest. */
 uint64_t store_readers_mark(struct store *store);
 bool store_readers_passed(struct store *store, uint64_t mark);
 
@@ -86,7 +91,8 @@ enum store_work {
 	STORE_FILE_HASH_WORK, /* there may be a current version without a hash */
 	STORE_WORKS
 };
-/* The thread that is to do such work begins a round. Costs next to nothing; from any thread, the committer's too. */
+/* The thread that is to do such work begins a round. Costs next to nothing; from any thread, the
+ * committer's too. */
 void store_wake(struct store *store, enum store_work work);
 /* Which thread that is; NULL from before it is released. */
 struct worker_thread;

@@ -1,5 +1,5 @@
-/* A store is made and ended in pieces, which storage/open puts together: the pieces that know nothing of the rooms above. One thread. Internal
- * to storage. */
+/* A store is made and ended in pieces, which storage/open puts together: the pieces that know
+ * nothing of the rooms above. One thread. Internal to storage. */
 #ifndef STORAGE_CORE_STORE_CORE_H
 #define STORAGE_CORE_STORE_CORE_H
 
@@ -10,13 +10,13 @@ struct store_params {
 	const char *folder;
 	const struct file_ops *files;
 	const struct clock_source *clock;
-	struct metrics *metrics;    /* borrowed, may be NULL */
-	struct log *log;            /* borrowed, may be NULL */
+	struct metrics *metrics; /* borrowed, may be NULL */
+	struct log *log;         /* borrowed, may be NULL */
 	unsigned helper_threads;
 	uint64_t disk_reserve;
-	uint64_t pack_max_bytes;    /* 0: 64 MiB */
+	uint64_t pack_max_bytes; /* 0: 64 MiB */
 	bool fast_etags;
-	bool memory_packs;          /* tests: packs in memory */
+	bool memory_packs; /* tests: packs in memory */
 };
 /* With helpers, watch and change feed; without packs and catalog. */
 struct store *store_new(const struct store_params *params);

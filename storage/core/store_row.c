@@ -38,8 +38,9 @@ int store_row_read(struct db *db, struct store_identity *out, struct error *err)
 	int got = db_step(row, err);
 	int result = got == 1 ? take(row, out, err) : -1;
 	db_reset(row);
-	return got == 0 ? error_set(err, ERROR_DAMAGED, "The catalog does not say which store it belongs to.")
-		: result;
+	return got == 0 ? error_set(err, ERROR_DAMAGED,
+				  "The catalog does not say which store it belongs to.")
+			: result;
 }
 
 int store_row_set_life(struct db *db, uint64_t life, struct error *err)

@@ -1,5 +1,5 @@
-/* The one row of the table `store`: which store this is, and its life, the number of its present start.
- * Both stand in the header of each pack too. Internal to storage. */
+/* The one row of the table `store`: which store this is, and its life, the number of its present
+ * start. Both stand in the header of each pack too. Internal to storage. */
 #ifndef STORAGE_CORE_STORE_ROW_H
 #define STORAGE_CORE_STORE_ROW_H
 

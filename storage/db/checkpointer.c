@@ -16,8 +16,9 @@ struct checkpointer {
 	struct worker_thread thread;
 };
 
-/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while there is none. */
-static void cut_idle_log(struct checkpointer *const checkpointer, struct error *const err)
+/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while
+ * there is none. */
+static void cut_idle_log(struct checkpointer *checkpointer, struct error *err)
 {
 	int64_t version = 0;
 	uint64_t size = 0;
@@ -29,23 +30,27 @@ static void cut_idle_log(struct checkpointer *const checkpointer, struct error *
 		db_checkpoint_truncate(checkpointer->db, err);
 }
 
-static void checkpoint(void *const owner)
+static void checkpoint(void *owner)
 {
 	struct checkpointer *const checkpointer = owner;
-	struct error ignored; /* the log keeps everything; a broken disk is reported by the next commit */
+	/* the log keeps everything; a broken disk is reported by the next commit */
+	struct error ignored;
 	db_checkpoint_passive(checkpointer->db, &ignored);
 	cut_idle_log(checkpointer, &ignored);
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	checkpoint(owner);
 	return INTERVAL_MS;
 }
 
-struct checkpointer *checkpointer_start(const char *const catalog_path, struct error *const err)
+struct checkpointer *checkpointer_start(const char *catalog_path, struct error *err)
 {
-	static const struct worker_thread_plan plan = {.name = "checkpointer", .first_ms = INTERVAL_MS, .round = one_round, .last = checkpoint};
+	static const struct worker_thread_plan plan = {.name = "checkpointer",
+		.first_ms = INTERVAL_MS,
+		.round = one_round,
+		.last = checkpoint};
 	struct db *const db = db_open(catalog_path, DB_WRITE, err);
 	if (db == NULL)
 		return NULL;
@@ -56,7 +61,7 @@ struct checkpointer *checkpointer_start(const char *const catalog_path, struct e
 	return checkpointer;
 }
 
-void checkpointer_stop(struct checkpointer *const checkpointer)
+void checkpointer_stop(struct checkpointer *checkpointer)
 {
 	if (checkpointer == NULL)
 		return;

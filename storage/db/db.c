@@ -1,5 +1,6 @@
-/* The one home of sqlite3.h. Statements are kept per connection in a small table keyed by the address of their SQL text: looking one up is
- * a multiplication and a compare, and nobody owns statements but the connection. Bound bytes are not copied (SQLITE_STATIC). */
+/* The one home of sqlite3.h. Statements are kept per connection in a small table keyed by the
+ * address of their SQL text: looking one up is a multiplication and a compare, and nobody owns
+ * statements but the connection. Bound bytes are not copied (SQLITE_STATIC). */
 #include "storage/db/db_internal.h"
 
 #include <errno.h>
@@ -12,8 +13,12 @@
 #include "storage/db/db_file.h"
 #include "storage/db/page_sum.h"
 
-enum { BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24,
-	SAVEPOINT_MEMORY_BYTES = 120 * 1024 };
+enum {
+	BUSY_TIMEOUT_MS = 10000,
+	RESTART_TIMEOUT_MS = 50,
+	WAL_FRAME_HEADER_BYTES = 24,
+	SAVEPOINT_MEMORY_BYTES = 120 * 1024
+};
 
 static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
 static const char SQL_BEGIN_READ[] = "BEGIN";
@@ -29,8 +34,8 @@ static const char SQL_GET_DATA_VERSION[] = "PRAGMA data_version";
 static const char SQL_GET_PAGES[] = "PRAGMA page_count";
 static const char SQL_GET_FREE_PAGES[] = "PRAGMA freelist_count";
 
-/* Counts only before the first page is written, and writes to a file that has pages, though it says so
- * already: nothing is written to a file that may be the wrong one. */
+/* Counts only before the first page is written, and writes to a file that has pages, though it says
+ * so already: nothing is written to a file that may be the wrong one. */
 static const char SQL_SETUP_NEW[] = "PRAGMA auto_vacuum=INCREMENTAL;";
 static const char SQL_SETUP_WRITE[] =
 	"PRAGMA journal_mode=WAL;"
@@ -39,10 +44,9 @@ static const char SQL_SETUP_WRITE[] =
 	"PRAGMA secure_delete=OFF;" /* Debian's default clears what was deleted, in pages that would not be written otherwise */
 	"PRAGMA wal_autocheckpoint=0;"
 	"PRAGMA cache_size=-16384;";
-static const char SQL_SETUP_READ[] =
-	"PRAGMA query_only=ON;"
-	"PRAGMA wal_autocheckpoint=0;"
-	"PRAGMA cache_size=-4096;";
+static const char SQL_SETUP_READ[] = "PRAGMA query_only=ON;"
+				     "PRAGMA wal_autocheckpoint=0;"
+				     "PRAGMA cache_size=-4096;";
 
 static const struct {
 	int code;
@@ -61,9 +65,10 @@ static const struct {
 	{SQLITE_CONSTRAINT, ERROR_INVALID},
 };
 
-static enum error_kind kind_of(const int extended)
+static enum error_kind kind_of(int extended)
 {
-	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY || extended == SQLITE_CONSTRAINT_ROWID)
+	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY ||
+		extended == SQLITE_CONSTRAINT_ROWID)
 		return ERROR_EXISTS;
 	for (size_t i = 0; i < sizeof(error_kinds) / sizeof(error_kinds[0]); i++)
 		if (error_kinds[i].code == (extended & 0xff))
@@ -92,19 +97,21 @@ static int fail_on_file(const struct db *db, const struct db_trouble *trouble, s
 		snprintf(page, sizeof page, "page %u", trouble->page);
 	if (trouble->kind == DB_TROUBLE_READ)
 		snprintf(reason, sizeof reason, " (%s)", strerrordesc_np(trouble->os_errno));
-	error_set(err, ERROR_DAMAGED, "%s: %s %s%s. The stored bytes are not concerned. What needs this page"
+	error_set(err, ERROR_DAMAGED,
+		"%s: %s %s%s. The stored bytes are not concerned. What needs this page"
 		" cannot be answered until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
 		name_of(db), page, what[trouble->kind], reason);
 	err->os_errno = trouble->os_errno;
 	return -1;
 }
 
-static int fail_to_write(const struct db *db, const struct db_trouble *trouble, enum error_kind kind,
-	struct error *err)
+static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
+	enum error_kind kind, struct error *err)
 {
 	if (trouble->os_errno == EROFS)
 		kind = ERROR_READ_ONLY;
-	error_set(err, kind, "%s cannot be written: %s.", name_of(db), strerrordesc_np(trouble->os_errno));
+	error_set(err, kind, "%s cannot be written: %s.", name_of(db),
+		strerrordesc_np(trouble->os_errno));
 	err->os_errno = trouble->os_errno;
 	return -1;
 }
@@ -115,10 +122,12 @@ static int set_failure(struct db *db, const char *what, struct error *err)
 	const struct db_trouble trouble = db_file_take_trouble(db->handle);
 	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
 		return fail_to_write(db, &trouble, kind, err);
-	if ((kind == ERROR_IO || kind == ERROR_DAMAGED) && trouble.kind != DB_TROUBLE_NONE && trouble.kind != DB_TROUBLE_WRITE)
+	if ((kind == ERROR_IO || kind == ERROR_DAMAGED) && trouble.kind != DB_TROUBLE_NONE &&
+		trouble.kind != DB_TROUBLE_WRITE)
 		return fail_on_file(db, &trouble, err);
 	if (kind == ERROR_BUSY)
-		return error_set(err, kind, "%s is locked by another program: %s.", name_of(db), what);
+		return error_set(
+			err, kind, "%s is locked by another program: %s.", name_of(db), what);
 	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
 }
 
@@ -127,7 +136,7 @@ static bool is_lost(const struct db *db)
 	return db->is_begun && !db_in_transaction(db);
 }
 
-int db_fail(struct db *const db, const char *const what, struct error *const err)
+int db_fail(struct db *db, const char *what, struct error *err)
 {
 	set_failure(db, what, err);
 	if (is_lost(db) && db->lost.kind == ERROR_NONE)
@@ -141,14 +150,17 @@ static int refuse_lost(const struct db *db, struct error *err)
 	if (!is_lost(db))
 		return 0;
 	if (db->lost.kind == ERROR_NONE)
-		return error_set(err, ERROR_DAMAGED, "%s: the transaction was given up; what belongs to it cannot be"
-			" changed any more.", name_of(db));
+		return error_set(err, ERROR_DAMAGED,
+			"%s: the transaction was given up; what belongs to it cannot be"
+			" changed any more.",
+			name_of(db));
 	*err = db->lost;
 	return -1;
 }
 
-/* After each commit of this connection: frames that the WAL holds. An attached file has a log of its own. */
-static int note_wal(void *const owner, sqlite3 *const handle, const char *const name, const int frames)
+/* After each commit of this connection: frames that the WAL holds. An attached file has a log of
+ * its own. */
+static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
 {
 	struct db *const db = owner;
 	if (strcmp(name, "main") != 0)
@@ -159,7 +171,7 @@ static int note_wal(void *const owner, sqlite3 *const handle, const char *const 
 	return SQLITE_OK;
 }
 
-int db_read_number(struct db *const db, const char *const sql, int64_t *const out, struct error *const err)
+int db_read_number(struct db *db, const char *sql, int64_t *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -177,7 +189,8 @@ int db_read_number(struct db *const db, const char *const sql, int64_t *const ou
 static int set_page_form(struct db *db, struct error *err)
 {
 	int reserved = PAGE_SUM_BYTES;
-	if (db_run_script(db, "PRAGMA page_size=4096;", err) != 0) /* first: it forgets what is reserved */
+	if (db_run_script(db, "PRAGMA page_size=4096;", err) !=
+		0) /* first: it forgets what is reserved */
 		return -1;
 	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
 	int64_t pages;
@@ -186,7 +199,7 @@ static int set_page_form(struct db *db, struct error *err)
 	return pages > 0 ? 0 : db_run_script(db, SQL_SETUP_NEW, err);
 }
 
-static int set_up(struct db *const db, const enum db_mode mode, struct error *const err)
+static int set_up(struct db *db, enum db_mode mode, struct error *err)
 {
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
@@ -204,24 +217,26 @@ static int set_up(struct db *const db, const enum db_mode mode, struct error *co
 	return 0;
 }
 
-/* For the whole process, and only before its first connection is opened: later calls change nothing. No count of all memory, which takes
- * a lock at each allocation; and what a savepoint would restore stays in memory instead of a file, unless a change is very large. It spills
- * in one write, of which SQLite's own file layer does no more than 128 KiB. */
+/* For the whole process, and only before its first connection is opened: later calls change
+ * nothing. No count of all memory, which takes a lock at each allocation; and what a savepoint
+ * would restore stays in memory instead of a file, unless a change is very large. It spills in one
+ * write, of which SQLite's own file layer does no more than 128 KiB. */
 static void configure(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
 }
 
-struct db *db_open(const char *const path, const enum db_mode mode, struct error *const err)
+struct db *db_open(const char *path, enum db_mode mode, struct error *err)
 {
 	struct db *const db = memory_new(sizeof(*db));
 	configure();
 	db_file_register();
 	db->path = memory_copy_text(path);
-	/* Readers open for writing too, because a WAL reader must be able to write the shared-memory file; query_only keeps them from the rest.
-	 * */
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0);
+	/* Readers open for writing too, because a WAL reader must be able to write the
+	 * shared-memory file; query_only keeps them from the rest. */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+		(mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0);
 	if (sqlite3_open_v2(path, &db->handle, flags, db_file_vfs) != SQLITE_OK) {
 		if (db->handle != NULL)
 			db_fail(db, "opening", err);
@@ -238,7 +253,7 @@ struct db *db_open(const char *const path, const enum db_mode mode, struct error
 	return db;
 }
 
-void db_close(struct db *const db)
+void db_close(struct db *db)
 {
 	if (db == NULL)
 		return;
@@ -254,17 +269,17 @@ void db_close(struct db *const db)
 	free(db);
 }
 
-const char *db_path(const struct db *const db)
+const char *db_path(const struct db *db)
 {
 	return db->path;
 }
 
-void db_set_companion(struct db *const db, const enum db_companion which, void *const companion)
+void db_set_companion(struct db *db, enum db_companion which, void *companion)
 {
 	db->companions[which] = companion;
 }
 
-void *db_companion(const struct db *const db, const enum db_companion which)
+void *db_companion(const struct db *db, enum db_companion which)
 {
 	return db->companions[which];
 }
@@ -276,7 +291,7 @@ static void note_broken(struct db *db, const struct error *err)
 		db_sums_doubt(db->sums, err);
 }
 
-int db_run_script(struct db *const db, const char *const sql, struct error *const err)
+int db_run_script(struct db *db, const char *sql, struct error *err)
 {
 	if (refuse_lost(db, err) != 0)
 		return -1;
@@ -287,26 +302,28 @@ int db_run_script(struct db *const db, const char *const sql, struct error *cons
 	return -1;
 }
 
-int db_get_version(struct db *const db, int *const out_version, int *const out_application, struct error *const err)
+int db_get_version(struct db *db, int *out_version, int *out_application, struct error *err)
 {
 	int64_t version = 0;
 	int64_t application = 0;
-	if (db_read_number(db, SQL_GET_VERSION, &version, err) != 0 || db_read_number(db, SQL_GET_APPLICATION, &application, err) != 0)
+	if (db_read_number(db, SQL_GET_VERSION, &version, err) != 0 ||
+		db_read_number(db, SQL_GET_APPLICATION, &application, err) != 0)
 		return -1;
 	*out_version = (int)version;
 	*out_application = (int)application;
 	return 0;
 }
 
-int db_set_version(struct db *const db, const int version, const int application, struct error *const err)
+int db_set_version(struct db *db, int version, int application, struct error *err)
 {
 	char sql[96]; /* a PRAGMA takes no bound values; both are our own numbers */
-	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; PRAGMA application_id=%d;", version, application);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; PRAGMA application_id=%d;", version,
+		application);
 	return db_run_script(db, sql, err);
 }
 
 /* Statements without rows or values. */
-static int run_plain(struct db *const db, const char *const sql, struct error *const err)
+static int run_plain(struct db *db, const char *sql, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	return statement == NULL ? -1 : db_execute(statement, err);
@@ -322,10 +339,11 @@ int db_commit_alone(struct db *db, struct error *err)
 	return run_plain(db, SQL_COMMIT, err);
 }
 
-int db_begin_at(struct db *const db, const char *const file, const int line, struct error *const err)
+int db_begin_at(struct db *db, const char *file, int line, struct error *err)
 {
 	if (db_in_transaction(db))
-		error_assert_failed("the transaction begun here has ended", db->begin_file, db->begin_line);
+		error_assert_failed(
+			"the transaction begun here has ended", db->begin_file, db->begin_line);
 	db->is_begun = false; /* also when the one before was given up, and nobody rolled it back */
 	if (run_plain(db, SQL_BEGIN, err) != 0)
 		return -1;
@@ -340,8 +358,8 @@ int db_begin_at(struct db *const db, const char *const file, const int line, str
 	return -1;
 }
 
-/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log lacks
- * bytes of the last frame, without which the others mean nothing. */
+/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log
+ * lacks bytes of the last frame, without which the others mean nothing. */
 static int run_commit(struct db *db, struct error *err)
 {
 	db_file_set_ending(db->handle, true);
@@ -351,10 +369,11 @@ static int run_commit(struct db *db, struct error *err)
 	return result;
 }
 
-int db_commit(struct db *const db, struct error *const err)
+int db_commit(struct db *db, struct error *err)
 {
 	db->is_in_doubt = false;
-	if (refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 || run_commit(db, err) != 0) {
+	if (refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 ||
+		run_commit(db, err) != 0) {
 		db_rollback(db);
 		return -1;
 	}
@@ -368,7 +387,7 @@ bool db_is_in_doubt(const struct db *db)
 	return db->is_in_doubt;
 }
 
-void db_rollback(struct db *const db)
+void db_rollback(struct db *db)
 {
 	struct error ignored;
 	db_sums_rollback(db->sums);
@@ -379,12 +398,12 @@ void db_rollback(struct db *const db)
 	db->is_begun = false;
 }
 
-bool db_in_transaction(const struct db *const db)
+bool db_in_transaction(const struct db *db)
 {
 	return sqlite3_get_autocommit(db->handle) == 0;
 }
 
-int db_savepoint(struct db *const db, struct error *const err)
+int db_savepoint(struct db *db, struct error *err)
 {
 	ASSERT(db_in_transaction(db));
 	db->rows_before = sqlite3_total_changes64(db->handle);
@@ -392,50 +411,52 @@ int db_savepoint(struct db *const db, struct error *const err)
 	return run_plain(db, SQL_SAVEPOINT, err);
 }
 
-int64_t db_rows_touched(const struct db *const db)
+int64_t db_rows_touched(const struct db *db)
 {
 	return sqlite3_total_changes64(db->handle) - db->rows_before;
 }
 
-int db_savepoint_release(struct db *const db, struct error *const err)
+int db_savepoint_release(struct db *db, struct error *err)
 {
 	if (refuse_lost(db, err) != 0 || db_sums_check(db->sums, err) != 0)
 		return -1;
 	return run_plain(db, SQL_SAVEPOINT_RELEASE, err);
 }
 
-void db_savepoint_rollback(struct db *const db)
+void db_savepoint_rollback(struct db *db)
 {
 	struct error ignored;
 	db_sums_savepoint_rollback(db->sums);
 	/* What cannot be undone alone is undone with the whole transaction. */
 	if (db_in_transaction(db) &&
-	    (run_plain(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 || run_plain(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
+		(run_plain(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 ||
+			run_plain(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
 		db_rollback(db);
 }
 
-int db_snapshot_begin(struct db *const db, struct error *const err)
+int db_snapshot_begin(struct db *db, struct error *err)
 {
 	return run_plain(db, SQL_BEGIN_READ, err);
 }
 
 /* Nothing was written, so COMMIT is the cheaper of the two. */
-void db_snapshot_end(struct db *const db)
+void db_snapshot_end(struct db *db)
 {
 	struct error ignored;
 	if (run_plain(db, SQL_COMMIT, &ignored) != 0)
 		db_rollback(db);
 }
 
-static size_t slot_of(const struct db *const db, const char *const sql)
+static size_t slot_of(const struct db *db, const char *sql)
 {
-	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) % DB_STATEMENT_SLOTS;
+	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) %
+		DB_STATEMENT_SLOTS;
 	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
 		slot = (slot + 1) % DB_STATEMENT_SLOTS;
 	return slot;
 }
 
-struct db_statement *db_prepare(struct db *const db, const char *const sql, struct error *const err)
+struct db_statement *db_prepare(struct db *db, const char *sql, struct error *err)
 {
 	const size_t slot = slot_of(db, sql);
 	struct db_statement *statement = db->slots[slot];
@@ -447,35 +468,40 @@ struct db_statement *db_prepare(struct db *const db, const char *const sql, stru
 		return statement;
 	}
 	sqlite3_stmt *handle = NULL;
-	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) != SQLITE_OK) {
+	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) !=
+		SQLITE_OK) {
 		db_fail(db, sql, err);
 		return NULL;
 	}
 	db->statements++;
 	ASSERT(db->statements < DB_STATEMENT_SLOTS);
 	statement = memory_new(sizeof(*statement));
-	*statement = (struct db_statement){.db = db, .handle = handle, .sql = sql, .is_writing = sqlite3_stmt_readonly(handle) == 0};
+	*statement = (struct db_statement){.db = db,
+		.handle = handle,
+		.sql = sql,
+		.is_writing = sqlite3_stmt_readonly(handle) == 0};
 	db->slots[slot] = statement;
 	return statement;
 }
 
-static void note_bind(struct db_statement *const statement, const int result)
+static void note_bind(struct db_statement *statement, int result)
 {
 	ASSERT(result != SQLITE_RANGE && result != SQLITE_MISUSE);
 	if (statement->bind_result == SQLITE_OK)
 		statement->bind_result = result;
 }
 
-void db_bind_i64(struct db_statement *const statement, const int position, const int64_t value)
+void db_bind_i64(struct db_statement *statement, int position, int64_t value)
 {
 	note_bind(statement, sqlite3_bind_int64(statement->handle, position, value));
 }
 
 /* A NULL pointer would bind NULL; an empty span is an empty value. */
-void db_bind_blob(struct db_statement *const statement, const int position, const struct span value)
+void db_bind_blob(struct db_statement *statement, int position, struct span value)
 {
 	const void *const bytes = value.len == 0 ? (const void *)"" : value.data;
-	note_bind(statement, sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
+	note_bind(statement,
+		sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
 }
 
 static int step_reading(struct db_statement *statement, struct error *err)
@@ -500,18 +526,20 @@ static int step_writing(struct db_statement *statement, struct error *err)
 	return got == 0 && db->is_begun ? db_sums_check(db->sums, err) : got;
 }
 
-int db_step(struct db_statement *const statement, struct error *const err)
+int db_step(struct db_statement *statement, struct error *err)
 {
 	if (statement->bind_result != SQLITE_OK)
-		return error_set(err, kind_of(statement->bind_result), "%s: a value could not be bound to '%s'.", statement->db->path,
+		return error_set(err, kind_of(statement->bind_result),
+			"%s: a value could not be bound to '%s'.", statement->db->path,
 			statement->sql);
-	int got = statement->is_writing ? step_writing(statement, err) : step_reading(statement, err);
+	int got =
+		statement->is_writing ? step_writing(statement, err) : step_reading(statement, err);
 	if (got < 0)
 		sqlite3_reset(statement->handle);
 	return got;
 }
 
-int db_execute(struct db_statement *const statement, struct error *const err)
+int db_execute(struct db_statement *statement, struct error *err)
 {
 	const int result = db_step(statement, err);
 	ASSERT(result != 1);
@@ -519,25 +547,25 @@ int db_execute(struct db_statement *const statement, struct error *const err)
 	return result;
 }
 
-void db_reset(struct db_statement *const statement)
+void db_reset(struct db_statement *statement)
 {
 	if (statement != NULL)
 		sqlite3_reset(statement->handle);
 }
 
-int64_t db_column_i64(struct db_statement *const statement, const int column)
+int64_t db_column_i64(struct db_statement *statement, int column)
 {
 	return sqlite3_column_int64(statement->handle, column);
 }
 
-struct span db_column_blob(struct db_statement *const statement, const int column)
+struct span db_column_blob(struct db_statement *statement, int column)
 {
 	const void *const bytes = sqlite3_column_blob(statement->handle, column);
 	const int len = sqlite3_column_bytes(statement->handle, column);
 	return span_of(bytes, (size_t)len);
 }
 
-bool db_column_is_null(struct db_statement *const statement, const int column)
+bool db_column_is_null(struct db_statement *statement, int column)
 {
 	return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
 }
@@ -582,26 +610,27 @@ int64_t db_change(const struct db *db)
 	return db_sums_change(db->sums);
 }
 
-int64_t db_last_id(struct db *const db)
+int64_t db_last_id(struct db *db)
 {
 	return sqlite3_last_insert_rowid(db->handle);
 }
 
-int64_t db_changes(struct db *const db)
+int64_t db_changes(struct db *db)
 {
 	return sqlite3_changes64(db->handle);
 }
 
-int db_checkpoint_passive(struct db *const db, struct error *const err)
+int db_checkpoint_passive(struct db *db, struct error *err)
 {
-	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	const int result =
+		sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY)
 		return db_fail(db, "checkpointing", err);
 	return 0;
 }
 
 /* The committer waits here, or behind it, with every queued change: so not for long. */
-static int restart(struct db *const db, const int mode, struct error *const err)
+static int restart(struct db *db, int mode, struct error *err)
 {
 	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
 	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL);
@@ -613,42 +642,42 @@ static int restart(struct db *const db, const int mode, struct error *const err)
 	return 0;
 }
 
-int db_checkpoint_restart(struct db *const db, struct error *const err)
+int db_checkpoint_restart(struct db *db, struct error *err)
 {
 	return restart(db, SQLITE_CHECKPOINT_RESTART, err);
 }
 
-int db_checkpoint_truncate(struct db *const db, struct error *const err)
+int db_checkpoint_truncate(struct db *db, struct error *err)
 {
 	return restart(db, SQLITE_CHECKPOINT_TRUNCATE, err);
 }
 
-int db_data_version(struct db *const db, int64_t *const out_version, struct error *const err)
+int db_data_version(struct db *db, int64_t *out_version, struct error *err)
 {
 	return db_read_number(db, SQL_GET_DATA_VERSION, out_version, err);
 }
 
-int db_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+int db_pages(struct db *db, int64_t *out_pages, struct error *err)
 {
 	return db_read_number(db, SQL_GET_PAGES, out_pages, err);
 }
 
-int db_vacuum_whole(struct db *const db, struct error *const err)
+int db_vacuum_whole(struct db *db, struct error *err)
 {
 	return db_run_script(db, "VACUUM;", err);
 }
 
-int db_free_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+int db_free_pages(struct db *db, int64_t *out_pages, struct error *err)
 {
 	return db_read_number(db, SQL_GET_FREE_PAGES, out_pages, err);
 }
 
-uint64_t db_wal_bytes(const struct db *const db)
+uint64_t db_wal_bytes(const struct db *db)
 {
 	return db->wal_bytes;
 }
 
-int db_vacuum_some(struct db *const db, const unsigned pages, struct error *const err)
+int db_vacuum_some(struct db *db, unsigned pages, struct error *err)
 {
 	char sql[64];
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u);", pages);

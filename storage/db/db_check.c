@@ -1,7 +1,8 @@
-/* Table by table, each in a snapshot of its own, so that the log can begin again in between: the rows
- * are counted and summed and held against the row of `sums`; then SQLite looks whether each index has
- * an entry for each row. An index of which a page cannot be read ends that look with an error: then
- * each index of the table is read by itself. Last, SQLite looks at the use of all pages. */
+/* Table by table, each in a snapshot of its own, so that the log can begin again in between: the
+ * rows are counted and summed and held against the row of `sums`; then SQLite looks whether each
+ * index has an entry for each row. An index of which a page cannot be read ends that look with an
+ * error: then each index of the table is read by itself. Last, SQLite looks at the use of all
+ * pages. */
 #include "storage/db/db_check.h"
 
 #include <stdio.h>
@@ -18,11 +19,12 @@ struct check_run {
 	const struct db_check *check;
 	struct table_sums said;
 	const char *table;
-	bool any;        /* found in this table */
+	bool any; /* found in this table */
 	bool any_at_all;
 };
 
-static const char SQL_INDEXES[] = "SELECT l.name, coalesce(s.sql, '') FROM pragma_index_list(?1) l"
+static const char SQL_INDEXES[] =
+	"SELECT l.name, coalesce(s.sql, '') FROM pragma_index_list(?1) l"
 	" JOIN sqlite_schema s ON s.name = l.name WHERE s.rootpage > 0 ORDER BY l.name";
 static const char SQL_STRUCTURE[] = "PRAGMA quick_check(1)";
 
@@ -32,16 +34,19 @@ static int keep_going(void *owner)
 	return run->check->goes_on(run->check->owner) ? 0 : 1;
 }
 
-static void tell(struct check_run *run, enum db_finding_kind kind, const char *index, const char *detail)
+static void tell(
+	struct check_run *run, enum db_finding_kind kind, const char *index, const char *detail)
 {
 	run->any = true;
 	run->any_at_all = true;
-	const struct db_finding finding = {.kind = kind, .table = run->table, .index = index, .detail = detail};
+	const struct db_finding finding = {
+		.kind = kind, .table = run->table, .index = index, .detail = detail};
 	run->check->found(run->check->owner, &finding);
 }
 
 /* Told as a finding, unless the check is to end: then -1. */
-static int tell_error(struct check_run *run, enum db_finding_kind kind, const char *index, struct error *err)
+static int tell_error(
+	struct check_run *run, enum db_finding_kind kind, const char *index, struct error *err)
 {
 	if (!run->check->goes_on(run->check->owner))
 		return error_set(err, ERROR_BUSY, "The check of the catalog was ended.");
@@ -59,7 +64,8 @@ static void compare(struct check_run *run, const struct table_sum *found)
 		snprintf(text, sizeof text, "The table has %lld rows, and %lld were committed.",
 			(long long)found->rows, (long long)said->rows);
 	else
-		snprintf(text, sizeof text, "Rows of the table are not as they were committed last.");
+		snprintf(text, sizeof text,
+			"Rows of the table are not as they were committed last.");
 	tell(run, DB_FINDING_TABLE, NULL, text);
 }
 
@@ -84,14 +90,16 @@ static const char *condition_of(const char *sql)
 
 static int run_sql(struct db *db, const char *sql, struct error *err)
 {
-	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_fail(db, sql, err);
+	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
+									    : db_fail(db, sql, err);
 }
 
-static int read_index(struct check_run *run, const char *index, const char *condition, struct error *err)
+static int read_index(
+	struct check_run *run, const char *index, const char *condition, struct error *err)
 {
 	char sql[SQL_BYTES];
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM \"%s\" INDEXED BY \"%s\" WHERE %s", run->table, index,
-		condition);
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM \"%s\" INDEXED BY \"%s\" WHERE %s",
+		run->table, index, condition);
 	return run_sql(run->db, sql, err) == 0 ? 0 : tell_error(run, DB_FINDING_INDEX, index, err);
 }
 
@@ -135,7 +143,8 @@ static int take_complaint(void *owner, int columns, char **values, char **names)
 /* What SQLite itself finds. It gives up where it cannot read on. */
 static int ask_sqlite(struct check_run *run, const char *sql, struct error *err)
 {
-	return sqlite3_exec(run->db->handle, sql, take_complaint, run, NULL) == SQLITE_OK ? 0
+	return sqlite3_exec(run->db->handle, sql, take_complaint, run, NULL) == SQLITE_OK
+		? 0
 		: db_fail(run->db, "checking", err);
 }
 
@@ -147,7 +156,8 @@ static int check_indexes(struct check_run *run, struct error *err)
 	if (run->any) /* what is found is enough to act upon, and the look might end there */
 		return 0;
 	snprintf(sql, sizeof sql, "PRAGMA integrity_check(\"%s\")", run->table);
-	return ask_sqlite(run, sql, err) == 0 ? 0 : tell_error(run, DB_FINDING_STRUCTURE, NULL, err);
+	return ask_sqlite(run, sql, err) == 0 ? 0
+					      : tell_error(run, DB_FINDING_STRUCTURE, NULL, err);
 }
 
 static int check_table(struct check_run *run, const char *table, struct error *err)
@@ -186,7 +196,8 @@ static int check_all(struct check_run *run, struct table_sums *tables, struct er
 	run->table = "";
 	if (run->any_at_all) /* it would be found once more; another check follows what is done about it */
 		return 0;
-	return ask_sqlite(run, SQL_STRUCTURE, err) == 0 ? 0
+	return ask_sqlite(run, SQL_STRUCTURE, err) == 0
+		? 0
 		: tell_error(run, DB_FINDING_STRUCTURE, NULL, err);
 }
 

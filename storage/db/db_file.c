@@ -1,11 +1,11 @@
-/* Three kinds of files pass here. The database file and its log are ours: a db_file stands in front of
- * SQLite's own file and looks at what goes through. All others are opened as they are.
+/* Three kinds of files pass here. The database file and its log are ours: a db_file stands in front
+ * of SQLite's own file and looks at what goes through. All others are opened as they are.
  *
- * What all connections to one database share (whether its pages carry checksums, what its log holds)
- * is a db_place; places are found by path and live as long as a file of theirs is open.
+ * What all connections to one database share (whether its pages carry checksums, what its log
+ * holds) is a db_place; places are found by path and live as long as a file of theirs is open.
  *
- * SQLite itself reads a page only under a lock that keeps checkpoints from writing that page, so a page
- * that was mended may be put back where it was read. */
+ * SQLite itself reads a page only under a lock that keeps checkpoints from writing that page, so a
+ * page that was mended may be put back where it was read. */
 #include "storage/db/db_file.h"
 
 #include <endian.h>
@@ -24,20 +24,21 @@
 const char db_file_vfs[] = "deltabucket";
 
 enum {
-	HEADER_BYTES = 100,         /* of the database file, which SQLite reads alone */
-	COUNTER_BYTES = 16,         /* the part of it that tells of changes; likewise */
+	HEADER_BYTES = 100, /* of the database file, which SQLite reads alone */
+	COUNTER_BYTES = 16, /* the part of it that tells of changes; likewise */
 	COUNTER_AT = 24,
-	RESERVED_AT = 20,           /* in the header: bytes of each page that SQLite leaves alone */
-	PAGES_AT = 28,              /* in the header: pages of the file, big-endian */
+	RESERVED_AT = 20, /* in the header: bytes of each page that SQLite leaves alone */
+	PAGES_AT = 28,    /* in the header: pages of the file, big-endian */
 	LOG_HEADER_BYTES = 32,
 	FRAME_HEADER_BYTES = 24,
 	FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES,
-	SALT_AT = 8                 /* in a frame's header: of 8 bytes */
+	SALT_AT = 8 /* in a frame's header: of 8 bytes */
 };
-/* An extended code, because after the plain one SQLite refuses all further writes of the transaction. Those
- * of SQLITE_IOERR end the transaction, whatever the statement. */
+/* An extended code, because after the plain one SQLite refuses all further writes of the
+ * transaction. Those of SQLITE_IOERR end the transaction, whatever the statement. */
 enum { PAGE_DAMAGED = SQLITE_CORRUPT | (255 << 8) };
-/* Files say so of themselves where SQLite may read parts of pages past its cache. Older headers lack the name. */
+/* Files say so of themselves where SQLite may read parts of pages past its cache. Older headers
+ * lack the name. */
 #ifdef SQLITE_IOCAP_SUBPAGE_READ
 enum { READS_PARTS = SQLITE_IOCAP_SUBPAGE_READ };
 #else
@@ -49,7 +50,8 @@ struct db_place {
 	char *path;
 	unsigned users;
 	_Atomic bool is_summed;
-	_Atomic uint64_t pages;     /* that the file has, as far as was seen: none of them can lie behind its end */
+	/* that the file has, as far as was seen: none of them can lie behind its end */
+	_Atomic uint64_t pages;
 	_Atomic uint64_t damage;
 	_Atomic uint64_t mended;
 	struct page_mender mender;
@@ -58,8 +60,8 @@ struct db_place {
 struct db_file {
 	sqlite3_file base; /* first */
 	struct db_place *place;
-	struct db_file *main;       /* of a log, its database file; itself otherwise */
-	struct db_trouble trouble;  /* these three in `main`: of both files */
+	struct db_file *main;      /* of a log, its database file; itself otherwise */
+	struct db_trouble trouble; /* these three in `main`: of both files */
 	uint64_t written_salt;
 	bool is_ending;
 	bool is_log;
@@ -173,11 +175,13 @@ static int check_page(struct db_file *file, uint8_t *page, sqlite3_int64 offset)
 	if (page_mender_mend(&file->place->mender, page, number) != PAGE_MENDED)
 		return note_damage(file, DB_TROUBLE_PAGE, offset);
 	atomic_fetch_add(&file->place->mended, 1);
-	(void)file->real->pMethods->xWrite(file->real, page, PAGE_BYTES, offset); /* or mended again */
+	/* or mended again */
+	(void)file->real->pMethods->xWrite(file->real, page, PAGE_BYTES, offset);
 	return SQLITE_OK;
 }
 
-/* SQLite takes bytes behind the file's end for zeros, and asks for them while it makes new pages. */
+/* SQLite takes bytes behind the file's end for zeros, and asks for them while it makes new
+ * pages. */
 static int check_short(struct db_file *file, sqlite3_int64 offset)
 {
 	if ((uint64_t)offset / PAGE_BYTES >= atomic_load(&file->place->pages))
@@ -199,7 +203,8 @@ static void learn_log(struct db_file *file, const uint8_t *bytes, int len, sqlit
 		log_sums_note(file->place->log, frame_at(offset), bytes + FRAME_HEADER_BYTES);
 }
 
-static int check_read(struct db_file *file, uint8_t *bytes, int len, sqlite3_int64 offset, int result)
+static int check_read(
+	struct db_file *file, uint8_t *bytes, int len, sqlite3_int64 offset, int result)
 {
 	if (file->overlooks && is_page(file, len, offset))
 		return overlook(bytes, len, result);
@@ -208,7 +213,7 @@ static int check_read(struct db_file *file, uint8_t *bytes, int len, sqlite3_int
 	if (file->is_log && result == SQLITE_OK)
 		learn_log(file, bytes, len, offset);
 	if (is_frame_page(file, len, offset) &&
-	    !log_sums_match(file->place->log, frame_at(offset), bytes))
+		!log_sums_match(file->place->log, frame_at(offset), bytes))
 		return note_damage(file, DB_TROUBLE_LOG, offset);
 	if (!is_page(file, len, offset) || !atomic_load(&file->place->is_summed))
 		return result;
@@ -222,12 +227,15 @@ static int read_whole(struct db_file *file, void *into, int len, sqlite3_int64 o
 	return check_read(file, into, len, offset, result);
 }
 
-/* Where the checksum of a page must be looked at, and what is asked for is not the page: SQLite may read pages
- * of large rows without their ends. The header is asked for alone before anybody knows the size of pages. */
+/* Where the checksum of a page must be looked at, and what is asked for is not the page: SQLite may
+ * read pages of large rows without their ends. The header is asked for alone before anybody knows
+ * the size of pages. */
 static bool is_part(const struct db_file *file, int len, sqlite3_int64 offset)
 {
-	bool is_header = (offset == 0 && len == HEADER_BYTES) || (offset == COUNTER_AT && len == COUNTER_BYTES);
-	return !file->is_log && !is_header && !is_page(file, len, offset) && atomic_load(&file->place->is_summed);
+	bool is_header = (offset == 0 && len == HEADER_BYTES) ||
+		(offset == COUNTER_AT && len == COUNTER_BYTES);
+	return !file->is_log && !is_header && !is_page(file, len, offset) &&
+		atomic_load(&file->place->is_summed);
 }
 
 static int read_part(struct db_file *file, uint8_t *into, int len, sqlite3_int64 offset)
@@ -245,7 +253,7 @@ static int file_read(sqlite3_file *base, void *into, int len, sqlite3_int64 offs
 {
 	struct db_file *file = (struct db_file *)base;
 	return is_part(file, len, offset) ? read_part(file, into, len, offset)
-		: read_whole(file, into, len, offset);
+					  : read_whole(file, into, len, offset);
 }
 
 /* A page with its checksum: `page` itself is SQLite's. */
@@ -263,7 +271,8 @@ static int write_page(struct db_file *file, const uint8_t *page, sqlite3_int64 o
 	return file->real->pMethods->xWrite(file->real, summed, PAGE_BYTES, offset);
 }
 
-static void note_log_write(struct db_file *file, const uint8_t *bytes, int len, sqlite3_int64 offset)
+static void note_log_write(
+	struct db_file *file, const uint8_t *bytes, int len, sqlite3_int64 offset)
 {
 	if (is_frame_page(file, len, offset)) {
 		log_sums_note(file->place->log, frame_at(offset), bytes);
@@ -282,7 +291,8 @@ static int file_write(sqlite3_file *base, const void *from, int len, sqlite3_int
 	errno = 0;
 	if (file->is_log)
 		note_log_write(file, from, len, offset);
-	int result = is_page(file, len, offset) ? write_page(file, from, offset)
+	int result = is_page(file, len, offset)
+		? write_page(file, from, offset)
 		: file->real->pMethods->xWrite(file->real, from, len, offset);
 	return result == SQLITE_OK ? SQLITE_OK : note(file, DB_TROUBLE_WRITE, offset, result);
 }
@@ -408,8 +418,8 @@ static uint64_t pages_of(const uint8_t header[HEADER_BYTES])
 	return be32toh(pages);
 }
 
-/* A file whose first page matches its checksum has them, and so does one that says so or whose header
- * cannot be right otherwise: then that page is damaged, and reading it says so. */
+/* A file whose first page matches its checksum has them, and so does one that says so or whose
+ * header cannot be right otherwise: then that page is damaged, and reading it says so. */
 static void look_at_first_page(struct db_file *file)
 {
 	uint8_t page[PAGE_BYTES];
@@ -428,7 +438,8 @@ static void look_at_first_page(struct db_file *file)
 static int open_ours(sqlite3_file *base, const char *name, int flags, int *out_flags)
 {
 	struct db_file *file = (struct db_file *)base;
-	*file = (struct db_file){.real = (sqlite3_file *)(file + 1), .is_log = (flags & SQLITE_OPEN_WAL) != 0};
+	*file = (struct db_file){
+		.real = (sqlite3_file *)(file + 1), .is_log = (flags & SQLITE_OPEN_WAL) != 0};
 	int result = files.real->xOpen(files.real, name, file->real, flags, out_flags);
 	if (result != SQLITE_OK)
 		return result;
@@ -440,7 +451,8 @@ static int open_ours(sqlite3_file *base, const char *name, int flags, int *out_f
 	return SQLITE_OK;
 }
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *out_flags)
+static int vfs_open(
+	sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *out_flags)
 {
 	(void)vfs;
 	base->pMethods = NULL;
@@ -454,7 +466,8 @@ static void register_once(void)
 	lock_init(&files.lock, LOCK_DB_PLACES);
 	files.real = sqlite3_vfs_find(NULL);
 	ASSERT(files.real != NULL);
-	files.vfs = *files.real; /* all but opening is SQLite's own, and asks nothing of the vfs it is called with */
+	/* all but opening is SQLite's own, and asks nothing of the vfs it is called with */
+	files.vfs = *files.real;
 	files.vfs.zName = db_file_vfs;
 	files.vfs.pNext = NULL;
 	files.vfs.szOsFile = (int)sizeof(struct db_file) + files.real->szOsFile;

@@ -2,7 +2,8 @@
 #ifndef STORAGE_DB_DB_INTERNAL_H
 #define STORAGE_DB_DB_INTERNAL_H
 
-#define SQLITE_ENABLE_PREUPDATE_HOOK 1 /* what it declares, the library must have: configure looks */
+#define SQLITE_ENABLE_PREUPDATE_HOOK                                                               \
+	1 /* what it declares, the library must have: configure looks */
 #include <sqlite3.h>
 
 #include "storage/db/db.h"
@@ -25,12 +26,13 @@ struct db {
 	size_t statements;
 	const char *begin_file; /* who began the open transaction */
 	int begin_line;
-	struct error lost;  /* why SQLite gave it up, while it is begun; no kind: it did not */
-	bool is_in_doubt;   /* the last COMMIT */
-	bool is_begun; /* from db_begin until db_commit or db_rollback: also when SQLite gave the transaction up */
+	struct error lost; /* why SQLite gave it up, while it is begun; no kind: it did not */
+	bool is_in_doubt;  /* the last COMMIT */
+	/* from db_begin until db_commit or db_rollback: also when SQLite gave the transaction up */
+	bool is_begun;
 	uint64_t page_bytes;
 	uint64_t wal_bytes;
-	uint64_t log_salt;   /* these two: of the log, after this connection's last COMMIT */
+	uint64_t log_salt; /* these two: of the log, after this connection's last COMMIT */
 	uint64_t log_frames;
 	int64_t rows_before; /* this transaction or savepoint, of all that the connection touched */
 	struct db_sums *sums; /* NULL: this connection keeps none */

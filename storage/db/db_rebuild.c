@@ -1,5 +1,6 @@
-/* As VACUUM does it, but for one thing: VACUUM copies the indexes as they are. The tables are made in a
- * file of their own and filled, the indexes made there, and all pages copied back in one transaction.
+/* As VACUUM does it, but for one thing: VACUUM copies the indexes as they are. The tables are made
+ * in a file of their own and filled, the indexes made there, and all pages copied back in one
+ * transaction.
  *
  *   schema of tables -> scratch <- rows (attached) ; settle ; indexes ; scratch -> database (backup)
  *
@@ -25,17 +26,21 @@ struct rebuild_run {
 };
 
 static const char SQL_MAKE_TABLES[] = "SELECT sql FROM sqlite_schema WHERE type = 'table'"
-	" AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-static const char SQL_MAKE_INDEXES[] = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+				      " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+static const char SQL_MAKE_INDEXES[] =
+	"SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
 	" ORDER BY name";
 /* The condition keeps SQLite from copying pages, those of indexes too, instead of rows. */
-static const char SQL_COPY_TABLES[] = "SELECT 'INSERT INTO rebuilt.\"' || name || '\" SELECT * FROM main.\"' || name ||"
+static const char SQL_COPY_TABLES[] =
+	"SELECT 'INSERT INTO rebuilt.\"' || name || '\" SELECT * FROM main.\"' || name ||"
 	" '\" NOT INDEXED WHERE true' FROM sqlite_schema WHERE type = 'table' AND"
 	" name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
 /* Where AUTOINCREMENT goes on: the rows have made their own. */
-static const char SQL_COPY_SEQUENCES[] = "DELETE FROM rebuilt.sqlite_sequence;"
+static const char SQL_COPY_SEQUENCES[] =
+	"DELETE FROM rebuilt.sqlite_sequence;"
 	" INSERT INTO rebuilt.sqlite_sequence SELECT * FROM main.sqlite_sequence WHERE true";
-static const char SQL_HAS_SEQUENCES[] = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'";
+static const char SQL_HAS_SEQUENCES[] =
+	"SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'";
 
 /* Runs each text that the query gives on `from`, on `to`. */
 static int run_each(struct db *from, const char *query, struct db *to, struct error *err)
@@ -132,21 +137,25 @@ static int settle(struct rebuild_run *run, struct error *err)
 	if (run->rebuild->settle_tables == NULL)
 		return 0;
 	if (db_sums_load(run->to, &run->sums, err) != 0 || shift_sums(run, -1, err) != 0 ||
-	    db_run_script(run->to, run->rebuild->settle_sql, err) != 0 || shift_sums(run, 1, err) != 0)
+		db_run_script(run->to, run->rebuild->settle_sql, err) != 0 ||
+		shift_sums(run, 1, err) != 0)
 		return -1;
 	return store_sums(run->to, &run->sums, err);
 }
 
 static int copy_pages_back(struct rebuild_run *run, struct error *err)
 {
-	sqlite3_backup *backup = sqlite3_backup_init(run->from->handle, "main", run->to->handle, "main");
+	sqlite3_backup *backup =
+		sqlite3_backup_init(run->from->handle, "main", run->to->handle, "main");
 	if (backup == NULL)
 		return db_fail(run->from, "copying what was rebuilt", err);
-	db_file_overlook(run->from->handle, true); /* SQLite reads each page before it writes over it */
+	/* SQLite reads each page before it writes over it */
+	db_file_overlook(run->from->handle, true);
 	int stepped = sqlite3_backup_step(backup, -1);
 	db_file_overlook(run->from->handle, false);
 	int finished = sqlite3_backup_finish(backup);
-	return stepped == SQLITE_DONE && finished == SQLITE_OK ? 0
+	return stepped == SQLITE_DONE && finished == SQLITE_OK
+		? 0
 		: db_fail(run->from, "copying what was rebuilt", err);
 }
 
@@ -155,16 +164,16 @@ static int make_tables(struct rebuild_run *run, struct error *err)
 	int version;
 	int application;
 	if (db_get_version(run->from, &version, &application, err) != 0 ||
-	    db_set_version(run->to, version, application, err) != 0)
+		db_set_version(run->to, version, application, err) != 0)
 		return -1;
 	return run_each(run->from, SQL_MAKE_TABLES, run->to, err);
 }
 
 static int rebuild_into(struct rebuild_run *run, struct error *err)
 {
-	if (db_run_script(run->to, "PRAGMA synchronous=OFF", err) != 0 || make_tables(run, err) != 0 ||
-	    copy_tables(run, err) != 0 || settle(run, err) != 0 ||
-	    run_each(run->from, SQL_MAKE_INDEXES, run->to, err) != 0)
+	if (db_run_script(run->to, "PRAGMA synchronous=OFF", err) != 0 ||
+		make_tables(run, err) != 0 || copy_tables(run, err) != 0 || settle(run, err) != 0 ||
+		run_each(run->from, SQL_MAKE_INDEXES, run->to, err) != 0)
 		return -1;
 	return copy_pages_back(run, err);
 }

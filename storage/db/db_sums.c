@@ -1,5 +1,6 @@
 /* SQLite tells of each row before it changes, with what it holds and what it will hold ("preupdate
- * hook"). What a failing statement, a savepoint or a transaction takes back, the sums take back too.
+ * hook"). What a failing statement, a savepoint or a transaction takes back, the sums take back
+ * too.
  *
  * Rows that ALTER TABLE ADD COLUMN left short are told of without the column's default: a migration
  * that adds one writes all rows of the table once more (UPDATE t SET c = c). */
@@ -30,7 +31,8 @@ static const char SQL_CHANGE[] = "SELECT change FROM sums";
 static const char SQL_LOAD[] = "SELECT tables FROM sums";
 static const char SQL_STORE[] = "UPDATE sums SET change = ?1, tables = ?2";
 static const char SQL_FIRST[] = "INSERT INTO sums (one, change, tables) VALUES (1, ?1, ?2)";
-static const char SQL_TABLES[] = "SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema"
+static const char SQL_TABLES[] =
+	"SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema"
 	" WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'sums'";
 
 static bool is_counted(const char *table)
@@ -77,8 +79,8 @@ static uint64_t digest_row(struct db_sums *sums, sqlite3 *handle, take_value *ta
 	return row_digest_end(&sums->digest);
 }
 
-static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema, const char *table,
-	sqlite3_int64 old_id, sqlite3_int64 new_id)
+static void note_row(void *owner, sqlite3 *handle, int operation, const char *schema,
+	const char *table, sqlite3_int64 old_id, sqlite3_int64 new_id)
 {
 	struct db_sums *sums = owner;
 	(void)old_id, (void)new_id;
@@ -131,7 +133,9 @@ int db_sums_load(struct db *db, struct table_sums *out, struct error *err)
 {
 	struct db_statement *statement;
 	int got = step_one(db, SQL_LOAD, &statement, err);
-	int result = got == 0 ? error_set(err, ERROR_NOT_FOUND, "The catalog has no counts and sums of its tables.") : -1;
+	int result = got == 0 ? error_set(err, ERROR_NOT_FOUND,
+					"The catalog has no counts and sums of its tables.")
+			      : -1;
 	if (got == 1)
 		result = table_sums_decode(db_column_blob(statement, 0), out, err);
 	db_reset(statement);
@@ -148,7 +152,8 @@ int db_sums_begin(struct db_sums *sums, struct error *err)
 	db_reset(statement);
 	if (got < 0)
 		return -1;
-	if ((!sums->is_known || change != sums->change) && db_sums_load(sums->db, &sums->now, err) != 0)
+	if ((!sums->is_known || change != sums->change) &&
+		db_sums_load(sums->db, &sums->now, err) != 0)
 		return -1;
 	sums->change = change;
 	sums->is_known = false; /* until the commit */
@@ -273,7 +278,8 @@ int db_sums_count(struct db *db, const char *table, struct table_sum *out, struc
 	char sql[TABLE_NAME_BYTES + 40];
 	sqlite3_stmt *rows = NULL;
 	snprintf(sql, sizeof sql, "SELECT * FROM \"%s\" NOT INDEXED", table);
-	int got = sqlite3_prepare_v2(db->handle, strcmp(table, "sqlite_schema") == 0 ? schema : sql, -1, &rows, NULL);
+	int got = sqlite3_prepare_v2(
+		db->handle, strcmp(table, "sqlite_schema") == 0 ? schema : sql, -1, &rows, NULL);
 	if (got == SQLITE_OK)
 		got = count_rows(rows, out);
 	int result = got == SQLITE_DONE ? 0 : db_fail(db, table, err);
@@ -326,5 +332,6 @@ int db_keep_sums(struct db *db, struct error *err)
 	if (result != 0 && !lacks_row)
 		return -1;
 	db->sums = db_sums_new(db);
-	return lacks_row ? make_row(db, err) : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
+	return lacks_row ? make_row(db, err)
+			 : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
 }

@@ -1,6 +1,6 @@
-/* Counts and sums of a database's tables (table_sums.h), kept by the connection that changes them. They
- * stand in the one row of the table `sums`, beside the number of the change, and every COMMIT brings
- * both up to date. Of sqlite3.h's home. */
+/* Counts and sums of a database's tables (table_sums.h), kept by the connection that changes them.
+ * They stand in the one row of the table `sums`, beside the number of the change, and every COMMIT
+ * brings both up to date. Of sqlite3.h's home. */
 #ifndef STORAGE_DB_DB_SUMS_H
 #define STORAGE_DB_DB_SUMS_H
 
@@ -8,8 +8,10 @@
 #include "storage/db/table_sums.h"
 
 struct db_sums;
-struct db_sums *db_sums_new(struct db *db); /* notes each row that the connection changes from here on */
-void db_sums_free(struct db_sums *sums);    /* NULL is fine, here and below: there is nothing to do */
+/* notes each row that the connection changes from here on */
+struct db_sums *db_sums_new(struct db *db);
+/* NULL is fine, here and below: there is nothing to do */
+void db_sums_free(struct db_sums *sums);
 
 /* The connection calls these around its transactions and statements. */
 int db_sums_begin(struct db_sums *sums, struct error *err);
@@ -20,8 +22,8 @@ void db_sums_savepoint(struct db_sums *sums);
 void db_sums_savepoint_rollback(struct db_sums *sums);
 void db_sums_statement(struct db_sums *sums);          /* one that writes begins */
 void db_sums_statement_rollback(struct db_sums *sums); /* it failed */
-/* What the tables hold is not what the sums say, or nobody knows: until that is taken back, db_sums_check
- * and db_sums_commit fail with the first `why`. */
+/* What the tables hold is not what the sums say, or nobody knows: until that is taken back,
+ * db_sums_check and db_sums_commit fail with the first `why`. */
 void db_sums_doubt(struct db_sums *sums, const struct error *why);
 int db_sums_check(const struct db_sums *sums, struct error *err);
 int64_t db_sums_change(const struct db_sums *sums); /* the number of the last committed change */

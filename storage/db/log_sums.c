@@ -1,5 +1,6 @@
-/* Tables of a fixed size that are made when their first frame comes, so that a reader never meets one
- * that moves. A log with more frames than they hold (16 GiB) is checked as far as they reach. */
+/* Tables of a fixed size that are made when their first frame comes, so that a reader never meets
+ * one that moves. A log with more frames than they hold (16 GiB) is checked as far as they
+ * reach. */
 #include "storage/db/log_sums.h"
 
 #include <stdatomic.h>

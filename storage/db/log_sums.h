@@ -1,7 +1,7 @@
-/* What the pages of a write-ahead log were when this process wrote them, or when SQLite proved them at
- * recovery: SQLite reads a log's pages again and again, and copies them into the database file, without
- * looking at their checksums once more. One writer at a time, readers beside it, without a lock: nobody
- * reads a frame of the log that is being written. Internal to storage. */
+/* What the pages of a write-ahead log were when this process wrote them, or when SQLite proved them
+ * at recovery: SQLite reads a log's pages again and again, and copies them into the database file,
+ * without looking at their checksums once more. One writer at a time, readers beside it, without a
+ * lock: nobody reads a frame of the log that is being written. Internal to storage. */
 #ifndef STORAGE_DB_LOG_SUMS_H
 #define STORAGE_DB_LOG_SUMS_H
 

@@ -1,8 +1,9 @@
-/* The chain: a frame's checksum covers the first 8 bytes of its header and its page, and begins with the
- * checksum of the frame before, the first one with that of the log's header. So with what is known to be
- * true of the frame before, a frame is proven forwards; with what the frame before has stored, true or
- * not, it proves itself. The two 32-bit sums are taken over words in the byte order that the log's magic
- * names. Frames of an earlier use of the file stand behind the present ones, with other salts. */
+/* The chain: a frame's checksum covers the first 8 bytes of its header and its page, and begins
+ * with the checksum of the frame before, the first one with that of the log's header. So with what
+ * is known to be true of the frame before, a frame is proven forwards; with what the frame before
+ * has stored, true or not, it proves itself. The two 32-bit sums are taken over words in the byte
+ * order that the log's magic names. Frames of an earlier use of the file stand behind the present
+ * ones, with other salts. */
 #include "storage/db/log_walk.h"
 
 #include <endian.h>
@@ -19,12 +20,12 @@ enum {
 	HEADER_BYTES = 32,
 	FRAME_HEADER_BYTES = 24,
 	FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES,
-	SUMMED_BYTES = 8,   /* of a frame's header */
-	SALT_AT = 8,        /* in a frame's header */
-	SUM_AT = 16,        /* in a frame's header */
+	SUMMED_BYTES = 8, /* of a frame's header */
+	SALT_AT = 8,      /* in a frame's header */
+	SUM_AT = 16,      /* in a frame's header */
 	HEADER_SALT_AT = 16,
 	HEADER_SUM_AT = 24,
-	RESERVED_AT = 20    /* in the first page: whether pages carry checksums */
+	RESERVED_AT = 20 /* in the first page: whether pages carry checksums */
 };
 static const uint32_t MAGIC = 0x377f0682; /* the last bit: words are big-endian */
 
@@ -38,12 +39,12 @@ struct log_reader {
 	const struct log_note *note;
 	bool big_endian;
 	uint8_t salt[8];
-	struct log_sum truth;      /* of the frame before, where is_true */
-	struct log_sum stored;     /* what the frame before has stored */
+	struct log_sum truth;  /* of the frame before, where is_true */
+	struct log_sum stored; /* what the frame before has stored */
 	bool is_true;
-	uint64_t offset;           /* of the frame (or the header) in `bytes` */
+	uint64_t offset; /* of the frame (or the header) in `bytes` */
 	uint8_t bytes[FRAME_BYTES];
-	bool has_next;             /* the frame behind it, which knows what its checksum was */
+	bool has_next; /* the frame behind it, which knows what its checksum was */
 	uint8_t next[FRAME_BYTES];
 };
 
@@ -59,7 +60,8 @@ static struct log_sum stored_sum(const uint8_t *from)
 	return (struct log_sum){{big_endian_32(from), big_endian_32(from + 4)}};
 }
 
-static struct log_sum sum_over(bool big_endian, struct log_sum sum, const uint8_t *bytes, size_t len)
+static struct log_sum sum_over(
+	bool big_endian, struct log_sum sum, const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i += 8) {
 		uint32_t words[2];
@@ -83,7 +85,8 @@ static struct log_sum frame_sum(bool big_endian, const uint8_t *frame, struct lo
 
 static bool frame_fits(const struct log_reader *reader, struct log_sum before)
 {
-	return sum_equal(frame_sum(reader->big_endian, reader->bytes, before), stored_sum(reader->bytes + SUM_AT));
+	return sum_equal(frame_sum(reader->big_endian, reader->bytes, before),
+		stored_sum(reader->bytes + SUM_AT));
 }
 
 static bool next_follows(const struct log_reader *reader, struct log_sum before)
@@ -102,9 +105,10 @@ static int salt_distance(const struct log_reader *reader)
 	return __builtin_popcountll(here ^ wanted);
 }
 
-/* Reads exactly: 1, 0 when the file ends before, -1. What the disk cannot give counts as zeros, which
- * no checksum fits. */
-static int read_at(const struct log_reader *reader, uint8_t *into, size_t len, uint64_t offset, struct error *err)
+/* Reads exactly: 1, 0 when the file ends before, -1. What the disk cannot give counts as zeros,
+ * which no checksum fits. */
+static int read_at(const struct log_reader *reader, uint8_t *into, size_t len, uint64_t offset,
+	struct error *err)
 {
 	size_t done = 0;
 	while (done < len) {
@@ -141,9 +145,10 @@ static void flip_bit(struct log_reader *reader, size_t bit)
 	reader->bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 }
 
-/* Mends the bit that makes the whole fit. To these checksums some flips of high bits look alike, so it
- * must be the only one. Gives how many were found: 0, 1, or 2 for more. */
-static unsigned mend_bit(struct log_reader *reader, const struct bit_search *parts, size_t count, fits_fn *fits)
+/* Mends the bit that makes the whole fit. To these checksums some flips of high bits look alike, so
+ * it must be the only one. Gives how many were found: 0, 1, or 2 for more. */
+static unsigned mend_bit(
+	struct log_reader *reader, const struct bit_search *parts, size_t count, fits_fn *fits)
 {
 	unsigned found = 0;
 	size_t found_bit = 0;
@@ -198,15 +203,16 @@ static bool follows_truth(const struct log_reader *reader)
 	return frame_fits(reader, reader->truth);
 }
 
-/* The frame in hand follows on a true one and does not fit: its own checksum may be wrong, then the next
- * frame follows on what it was; or a bit of what that covers. Without a next frame a bit of the checksum
- * and one of the page's last bytes look alike: those bytes are unused, so it is the checksum that is
- * put right. */
+/* The frame in hand follows on a true one and does not fit: its own checksum may be wrong, then the
+ * next frame follows on what it was; or a bit of what that covers. Without a next frame a bit of
+ * the checksum and one of the page's last bytes look alike: those bytes are unused, so it is the
+ * checksum that is put right. */
 static bool mend_frame(struct log_reader *reader)
 {
-	static const struct bit_search covered[] = {{0, SUMMED_BYTES}, {FRAME_HEADER_BYTES, FRAME_BYTES}};
-	static const struct bit_search all[] = {{0, SUMMED_BYTES}, {FRAME_HEADER_BYTES, FRAME_BYTES - PAGE_SUM_BYTES},
-		{SUM_AT, FRAME_HEADER_BYTES}};
+	static const struct bit_search covered[] = {
+		{0, SUMMED_BYTES}, {FRAME_HEADER_BYTES, FRAME_BYTES}};
+	static const struct bit_search all[] = {{0, SUMMED_BYTES},
+		{FRAME_HEADER_BYTES, FRAME_BYTES - PAGE_SUM_BYTES}, {SUM_AT, FRAME_HEADER_BYTES}};
 	static const struct bit_search unused = {FRAME_BYTES - PAGE_SUM_BYTES, FRAME_BYTES};
 	struct log_sum sum = frame_sum(reader->big_endian, reader->bytes, reader->truth);
 	if (salt_distance(reader) != 0)
@@ -222,7 +228,8 @@ static bool mend_frame(struct log_reader *reader)
 static bool judge_frame(struct log_reader *reader)
 {
 	if (reader->is_true && frame_fits(reader, reader->truth))
-		return mend_bytes(reader, SALT_AT, reader->salt, sizeof reader->salt); /* which no checksum covers */
+		return mend_bytes(reader, SALT_AT, reader->salt,
+			sizeof reader->salt); /* which no checksum covers */
 	if (!reader->is_true && salt_distance(reader) == 0 && frame_fits(reader, reader->stored))
 		return true;
 	return reader->is_true && mend_frame(reader);
@@ -231,7 +238,8 @@ static bool judge_frame(struct log_reader *reader)
 static void add_frame(struct log_walk *walk, const struct log_reader *reader, bool is_good)
 {
 	if ((walk->frames & (walk->frames - 1)) == 0)
-		walk->list = memory_grow(walk->list, walk->frames == 0 ? 1 : 2 * (size_t)walk->frames, sizeof *walk->list);
+		walk->list = memory_grow(walk->list,
+			walk->frames == 0 ? 1 : 2 * (size_t)walk->frames, sizeof *walk->list);
 	walk->list[walk->frames++] = (struct log_frame){
 		.page = big_endian_32(reader->bytes),
 		.pages = big_endian_32(reader->bytes + 4),
@@ -255,7 +263,8 @@ static int advance(struct log_reader *reader, uint64_t offset, struct error *err
 static int walk_frames(struct log_reader *reader, struct error *err)
 {
 	int got;
-	for (uint64_t offset = HEADER_BYTES; (got = advance(reader, offset, err)) == 1; offset += FRAME_BYTES) {
+	for (uint64_t offset = HEADER_BYTES; (got = advance(reader, offset, err)) == 1;
+		offset += FRAME_BYTES) {
 		bool is_good = judge_frame(reader);
 		add_frame(reader->walk, reader, is_good);
 		reader->stored = stored_sum(reader->bytes + SUM_AT);
@@ -279,7 +288,8 @@ static bool header_fits(const struct log_reader *reader)
 
 static bool mend_header(struct log_reader *reader)
 {
-	static const struct bit_search parts[] = {{0, HEADER_SUM_AT}, {HEADER_SUM_AT, HEADER_BYTES}};
+	static const struct bit_search parts[] = {
+		{0, HEADER_SUM_AT}, {HEADER_SUM_AT, HEADER_BYTES}};
 	reader->big_endian = (reader->bytes[3] & 1) != 0;
 	if (next_follows(reader, header_sum(reader)))
 		return mend_sum(reader, HEADER_SUM_AT, header_sum(reader));
@@ -287,8 +297,8 @@ static bool mend_header(struct log_reader *reader)
 	return mend_bit(reader, parts, sum_is_right ? 1 : 2, header_fits) == 1;
 }
 
-/* The salts of a log whose header is damaged beyond a bit: those that were noted, else the first frame's.
- * The frames behind that one prove themselves all the same. */
+/* The salts of a log whose header is damaged beyond a bit: those that were noted, else the first
+ * frame's. The frames behind that one prove themselves all the same. */
 static void guess_salt(const struct log_reader *reader, uint8_t out[8])
 {
 	if (reader->note->salt != 0)
@@ -327,12 +337,13 @@ static uint32_t last_commit(const struct log_walk *walk, uint32_t end)
 	return end;
 }
 
-/* Whether a later transaction stands behind the bad frame: every commit is synced before the next frame
- * is written. It shows itself by a commit, or by a frame that goes on right where another one ended.
- * Single frames prove nothing: where a transaction was given up, or a power cut broke it off, and a
- * shorter one has taken its place, what is left of it proves itself as well. Nor does what stands before
- * the next commit, which may be of the bad frame's own transaction, never synced then; nor the header
- * of an earlier use of the file, which a power cut leaves where the present one's was not written. */
+/* Whether a later transaction stands behind the bad frame: every commit is synced before the next
+ * frame is written. It shows itself by a commit, or by a frame that goes on right where another one
+ * ended. Single frames prove nothing: where a transaction was given up, or a power cut broke it
+ * off, and a shorter one has taken its place, what is left of it proves itself as well. Nor does
+ * what stands before the next commit, which may be of the bad frame's own transaction, never synced
+ * then; nor the header of an earlier use of the file, which a power cut leaves where the present
+ * one's was not written. */
 static bool is_proven_damage(const struct log_walk *walk, uint32_t bad)
 {
 	bool goes_on = walk->list[bad].is_of_log && walk->list[bad].pages != 0;
@@ -397,8 +408,10 @@ static void judge(struct log_walk *walk)
 /* A file without a header and without a frame of the noted log says nothing of it. */
 static void hold_against(struct log_walk *walk, const struct log_note *note)
 {
-	bool is_noted = note->salt != 0 && walk->salt == note->salt && (walk->has_header || walk->frames > 0);
-	bool is_cut = note->is_exact && note->frames < walk->frames; /* what follows was never told */
+	bool is_noted = note->salt != 0 && walk->salt == note->salt &&
+		(walk->has_header || walk->frames > 0);
+	/* what follows was never told */
+	bool is_cut = note->is_exact && note->frames < walk->frames;
 	if (is_noted && note->frames > walk->committed)
 		set_damaged(walk, is_cut ? note->frames : walk->frames);
 	else if (is_noted && note->is_exact && walk->has_header && walk->state == LOG_DAMAGED)
@@ -445,7 +458,8 @@ void log_walk_release(struct log_walk *walk)
 	*walk = (struct log_walk){.state = LOG_EMPTY};
 }
 
-int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, const char *path, struct error *err)
+int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, const char *path,
+	struct error *err)
 {
 	if (walk->mend_count == 0)
 		return 0;
@@ -454,14 +468,16 @@ int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, con
 		return error_set_errno(err, "cannot open %s", path);
 	int result = 0;
 	for (size_t i = 0; i < walk->mend_count && result == 0; i++)
-		result = file_write_at(files, fd, span_of(&walk->mends[i].byte, 1), (off_t)walk->mends[i].offset, path, err);
+		result = file_write_at(files, fd, span_of(&walk->mends[i].byte, 1),
+			(off_t)walk->mends[i].offset, path, err);
 	if (result == 0)
 		result = file_sync(files, fd, path, err);
 	close(fd);
 	return result;
 }
 
-int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, const char *path, struct error *err)
+int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, const char *path,
+	struct error *err)
 {
 	if (walk->frames == walk->committed)
 		return 0;
@@ -489,14 +505,16 @@ struct log_application {
 	uint32_t lost;
 };
 
-static int read_page(const struct log_application *apply, uint32_t page, uint8_t *into, struct error *err)
+static int read_page(
+	const struct log_application *apply, uint32_t page, uint8_t *into, struct error *err)
 {
 	uint32_t frame = apply->newest[page];
 	if (frame == 0)
-		return file_read_at(apply->files, apply->database, into, PAGE_BYTES, (off_t)(page - 1) * PAGE_BYTES,
-			apply->path, err);
+		return file_read_at(apply->files, apply->database, into, PAGE_BYTES,
+			(off_t)(page - 1) * PAGE_BYTES, apply->path, err);
 	off_t offset = HEADER_BYTES + (off_t)(frame - 1) * FRAME_BYTES + FRAME_HEADER_BYTES;
-	return file_read_at(apply->files, apply->log, into, PAGE_BYTES, offset, apply->log_path, err);
+	return file_read_at(
+		apply->files, apply->log, into, PAGE_BYTES, offset, apply->log_path, err);
 }
 
 /* Without its first page nothing of a database can be read. */
@@ -505,13 +523,17 @@ static int check_form(const struct log_application *apply, struct error *err)
 	uint8_t page[PAGE_BYTES];
 	uint32_t frame = apply->newest[1];
 	if (frame != 0 && !apply->walk->list[frame - 1].is_good)
-		return error_set(err, ERROR_DAMAGED, "frame %u of %s is damaged, and is the newest of page 1, without which nothing can be read. Put"
-			" %s and its log back as they were.", frame, apply->log_path, apply->path);
+		return error_set(err, ERROR_DAMAGED,
+			"frame %u of %s is damaged, and is the newest of page 1, without which nothing can be read. Put"
+			" %s and its log back as they were.",
+			frame, apply->log_path, apply->path);
 	if (read_page(apply, 1, page, err) != 0)
 		return -1;
-	return page[RESERVED_AT] == PAGE_SUM_BYTES ? 0
-		: error_set(err, ERROR_UNSUPPORTED, "%s has pages without checksums, so that what is lost could not be marked",
-			apply->path);
+	return page[RESERVED_AT] == PAGE_SUM_BYTES
+		? 0
+		: error_set(err, ERROR_UNSUPPORTED,
+			  "%s has pages without checksums, so that what is lost could not be marked",
+			  apply->path);
 }
 
 static int write_page(struct log_application *apply, uint32_t page, struct error *err)
@@ -525,8 +547,8 @@ static int write_page(struct log_application *apply, uint32_t page, struct error
 		bytes[PAGE_BYTES - 1] ^= 0xff;
 		apply->lost++;
 	}
-	return file_write_at(apply->files, apply->database, span_of(bytes, sizeof bytes), (off_t)(page - 1) * PAGE_BYTES,
-		apply->path, err);
+	return file_write_at(apply->files, apply->database, span_of(bytes, sizeof bytes),
+		(off_t)(page - 1) * PAGE_BYTES, apply->path, err);
 }
 
 static int write_pages(struct log_application *apply, struct error *err)
@@ -552,7 +574,8 @@ static int apply_to_file(struct log_application *apply, struct error *err)
 {
 	if (write_pages(apply, err) != 0)
 		return -1;
-	if (apply->files->ftruncate(apply->files, apply->database, (off_t)apply->pages * PAGE_BYTES) != 0)
+	if (apply->files->ftruncate(
+		    apply->files, apply->database, (off_t)apply->pages * PAGE_BYTES) != 0)
 		return error_set_errno(err, "cannot cut %s", apply->path);
 	return file_sync(apply->files, apply->database, apply->path, err);
 }
@@ -563,12 +586,16 @@ int log_walk_apply(const struct log_walk *walk, const struct file_ops *files, co
 	*out_lost = 0;
 	if (walk->proven == 0)
 		return 0;
-	struct log_application apply = {.walk = walk, .files = files, .log_path = log_path, .path = database_path,
+	struct log_application apply = {.walk = walk,
+		.files = files,
+		.log_path = log_path,
+		.path = database_path,
 		.pages = walk->list[walk->proven - 1].pages};
 	apply.log = files->open(files, log_path, O_RDONLY, 0);
 	apply.database = files->open(files, database_path, O_RDWR, 0);
 	int result = apply.log < 0 || apply.database < 0
-		? error_set_errno(err, "cannot open %s or its log", database_path) : apply_to_file(&apply, err);
+		? error_set_errno(err, "cannot open %s or its log", database_path)
+		: apply_to_file(&apply, err);
 	if (apply.log >= 0)
 		close(apply.log);
 	if (apply.database >= 0)

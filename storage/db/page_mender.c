@@ -3,7 +3,8 @@
 
 #include "base/digest/xxh3.h"
 
-enum page_mending page_mender_mend(struct page_mender *mender, uint8_t page[PAGE_BYTES], uint32_t number)
+enum page_mending page_mender_mend(
+	struct page_mender *mender, uint8_t page[PAGE_BYTES], uint32_t number)
 {
 	uint64_t digest = xxh3_64_seeded(span_of(page, PAGE_BYTES), number);
 	_Atomic uint64_t *known = &mender->unmendable[number % PAGE_MENDER_PAGES];

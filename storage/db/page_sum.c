@@ -24,7 +24,8 @@ bool page_sum_matches(const uint8_t page[PAGE_BYTES], uint32_t number)
 /* In the checksum itself: then the page is right, and the two differ in one bit. */
 static bool mend_sum(uint8_t page[PAGE_BYTES], uint32_t number)
 {
-	uint64_t differs = little_endian_get(page + SUMMED_BYTES, PAGE_SUM_BYTES) ^ sum_of(page, number);
+	uint64_t differs =
+		little_endian_get(page + SUMMED_BYTES, PAGE_SUM_BYTES) ^ sum_of(page, number);
 	if ((differs & (differs - 1)) != 0)
 		return false;
 	page_sum_put(page, number);

@@ -48,7 +48,8 @@ static bool take_table(struct span *rest, struct table_sums *out)
 {
 	char name[TABLE_NAME_BYTES];
 	size_t len = rest->data[0];
-	if (len == 0 || len >= TABLE_NAME_BYTES || rest->len < 1 + len + 16 || out->count == TABLE_SUMS_MAX)
+	if (len == 0 || len >= TABLE_NAME_BYTES || rest->len < 1 + len + 16 ||
+		out->count == TABLE_SUMS_MAX)
 		return false;
 	memcpy(name, rest->data + 1, len);
 	name[len] = '\0';
@@ -64,12 +65,15 @@ int table_sums_decode(struct span bytes, struct table_sums *out, struct error *e
 {
 	out->count = 0;
 	if (bytes.len < 9 || bytes.data[0] != VERSION ||
-	    little_endian_get(bytes.data + bytes.len - 8, 8) != xxh3_64(span_slice(bytes, 0, bytes.len - 8)))
-		return error_set(err, ERROR_CORRUPT, "The counts and sums of the catalog's tables are damaged.");
+		little_endian_get(bytes.data + bytes.len - 8, 8) !=
+			xxh3_64(span_slice(bytes, 0, bytes.len - 8)))
+		return error_set(err, ERROR_CORRUPT,
+			"The counts and sums of the catalog's tables are damaged.");
 	struct span rest = span_slice(bytes, 1, bytes.len - 9);
 	while (rest.len > 0)
 		if (!take_table(&rest, out))
-			return error_set(err, ERROR_CORRUPT, "The counts and sums of the catalog's tables do not add up.");
+			return error_set(err, ERROR_CORRUPT,
+				"The counts and sums of the catalog's tables do not add up.");
 	return 0;
 }
 

@@ -1,12 +1,16 @@
-/* How many rows each table of a database has, and a sum over what they hold, whatever their order: a
- * page that the disk dropped or brought back old has a right checksum, and shows here. Pure; one thread
- * at a time. docs/FORMAT.md, "Counts and sums". Internal to storage. */
+/* How many rows each table of a database has, and a sum over what they hold, whatever their order:
+ * a page that the disk dropped or brought back old has a right checksum, and shows here. Pure; one
+ * thread at a time. docs/FORMAT.md, "Counts and sums". Internal to storage. */
 #ifndef STORAGE_DB_TABLE_SUMS_H
 #define STORAGE_DB_TABLE_SUMS_H
 
 #include "base/buffer.h"
 
-enum { TABLE_SUMS_MAX = 96, TABLE_NAME_BYTES = 48, TABLE_SUMS_MAX_BYTES = TABLE_SUMS_MAX * (TABLE_NAME_BYTES + 17) + 16 };
+enum {
+	TABLE_SUMS_MAX = 96,
+	TABLE_NAME_BYTES = 48,
+	TABLE_SUMS_MAX_BYTES = TABLE_SUMS_MAX * (TABLE_NAME_BYTES + 17) + 16
+};
 
 struct table_sum {
 	int64_t rows;
@@ -14,7 +18,8 @@ struct table_sum {
 };
 struct table_sums { /* a zeroed one has no tables */
 	size_t count;
-	char names[TABLE_SUMS_MAX][TABLE_NAME_BYTES]; /* in the order in which they were first met */
+	/* in the order in which they were first met */
+	char names[TABLE_SUMS_MAX][TABLE_NAME_BYTES];
 	struct table_sum tables[TABLE_SUMS_MAX];
 };
 
@@ -24,7 +29,8 @@ void table_sums_encode(const struct table_sums *sums, struct buffer *out);
 /* corrupt when the bytes are not what encode gives. */
 int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err);
 
-/* A row: its values in the order of the table's columns, then the digest, which begins the next one. */
+/* A row: its values in the order of the table's columns, then the digest, which begins the next
+ * one. */
 struct row_digest {
 	struct buffer bytes;
 };

@@ -11,7 +11,11 @@
 #include "storage/versions/derived_input.h"
 #include "weights/codec/block_code.h"
 
-enum { BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS, FLUSH_BYTES = 1024 * 1024, PENDING_MAX_BYTES = 64 * 1024 * 1024 };
+enum {
+	BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS,
+	FLUSH_BYTES = 1024 * 1024,
+	PENDING_MAX_BYTES = 64 * 1024 * 1024
+};
 
 struct encoder {
 	const struct derive_encode_params *params;
@@ -24,7 +28,7 @@ struct encoder {
 	struct xxh3_stream *digest;
 	uint8_t *base_block;
 	uint8_t *next_block;
-	struct buffer pending;   /* bytes of the file that are not written yet */
+	struct buffer pending; /* bytes of the file that are not written yet */
 	uint64_t written;
 	/* The run of changed blocks that is no piece yet: */
 	unsigned run_blocks;
@@ -33,46 +37,50 @@ struct encoder {
 	uint64_t run_delta;
 };
 
-static uint64_t file_bytes(const struct encoder *const encoder)
+static uint64_t file_bytes(const struct encoder *encoder)
 {
 	return encoder->written + encoder->pending.len;
 }
 
-static int flush(struct encoder *const encoder, struct error *const err)
+static int flush(struct encoder *encoder, struct error *err)
 {
 	if (buffer_check(&encoder->pending, "a block", err) != 0)
 		return -1;
-	if (file_write_at(store_files(encoder->params->store), encoder->fd, buffer_span(&encoder->pending), (off_t)encoder->written,
-			encoder->params->path, err) != 0)
+	if (file_write_at(store_files(encoder->params->store), encoder->fd,
+		    buffer_span(&encoder->pending), (off_t)encoder->written, encoder->params->path,
+		    err) != 0)
 		return -1;
 	encoder->written += encoder->pending.len;
 	buffer_reset(&encoder->pending);
 	return 0;
 }
 
-static size_t delta_source(struct encoder *const encoder)
+static size_t delta_source(struct encoder *encoder)
 {
 	if (encoder->out->delta == SIZE_MAX)
-		encoder->out->delta = derived_recipe_source(encoder->out->recipe, 0, DERIVED_SIZE_UNKNOWN);
+		encoder->out->delta =
+			derived_recipe_source(encoder->out->recipe, 0, DERIVED_SIZE_UNKNOWN);
 	return encoder->out->delta;
 }
 
-static void end_run(struct encoder *const encoder, const enum dtype dtype)
+static void end_run(struct encoder *encoder, enum dtype dtype)
 {
 	if (encoder->run_blocks == 0)
 		return;
-	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source, encoder->run_base, encoder->run_length, delta_source(encoder),
-		encoder->run_delta, file_bytes(encoder) - encoder->run_delta);
+	derived_recipe_add_delta(encoder->out->recipe, dtype, encoder->base_source,
+		encoder->run_base, encoder->run_length, delta_source(encoder), encoder->run_delta,
+		file_bytes(encoder) - encoder->run_delta);
 	encoder->run_blocks = 0;
 }
 
-static void add_block(struct encoder *const encoder, const enum dtype dtype, const uint64_t base_offset, const size_t len)
+static void add_block(struct encoder *encoder, enum dtype dtype, uint64_t base_offset, size_t len)
 {
 	const struct span base = span_of(encoder->base_block, len);
 	const struct span next = span_of(encoder->next_block, len);
 	if (span_equal(base, next)) {
 		end_run(encoder, dtype);
-		derived_recipe_add_copy(encoder->out->recipe, encoder->base_source, base_offset, len);
+		derived_recipe_add_copy(
+			encoder->out->recipe, encoder->base_source, base_offset, len);
 		return;
 	}
 	if (encoder->run_blocks == DERIVED_PIECE_BLOCKS)
@@ -87,15 +95,17 @@ static void add_block(struct encoder *const encoder, const enum dtype dtype, con
 	encoder->run_length += len;
 }
 
-static int spend(const struct encoder *const encoder, const size_t bytes, struct error *const err)
+static int spend(const struct encoder *encoder, size_t bytes, struct error *err)
 {
 	const struct work_pace *const pace = encoder->params->pace;
-	return pace->spend(pace->owner, bytes) ? 0 : error_set(err, ERROR_BUSY, "The server is stopping.");
+	return pace->spend(pace->owner, bytes)
+		? 0
+		: error_set(err, ERROR_BUSY, "The server is stopping.");
 }
 
 /* 1 went on, 0 too large, -1. */
-static int encode_tensor(struct encoder *const encoder, const struct safetensors_tensor *const base, const struct safetensors_tensor *const next,
-	struct error *const err)
+static int encode_tensor(struct encoder *encoder, const struct safetensors_tensor *base,
+	const struct safetensors_tensor *next, struct error *err)
 {
 	const uint64_t base_begin = encoder->params->base.header->bytes.len + base->begin;
 	const uint64_t next_begin = encoder->params->next.header->bytes.len + next->begin;
@@ -103,8 +113,11 @@ static int encode_tensor(struct encoder *const encoder, const struct safetensors
 	const uint64_t whole = block_code_bytes(next->dtype);
 	for (uint64_t at = 0; at < bytes; at += whole) {
 		const size_t len = (size_t)(bytes - at < whole ? bytes - at : whole);
-		if (spend(encoder, 2 * len, err) != 0 || derived_input_read(encoder->base, base_begin + at, encoder->base_block, len, err) != 0 ||
-		    derived_input_read(encoder->next, next_begin + at, encoder->next_block, len, err) != 0)
+		if (spend(encoder, 2 * len, err) != 0 ||
+			derived_input_read(encoder->base, base_begin + at, encoder->base_block, len,
+				err) != 0 ||
+			derived_input_read(
+				encoder->next, next_begin + at, encoder->next_block, len, err) != 0)
 			return -1;
 		xxh3_stream_add(encoder->digest, span_of(encoder->next_block, len));
 		add_block(encoder, next->dtype, base_begin + at, len);
@@ -117,12 +130,13 @@ static int encode_tensor(struct encoder *const encoder, const struct safetensors
 	return 1;
 }
 
-static bool same_shape(const struct safetensors_tensor *const a, const struct safetensors_tensor *const b)
+static bool same_shape(const struct safetensors_tensor *a, const struct safetensors_tensor *b)
 {
-	return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0);
+	return a->dtype == b->dtype && a->rank == b->rank &&
+		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0);
 }
 
-static void encode_header(struct encoder *const encoder)
+static void encode_header(struct encoder *encoder)
 {
 	const struct span base = buffer_span(&encoder->params->base.header->bytes);
 	const struct span next = buffer_span(&encoder->params->next.header->bytes);
@@ -135,7 +149,7 @@ static void encode_header(struct encoder *const encoder)
 	derived_recipe_add_copy(encoder->out->recipe, delta_source(encoder), 0, next.len);
 }
 
-static int encode_all(struct encoder *const encoder, struct error *const err)
+static int encode_all(struct encoder *encoder, struct error *err)
 {
 	const struct safetensors *const base = encoder->params->base.header->tensors;
 	const struct safetensors *const next = encoder->params->next.header->tensors;
@@ -145,8 +159,10 @@ static int encode_all(struct encoder *const encoder, struct error *const err)
 		const struct safetensors_tensor *const tensor = safetensors_tensor(next, i);
 		const struct safetensors_tensor *const old = safetensors_find(base, tensor->name);
 		if (old == NULL || !same_shape(old, tensor))
-			return error_set(err, ERROR_INVALID, "The tensor '%.*s' is another one in the base.", (int)(tensor->name.len > 100 ? 100
-				: tensor->name.len), (const char *)tensor->name.data);
+			return error_set(err, ERROR_INVALID,
+				"The tensor '%.*s' is another one in the base.",
+				(int)(tensor->name.len > 100 ? 100 : tensor->name.len),
+				(const char *)tensor->name.data);
 		result = encode_tensor(encoder, old, tensor, err);
 	}
 	if (result == 1 && flush(encoder, err) != 0)
@@ -157,25 +173,28 @@ static int encode_all(struct encoder *const encoder, struct error *const err)
 }
 
 /* Both under one snapshot, from which on their packs are held. */
-static int open_sides(struct encoder *const encoder, struct error *const err)
+static int open_sides(struct encoder *encoder, struct error *err)
 {
 	const struct derive_encode_params *const params = encoder->params;
 	struct db *const db = store_snapshot_take(params->store, err);
 	if (db == NULL)
 		return -1;
-	encoder->base = derived_input_open(params->store, db, &params->base.source, 0, params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
+	encoder->base = derived_input_open(params->store, db, &params->base.source, 0,
+		params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
 	if (encoder->base != NULL)
-		encoder->next = derived_input_open(params->store, db, &params->next.source, 0, params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
+		encoder->next = derived_input_open(params->store, db, &params->next.source, 0,
+			params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
 	store_snapshot_give(params->store, db);
 	return encoder->next == NULL ? -1 : 0;
 }
 
-static int encode(struct encoder *const encoder, struct error *const err)
+static int encode(struct encoder *encoder, struct error *err)
 {
 	const struct file_ops *const files = store_files(encoder->params->store);
 	if (open_sides(encoder, err) != 0)
 		return -1;
-	encoder->fd = files->open(files, encoder->params->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	encoder->fd = files->open(
+		files, encoder->params->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (encoder->fd < 0)
 		return error_set_errno(err, "%s: cannot be made", encoder->params->path);
 	encoder->context = block_code_context_new();
@@ -187,11 +206,13 @@ static int encode(struct encoder *const encoder, struct error *const err)
 	return result;
 }
 
-int derive_encode(const struct derive_encode_params *const params, struct derive_encoded *const out, struct error *const err)
+int derive_encode(
+	const struct derive_encode_params *params, struct derive_encoded *out, struct error *err)
 {
 	struct encoder encoder = {.params = params, .out = out, .fd = -1};
 	*out = (struct derive_encoded){.recipe = derived_recipe_new(), .delta = SIZE_MAX};
-	encoder.base_source = derived_recipe_source(out->recipe, params->base.source.version, params->base.source.size);
+	encoder.base_source = derived_recipe_source(
+		out->recipe, params->base.source.version, params->base.source.size);
 	buffer_init(&encoder.pending, PENDING_MAX_BYTES + SAFETENSORS_HEADER_MAX_BYTES);
 	const int result = encode(&encoder, err);
 	derived_input_close(encoder.base);

@@ -10,7 +10,8 @@
 enum { PROOF_PIECE_BYTES = 1024 * 1024, PROOF_PARTS_MAX_BYTES = 2 * 1024 * 1024 };
 
 /* The parts that the version will be cut at once it is derived. */
-static int load_ends(struct store *const store, const struct version *const version, struct part_ends *const out, struct error *const err)
+static int load_ends(struct store *store, const struct version *version, struct part_ends *out,
+	struct error *err)
 {
 	struct buffer parts;
 	struct db *const db = store_reader_take(store, err);
@@ -25,7 +26,8 @@ static int load_ends(struct store *const store, const struct version *const vers
 	return result;
 }
 
-static int find_file_hash(struct store *const store, const struct version *const version, struct chunk_id *const out, struct error *const err)
+static int find_file_hash(
+	struct store *store, const struct version *version, struct chunk_id *out, struct error *err)
 {
 	struct file_hash_facts facts;
 	*out = version->file_hash;
@@ -38,10 +40,12 @@ static int find_file_hash(struct store *const store, const struct version *const
 		return file_hash_write(store, &facts.found, 1, err);
 	if (facts.has_hash) /* the worker gave it meanwhile */
 		return 0;
-	return error_set(err, ERROR_PRECONDITION, "Version %lld is gone.", (long long)version->sequence);
+	return error_set(
+		err, ERROR_PRECONDITION, "Version %lld is gone.", (long long)version->sequence);
 }
 
-static int read_all(struct body_source *const source, struct xxh3_stream *const digest, struct file_hasher *const hasher, struct error *const err)
+static int read_all(struct body_source *source, struct xxh3_stream *digest,
+	struct file_hasher *hasher, struct error *err)
 {
 	uint8_t *const piece = memory_new(PROOF_PIECE_BYTES);
 	ptrdiff_t got;
@@ -54,10 +58,11 @@ static int read_all(struct body_source *const source, struct xxh3_stream *const 
 }
 
 /* Of what the recipe makes. */
-static int decode(struct store *const store, const struct derived_recipe *const recipe, struct part_ends *const ends,
-	struct digest128 *const out_digest, struct chunk_id *const out_file, struct error *const err)
+static int decode(struct store *store, const struct derived_recipe *recipe, struct part_ends *ends,
+	struct digest128 *out_digest, struct chunk_id *out_file, struct error *err)
 {
-	struct body_source *const source = derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
+	struct body_source *const source =
+		derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
 	if (source == NULL)
 		return -1;
 	struct xxh3_stream *const digest = xxh3_stream_new();
@@ -73,13 +78,15 @@ static int decode(struct store *const store, const struct derived_recipe *const 
 	return result;
 }
 
-static int decode_chunked(struct store *const store, const struct version *const version, const struct derived_recipe *const recipe,
-	struct digest128 *const out_digest, bool *const out_same, struct error *const err)
+static int decode_chunked(struct store *store, const struct version *version,
+	const struct derived_recipe *recipe, struct digest128 *out_digest, bool *out_same,
+	struct error *err)
 {
 	struct part_ends ends = {.ends = NULL};
 	struct chunk_id expected;
 	struct chunk_id file;
-	if (find_file_hash(store, version, &expected, err) != 0 || load_ends(store, version, &ends, err) != 0)
+	if (find_file_hash(store, version, &expected, err) != 0 ||
+		load_ends(store, version, &ends, err) != 0)
 		return -1;
 	const int result = decode(store, recipe, &ends, out_digest, &file, err);
 	*out_same = result == 0 && chunk_id_equal(&file, &expected);
@@ -87,15 +94,20 @@ static int decode_chunked(struct store *const store, const struct version *const
 	return result;
 }
 
-int derive_proof(struct store *const store, const struct version *const version, const struct derived_recipe *const recipe,
-	const struct digest128 *const digest, struct error *const err)
+int derive_proof(struct store *store, const struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err)
 {
 	struct digest128 made;
 	bool same_file = true;
-	const bool was_cut_here = version->kind == VERSION_SINGLE && version->part_set < 0; /* a single PUT, or a copy of one */
-	const int result = was_cut_here ? derived_recipe_digest(store, recipe, &made, err)
+	/* a single PUT, or a copy of one */
+	const bool was_cut_here = version->kind == VERSION_SINGLE && version->part_set < 0;
+	const int result = was_cut_here
+		? derived_recipe_digest(store, recipe, &made, err)
 		: decode_chunked(store, version, recipe, &made, &same_file, err);
 	if (result != 0)
 		return err->kind == ERROR_CORRUPT || err->kind == ERROR_PRECONDITION ? 0 : -1;
-	return same_file && digest128_equal(&made, digest) && (!version->has_digest || digest128_equal(digest, &version->digest)) ? 1 : 0;
+	return same_file && digest128_equal(&made, digest) &&
+			(!version->has_digest || digest128_equal(digest, &version->digest))
+		? 1
+		: 0;
 }

@@ -6,14 +6,15 @@ static const char SQL_SERIES_REMOVE[] = "DELETE FROM derive_series WHERE series 
 static const char SQL_SERIES_ADD[] =
 	"INSERT INTO derive_series (series, root, root_count, root_bytes, head, head_count, head_bytes, head_delta)"
 	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-static const char SQL_SERIES_PRUNE[] = "DELETE FROM derive_series WHERE root NOT IN (SELECT sequence FROM versions)";
+static const char SQL_SERIES_PRUNE[] =
+	"DELETE FROM derive_series WHERE root NOT IN (SELECT sequence FROM versions)";
 
-static bool is_digit(const uint8_t byte)
+static bool is_digit(uint8_t byte)
 {
 	return byte >= '0' && byte <= '9';
 }
 
-struct digest128 derive_series_key(const int64_t bucket, const struct span key, const struct digest128 *const schema)
+struct digest128 derive_series_key(int64_t bucket, struct span key, const struct digest128 *schema)
 {
 	static const uint8_t number[1] = {'#'};
 	struct xxh3_stream *const stream = xxh3_stream_new();
@@ -23,32 +24,38 @@ struct digest128 derive_series_key(const int64_t bucket, const struct span key, 
 		const size_t from = at;
 		while (at < key.len && is_digit(key.data[at]) == is_digit(key.data[from]))
 			at++;
-		xxh3_stream_add(stream, is_digit(key.data[from]) ? span_of(number, 1) : span_slice(key, from, at - from));
+		xxh3_stream_add(stream,
+			is_digit(key.data[from]) ? span_of(number, 1)
+						 : span_slice(key, from, at - from));
 	}
 	const struct digest128 digest = xxh3_stream_result(stream);
 	xxh3_stream_free(stream);
 	return digest;
 }
 
-struct derive_series derive_series_begin(const int64_t root, const uint64_t size)
+struct derive_series derive_series_begin(int64_t root, uint64_t size)
 {
 	return (struct derive_series){.root = root, .root_count = 1, .root_bytes = size};
 }
 
 /* A tenth more is noise: one step changes a little more than another. */
-bool derive_series_keeps_head(const struct derive_series *const series, const uint64_t delta)
+bool derive_series_keeps_head(const struct derive_series *series, uint64_t delta)
 {
-	return series->head != 0 && 10.0 * (double)delta * (double)series->head_count <= 11.0 * (double)series->head_bytes;
+	return series->head != 0 &&
+		10.0 * (double)delta * (double)series->head_count <=
+		11.0 * (double)series->head_bytes;
 }
 
 /* What the next stretch would cost on average, if it were as long as this one and drifted alike. */
-bool derive_series_keeps_root(const struct derive_series *const series, const uint64_t delta)
+bool derive_series_keeps_root(const struct derive_series *series, uint64_t delta)
 {
 	const double stretch = (double)delta + (double)(series->head_bytes - series->head_delta);
-	return series->head_count == 0 || stretch * (double)series->root_count <= (double)series->root_bytes * (double)series->head_count;
+	return series->head_count == 0 ||
+		stretch * (double)series->root_count <=
+		(double)series->root_bytes * (double)series->head_count;
 }
 
-void derive_series_add(struct derive_series *const series, const uint64_t delta)
+void derive_series_add(struct derive_series *series, uint64_t delta)
 {
 	series->root_count++;
 	series->root_bytes += delta;
@@ -56,7 +63,7 @@ void derive_series_add(struct derive_series *const series, const uint64_t delta)
 	series->head_bytes += delta;
 }
 
-void derive_series_add_head(struct derive_series *const series, const int64_t head, const uint64_t delta)
+void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t delta)
 {
 	series->head = head;
 	series->head_count = 0;
@@ -65,7 +72,8 @@ void derive_series_add_head(struct derive_series *const series, const int64_t he
 	derive_series_add(series, delta);
 }
 
-int derive_series_find(struct db *const db, const struct digest128 *const key, struct derive_series *const out, struct error *const err)
+int derive_series_find(
+	struct db *db, const struct digest128 *key, struct derive_series *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SERIES_FIND, err);
 	if (statement == NULL)
@@ -86,15 +94,18 @@ int derive_series_find(struct db *const db, const struct digest128 *const key, s
 	return got;
 }
 
-int derive_series_put(struct db *const db, const struct digest128 *const key, const struct derive_series *const series, struct error *const err)
+int derive_series_put(struct db *db, const struct digest128 *key,
+	const struct derive_series *series, struct error *err)
 {
-	const int64_t numbers[] = {series->root, (int64_t)series->root_count, (int64_t)series->root_bytes, series->head,
-		(int64_t)series->head_count, (int64_t)series->head_bytes, (int64_t)series->head_delta};
+	const int64_t numbers[] = {series->root, (int64_t)series->root_count,
+		(int64_t)series->root_bytes, series->head, (int64_t)series->head_count,
+		(int64_t)series->head_bytes, (int64_t)series->head_delta};
 	struct db_statement *const remove = db_prepare(db, SQL_SERIES_REMOVE, err);
 	if (remove == NULL)
 		return -1;
 	db_bind_blob(remove, 1, span_of(key->bytes, sizeof(key->bytes)));
-	struct db_statement *const add = db_execute(remove, err) != 0 ? NULL : db_prepare(db, SQL_SERIES_ADD, err);
+	struct db_statement *const add =
+		db_execute(remove, err) != 0 ? NULL : db_prepare(db, SQL_SERIES_ADD, err);
 	if (add == NULL)
 		return -1;
 	db_bind_blob(add, 1, span_of(key->bytes, sizeof(key->bytes)));
@@ -103,7 +114,7 @@ int derive_series_put(struct db *const db, const struct digest128 *const key, co
 	return db_execute(add, err);
 }
 
-int derive_series_prune(struct db *const db, struct error *const err)
+int derive_series_prune(struct db *db, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SERIES_PRUNE, err);
 	return statement == NULL ? -1 : db_execute(statement, err);

@@ -1,22 +1,24 @@
-/* Series of full checkpoints, and which of them the next one is stored as a delta of. A series has a root, which is plain, and a head, which is
- * derived of the root; others are derived of the head. As weights drift, deltas of the head grow until a new head pays, and deltas of the
- * root until a new root does: a stretch goes on while the next delta costs less than the stretch did on average. The table `derive_series`.
- * Internal to storage. */
+/* Series of full checkpoints, and which of them the next one is stored as a delta of. A series has
+ * a root, which is plain, and a head, which is derived of the root; others are derived of the head.
+ * As weights drift, deltas of the head grow until a new head pays, and deltas of the root until a
+ * new root does: a stretch goes on while the next delta costs less than the stretch did on average.
+ * The table `derive_series`. Internal to storage. */
 #ifndef STORAGE_DERIVE_DERIVE_SERIES_H
 #define STORAGE_DERIVE_DERIVE_SERIES_H
 
 #include "base/digest/xxh3.h"
 #include "storage/db/db.h"
 
-/* Versions, and what the store spent since: on the root and all that came after it, on the head and all that are derived of it. */
+/* Versions, and what the store spent since: on the root and all that came after it, on the head and
+ * all that are derived of it. */
 struct derive_series {
 	int64_t root;
 	uint64_t root_count;
 	uint64_t root_bytes;
-	int64_t head;         /* 0: none yet */
+	int64_t head; /* 0: none yet */
 	uint64_t head_count;
 	uint64_t head_bytes;
-	uint64_t head_delta;  /* of the head itself */
+	uint64_t head_delta; /* of the head itself */
 };
 
 /* What all checkpoints of a series have in common: bucket, key but for its digits, schema. */
@@ -25,12 +27,16 @@ struct derive_series derive_series_begin(int64_t root, uint64_t size);
 /* Whether a checkpoint whose delta of the head (of the root) takes so many bytes stays with it. */
 bool derive_series_keeps_head(const struct derive_series *series, uint64_t delta);
 bool derive_series_keeps_root(const struct derive_series *series, uint64_t delta);
-void derive_series_add(struct derive_series *series, uint64_t delta);                    /* derived of the head */
-void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t delta); /* of the root */
+/* derived of the head */
+void derive_series_add(struct derive_series *series, uint64_t delta);
+/* of the root */
+void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t delta);
 
 /* 1 found, 0 absent, -1. */
-int derive_series_find(struct db *db, const struct digest128 *key, struct derive_series *out, struct error *err);
-int derive_series_put(struct db *db, const struct digest128 *key, const struct derive_series *series, struct error *err);
+int derive_series_find(
+	struct db *db, const struct digest128 *key, struct derive_series *out, struct error *err);
+int derive_series_put(struct db *db, const struct digest128 *key,
+	const struct derive_series *series, struct error *err);
 /* Forgets series whose root is gone. */
 int derive_series_prune(struct db *db, struct error *err);
 

@@ -17,7 +17,11 @@
 #include "storage/xet/xorb_row.h"
 #include "weights/model/schema.h"
 
-enum { WORK_ARENA_BYTES = 1024 * 1024, LEAST_SAVED = 3 /* a delta takes no more than this part of the object, since plain ones are compressed too */ };
+enum {
+	WORK_ARENA_BYTES = 1024 * 1024,
+	LEAST_SAVED =
+		3 /* a delta takes no more than this part of the object, since plain ones are compressed too */
+};
 
 struct work {
 	struct store *store;
@@ -27,7 +31,7 @@ struct work {
 	struct object object;
 	struct shard_header header;
 	struct schema *schema;
-	struct digest128 key;          /* of the series */
+	struct digest128 key; /* of the series */
 	struct derive_series series;
 	struct scratch *scratch;
 	unsigned files;                /* made in it so far */
@@ -43,8 +47,9 @@ struct settling {
 	bool is_put_off; /* by a promise */
 };
 
-/* A promise that came while the version was worked on, by an answer about one of its chunks, counts as well. */
-static int put_off(struct db *const db, struct settling *const settling, struct error *const err)
+/* A promise that came while the version was worked on, by an answer about one of its chunks, counts
+ * as well. */
+static int put_off(struct db *db, struct settling *settling, struct error *err)
 {
 	const struct work *const work = settling->work;
 	const struct clock_source *const clock = store_clock(work->store);
@@ -52,10 +57,12 @@ static int put_off(struct db *const db, struct settling *const settling, struct 
 	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
 		return -1;
 	settling->is_put_off = promised_ms > clock->wall_ms(clock);
-	return settling->is_put_off ? derive_waiting_put_off(db, work->version.sequence, promised_ms, err) : 0;
+	return settling->is_put_off
+		? derive_waiting_put_off(db, work->version.sequence, promised_ms, err)
+		: 0;
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct settling *const settling = (struct settling *)change;
 	const struct work *const work = settling->work;
@@ -64,34 +71,37 @@ static int apply(struct change *const change, struct db *const db, struct error 
 		return -1;
 	if (settling->is_put_off)
 		return 0;
-	if (settling->swaps && derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
+	if (settling->swaps &&
+		derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
 		return -1;
 	if (settling->has_series && derive_series_put(db, &work->key, &work->series, err) != 0)
 		return -1;
 	return derive_waiting_remove(db, version, err);
 }
 
-static int settle(struct work *const work, const bool has_series, struct error *const err)
+static int settle(struct work *work, bool has_series, struct error *err)
 {
-	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = has_series};
+	struct settling settling = {
+		.change = {.apply = apply}, .work = work, .has_series = has_series};
 	return committer_run(store_committer(work->store), &settling.change, err);
 }
 
-static int swap(struct work *const work, bool *const out_is_put_off, struct error *const err)
+static int swap(struct work *work, bool *out_is_put_off, struct error *err)
 {
-	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = true, .swaps = true};
+	struct settling settling = {
+		.change = {.apply = apply}, .work = work, .has_series = true, .swaps = true};
 	const int result = committer_run(store_committer(work->store), &settling.change, err);
 	*out_is_put_off = settling.is_put_off;
 	return result;
 }
 
-static int apply_put_off(struct change *const change, struct db *const db, struct error *const err)
+static int apply_put_off(struct change *change, struct db *db, struct error *err)
 {
 	return put_off(db, (struct settling *)change, err);
 }
 
 /* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
-static int put_off_promised(struct work *const work, struct error *const err)
+static int put_off_promised(struct work *work, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(work->store);
 	struct settling settling = {.change = {.apply = apply_put_off}, .work = work};
@@ -103,35 +113,40 @@ static int put_off_promised(struct work *const work, struct error *const err)
 	store_reader_give(work->store, db);
 	if (looked != 0 || promised_ms <= clock->wall_ms(clock))
 		return looked;
-	return committer_run(store_committer(work->store), &settling.change, err) != 0 ? -1 : settling.is_put_off;
+	return committer_run(store_committer(work->store), &settling.change, err) != 0
+		? -1
+		: settling.is_put_off;
 }
 
 /* 1: a plain version that somebody can read; 0: nothing to do here; -1. */
-static int find_version(struct work *const work, const int64_t sequence, struct error *const err)
+static int find_version(struct work *work, int64_t sequence, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
 	bool is_pinned = true;
 	if (db == NULL)
 		return -1;
 	int found = version_find_sequence(db, sequence, work->arena, &work->version, err);
-	if (found == 1 && work->version.state == VERSION_HIDDEN && version_is_pinned(db, sequence, &is_pinned, err) != 0)
+	if (found == 1 && work->version.state == VERSION_HIDDEN &&
+		version_is_pinned(db, sequence, &is_pinned, err) != 0)
 		found = -1;
 	store_reader_give(work->store, db);
 	work->version.sequence = sequence;
 	if (found != 1)
 		return found;
 	const enum version_kind kind = work->version.kind;
-	return is_pinned && !work->version.is_marker && (kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
+	return is_pinned && !work->version.is_marker &&
+		(kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
 }
 
 /* Deltas of checkpoints are safetensors files too, and no two of them have the same tensors. */
-static bool is_delta(const struct safetensors *const tensors)
+static bool is_delta(const struct safetensors *tensors)
 {
 	return safetensors_metadata_find(tensors, "delta_encoding").data != NULL ||
-		span_equal_text(safetensors_metadata_find(tensors, "format"), "sparse_weight_patch");
+		span_equal_text(
+			safetensors_metadata_find(tensors, "format"), "sparse_weight_patch");
 }
 
-static int find_series(struct work *const work, struct error *const err)
+static int find_series(struct work *work, struct error *err)
 {
 	const struct digest128 schema = schema_digest(work->schema);
 	work->key = derive_series_key(work->version.bucket, work->version.key, &schema);
@@ -144,12 +159,14 @@ static int find_series(struct work *const work, struct error *const err)
 }
 
 /* 1: a checkpoint; 0: something else. */
-static int look(struct work *const work, struct error *const err)
+static int look(struct work *work, struct error *err)
 {
 	const char *const name = arena_text(work->arena, work->version.key);
-	if (object_find_sequence(work->store, work->version.sequence, work->arena, &work->object, err) != 0)
+	if (object_find_sequence(
+		    work->store, work->version.sequence, work->arena, &work->object, err) != 0)
 		return -1;
-	if (shard_header_read(work->store, &work->object, name == NULL ? "" : name, &work->header, err) != 0)
+	if (shard_header_read(
+		    work->store, &work->object, name == NULL ? "" : name, &work->header, err) != 0)
 		return err->kind == ERROR_INVALID ? 0 : -1;
 	if (safetensors_count(work->header.tensors) == 0 || is_delta(work->header.tensors))
 		return 0;
@@ -161,11 +178,12 @@ static int look(struct work *const work, struct error *const err)
 }
 
 /* 1: the base is there and has these very tensors; 0: it cannot be one. */
-static int load_base(struct work *const work, const int64_t base, struct object *const out, struct shard_header *const header,
-	struct error *const err)
+static int load_base(struct work *work, int64_t base, struct object *out,
+	struct shard_header *header, struct error *err)
 {
 	struct error why = {0};
-	if (object_find_sequence(work->store, base, work->arena, out, &why) == 0 && shard_header_read(work->store, out, "base", header, &why) == 0)
+	if (object_find_sequence(work->store, base, work->arena, out, &why) == 0 &&
+		shard_header_read(work->store, out, "base", header, &why) == 0)
 		return 1;
 	if (why.kind == ERROR_NO_KEY || why.kind == ERROR_INVALID || why.kind == ERROR_CORRUPT)
 		return 0;
@@ -173,14 +191,14 @@ static int load_base(struct work *const work, const int64_t base, struct object 
 	return -1;
 }
 
-static void forget(struct work *const work)
+static void forget(struct work *work)
 {
 	derived_recipe_free(work->encoded.recipe);
 	work->encoded.recipe = NULL;
 }
 
 /* 1: `encoded` makes the version out of this base; 0: not worth it. */
-static int encode_against(struct work *const work, const int64_t base, struct error *const err)
+static int encode_against(struct work *work, int64_t base, struct error *err)
 {
 	struct object object;
 	struct shard_header header = {.tensors = NULL};
@@ -190,20 +208,22 @@ static int encode_against(struct work *const work, const int64_t base, struct er
 			.store = work->store,
 			.base = {{base, object.size}, &header},
 			.next = {{work->version.sequence, work->version.size}, &work->header},
-			.path = arena_format(work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files++),
+			.path = arena_format(work->arena, "%s/delta-%u",
+				scratch_path(work->scratch), work->files++),
 			.delta_max = work->version.size / LEAST_SAVED,
 			.pace = work->pace,
 		};
 		result = derive_encode(&params, &work->encoded, err);
 	}
 	if (result < 0 && (err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT))
-		result = 0; /* the version stays as it is; who reads it is told what is wrong with it */
+		result =
+			0; /* the version stays as it is; who reads it is told what is wrong with it */
 	shard_header_release(&header);
 	return result;
 }
 
 /* 1: `encoded` and `series` say how the version is stored; 0: it stays plain. */
-static int choose(struct work *const work, struct error *const err)
+static int choose(struct work *work, struct error *err)
 {
 	int result = encode_against(work, work->series.head, err);
 	if (result == 1 && derive_series_keeps_head(&work->series, work->encoded.delta_bytes)) {
@@ -221,22 +241,26 @@ static int choose(struct work *const work, struct error *const err)
 	return 1;
 }
 
-/* The blocks become a hidden version, the recipe is proven to make the very bytes. 1 proven, 0 not, -1. */
-static int store_and_prove(struct work *const work, struct error *const err)
+/* The blocks become a hidden version, the recipe is proven to make the very bytes. 1 proven, 0 not,
+ * -1. */
+static int store_and_prove(struct work *work, struct error *err)
 {
-	const char *const path = arena_format(work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files - 1);
+	const char *const path = arena_format(
+		work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files - 1);
 	struct derive_encoded *const encoded = &work->encoded;
 	if (encoded->delta != SIZE_MAX) {
-		if (scratch_store_hidden(work->store, path, work->version.bucket, work->version.key, &work->delta, err) != 0)
+		if (scratch_store_hidden(work->store, path, work->version.bucket, work->version.key,
+			    &work->delta, err) != 0)
 			return -1;
-		derived_recipe_settle(encoded->recipe, encoded->delta, work->delta, encoded->delta_bytes);
+		derived_recipe_settle(
+			encoded->recipe, encoded->delta, work->delta, encoded->delta_bytes);
 	}
 	if (!work->pace->spend(work->pace->owner, (size_t)work->version.size))
 		return error_set(err, ERROR_BUSY, "The server is stopping.");
 	return derive_proof(work->store, &work->version, encoded->recipe, &encoded->digest, err);
 }
 
-static int derive(struct work *const work, struct derive_outcome *const out, struct error *const err)
+static int derive(struct work *work, struct derive_outcome *out, struct error *err)
 {
 	work->scratch = scratch_open(work->store, err);
 	if (work->scratch == NULL)
@@ -248,7 +272,8 @@ static int derive(struct work *const work, struct derive_outcome *const out, str
 	if (result == 1 && swap(work, &is_put_off, err) == 0) {
 		if (is_put_off)
 			return 1;
-		*out = (struct derive_outcome){true, work->version.size - work->encoded.delta_bytes};
+		*out = (struct derive_outcome){
+			true, work->version.size - work->encoded.delta_bytes};
 		work->delta = 0;
 		return 1;
 	}
@@ -257,7 +282,7 @@ static int derive(struct work *const work, struct derive_outcome *const out, str
 	return result;
 }
 
-static int run(struct work *const work, const int64_t version, struct derive_outcome *const out, struct error *const err)
+static int run(struct work *work, int64_t version, struct derive_outcome *out, struct error *err)
 {
 	int result = find_version(work, version, err);
 	const int promised = result == 1 ? put_off_promised(work, err) : 0;
@@ -268,7 +293,9 @@ static int run(struct work *const work, const int64_t version, struct derive_out
 	if (result == 0)
 		return settle(work, false, err);
 	if (result < 0)
-		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY ? settle(work, false, err) : -1;
+		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY
+			? settle(work, false, err)
+			: -1;
 	const int known = find_series(work, err);
 	result = known == 1 ? derive(work, out, err) : known;
 	if (result != 0)
@@ -277,8 +304,8 @@ static int run(struct work *const work, const int64_t version, struct derive_out
 	return settle(work, true, err);
 }
 
-int derive_work(struct store *const store, const int64_t version, const struct work_pace *const pace, struct derive_outcome *const out,
-	struct error *const err)
+int derive_work(struct store *store, int64_t version, const struct work_pace *pace,
+	struct derive_outcome *out, struct error *err)
 {
 	struct work work = {.store = store, .pace = pace, .arena = arena_new(WORK_ARENA_BYTES)};
 	struct error ignored;

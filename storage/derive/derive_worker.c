@@ -18,23 +18,24 @@ struct derive_worker {
 	struct worker_thread thread;
 	/* The thread alone: */
 	struct work_pace pace;
-	int64_t after;         /* versions up to this one failed and are left for later */
-	int64_t retry_ms;      /* when that is */
+	int64_t after;    /* versions up to this one failed and are left for later */
+	int64_t retry_ms; /* when that is */
 };
 
 static int64_t now_ms(void)
 {
-	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
+	/* real time, whatever the store's clock says */
+	const struct clock_source *const clock = clock_system();
 	return clock->monotonic_ms(clock);
 }
 
-static bool spend(void *const owner, const size_t bytes)
+static bool spend(void *owner, size_t bytes)
 {
 	struct derive_worker *const worker = owner;
 	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }
 
-static int find_next(struct derive_worker *const worker, int64_t *const out_version, struct error *const err)
+static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err)
 {
 	struct db *const db = store_reader_take(worker->store, err);
 	int64_t waiting = 0;
@@ -49,7 +50,8 @@ static int find_next(struct derive_worker *const worker, int64_t *const out_vers
 	return found;
 }
 
-static void tell(const struct derive_worker *const worker, const char *const event, const int64_t version, const struct error *const err)
+static void tell(const struct derive_worker *worker, const char *event, int64_t version,
+	const struct error *err)
 {
 	struct log *const log = store_log(worker->store);
 	const struct log_field field = log_number("version", version);
@@ -60,7 +62,7 @@ static void tell(const struct derive_worker *const worker, const char *const eve
 }
 
 /* 1: one was settled or put aside; 0: none waits. */
-static int work_once(struct derive_worker *const worker)
+static int work_once(struct derive_worker *worker)
 {
 	struct error err = {0};
 	struct derive_outcome outcome;
@@ -78,25 +80,29 @@ static int work_once(struct derive_worker *const worker)
 	}
 	if (outcome.is_swapped) {
 		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
-		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED, (int64_t)outcome.bytes_saved);
+		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED,
+			(int64_t)outcome.bytes_saved);
 	}
 	return 1;
 }
 
-static int apply_prune(struct change *const change, struct db *const db, struct error *const err)
+static int apply_prune(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	return derive_series_prune(db, err);
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct derive_worker *const worker = owner;
-	const bool found = worker->options.enabled && store_takes_work(worker->store) && work_once(worker) == 1;
-	return found ? 0 : worker->options.interval_ms > 0 ? worker->options.interval_ms : INTERVAL_MS;
+	const bool found = worker->options.enabled && store_takes_work(worker->store) &&
+		work_once(worker) == 1;
+	return found                              ? 0
+		: worker->options.interval_ms > 0 ? worker->options.interval_ms
+						  : INTERVAL_MS;
 }
 
-struct derive_worker *derive_worker_start(struct store *const store, const struct derive_options *const options)
+struct derive_worker *derive_worker_start(struct store *store, const struct derive_options *options)
 {
 	static const struct worker_thread_plan plan = {.name = "derive", .round = one_round};
 	struct derive_worker *const worker = memory_new(sizeof(*worker));
@@ -106,17 +112,18 @@ struct derive_worker *derive_worker_start(struct store *const store, const struc
 	worker->options = *options;
 	worker->pace = (struct work_pace){spend, worker};
 	if (options->enabled)
-		(void)committer_run(store_committer(store), &prune, &ignored); /* else at the next start */
+		(void)committer_run(
+			store_committer(store), &prune, &ignored); /* else at the next start */
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
-void derive_worker_quiesce(struct derive_worker *const worker)
+void derive_worker_quiesce(struct derive_worker *worker)
 {
 	worker_thread_quiesce(&worker->thread);
 }
 
-void derive_worker_stop(struct derive_worker *const worker)
+void derive_worker_stop(struct derive_worker *worker)
 {
 	if (worker == NULL)
 		return;

@@ -20,7 +20,12 @@
 #include "storage/versions/header_blob.h"
 #include "storage/versions/version_copy.h"
 
-enum { LINE_ARENA_BYTES = 1024 * 1024, LINE_HEADERS_MAX_BYTES = 8 * 1024, ETAG_HASH_BYTES = 16, LOOKS_MAX = 20000 };
+enum {
+	LINE_ARENA_BYTES = 1024 * 1024,
+	LINE_HEADERS_MAX_BYTES = 8 * 1024,
+	ETAG_HASH_BYTES = 16,
+	LOOKS_MAX = 20000
+};
 
 struct batch {
 	struct change change; /* first */
@@ -32,7 +37,9 @@ struct batch {
 	struct helper_lane lane;
 	struct content_proof *proof; /* of line number `proving` */
 	size_t proving;
-	size_t looks; /* at versions that hold a line's bytes, for one that the caller may read: they are not without bound */
+	/* at versions that hold a line's bytes, for one that the caller may read: they are not
+	 * without bound */
+	size_t looks;
 };
 
 /* One line under way. */
@@ -47,24 +54,28 @@ struct line_work {
 	const struct version *under; /* NULL: no version */
 };
 
-static int push_marker(const struct line_work *const work, struct error *const err)
+static int push_marker(const struct line_work *work, struct error *err)
 {
-	struct version marker = {.bucket = work->bucket->id, .key = work->line->path, .is_marker = true, .kind = VERSION_INLINE,
+	struct version marker = {.bucket = work->bucket->id,
+		.key = work->line->path,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
 		.modified_ms = work->now_ms};
 	random_bytes(marker.id, VERSION_ID_BYTES);
 	return version_push(work->db, work->bucket->versioning, work->under, &marker, err);
 }
 
-static int delete_file(const struct line_work *const work, struct error *const err)
+static int delete_file(const struct line_work *work, struct error *err)
 {
 	if (work->under == NULL || work->under->is_marker)
 		return 0;
-	return work->bucket->versioning != BUCKET_UNVERSIONED ? push_marker(work, err)
+	return work->bucket->versioning != BUCKET_UNVERSIONED
+		? push_marker(work, err)
 		: version_remove(work->db, work->under, work->now_ms, err);
 }
 
 /* When the file was changed, as far as anybody has said. */
-static bool find_time(const struct batch_line *const line, const struct version *const source, int64_t *const out_ms)
+static bool find_time(const struct batch_line *line, const struct version *source, int64_t *out_ms)
 {
 	*out_ms = line->mtime_ms;
 	if (line->has_mtime)
@@ -76,7 +87,7 @@ static bool find_time(const struct batch_line *const line, const struct version 
 	return true;
 }
 
-static struct span make_headers(const struct line_work *const work, const struct version *const source)
+static struct span make_headers(const struct line_work *work, const struct version *source)
 {
 	const struct batch_line *const line = work->line;
 	struct object_header headers[2];
@@ -84,23 +95,28 @@ static struct span make_headers(const struct line_work *const work, const struct
 	char time[FILE_TIME_TEXT_BYTES];
 	int64_t ms = 0;
 	struct buffer blob;
-	const struct span type = line->content_type.len > 0 || line->kind != BATCH_COPY ? line->content_type
+	const struct span type = line->content_type.len > 0 || line->kind != BATCH_COPY
+		? line->content_type
 		: header_blob_find(source->headers, "content-type");
 	if (type.len > 0)
 		headers[count++] = (struct object_header){span_text("content-type"), type};
 	if (find_time(line, source, &ms)) {
 		file_time_print(ms, time);
-		headers[count++] = (struct object_header){span_text(FILE_TIME_HEADER), span_text(time)};
+		headers[count++] =
+			(struct object_header){span_text(FILE_TIME_HEADER), span_text(time)};
 	}
 	buffer_init(&blob, LINE_HEADERS_MAX_BYTES);
 	header_blob_write(headers, count, &blob);
-	const struct span copy = buffer_failed(&blob) ? (struct span){NULL, 0} : arena_copy(work->arena, buffer_span(&blob));
+	const struct span copy = buffer_failed(&blob) ? (struct span){NULL, 0}
+						      : arena_copy(work->arena, buffer_span(&blob));
 	buffer_release(&blob);
 	return copy;
 }
 
-/* The bytes are the source's; what is said of them besides is new. A checksum of parts means nothing without them. */
-static void fill_version(const struct line_work *const work, const struct version *const source, struct version *const out)
+/* The bytes are the source's; what is said of them besides is new. A checksum of parts means
+ * nothing without them. */
+static void fill_version(
+	const struct line_work *work, const struct version *source, struct version *out)
 {
 	*out = *source;
 	out->bucket = work->bucket->id;
@@ -121,65 +137,73 @@ static void fill_version(const struct line_work *const work, const struct versio
 	memcpy(out->etag + 2 * ETAG_HASH_BYTES, "-1", sizeof("-1"));
 }
 
-static int push_file(const struct line_work *const work, const struct version *const source, struct error *const err)
+static int push_file(const struct line_work *work, const struct version *source, struct error *err)
 {
 	struct version version;
 	fill_version(work, source, &version);
 	if (arena_overflowed(work->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
-	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version, work->arena, err) != 0)
+	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version,
+		    work->arena, err) != 0)
 		return -1;
 	work->batch->completes_publish |= version.completes_publish;
 	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)
 		return 0;
-	return derive_waiting_note(work->batch->store, work->db, version.sequence, version.key, version.size, err);
+	return derive_waiting_note(
+		work->batch->store, work->db, version.sequence, version.key, version.size, err);
 }
 
 /* A copy is refused what is known; what is added was read. */
-static int check_damage(const struct line_work *work, const struct version *source, struct error *err)
+static int check_damage(
+	const struct line_work *work, const struct version *source, struct error *err)
 {
 	const struct batch *batch = work->batch;
 	const struct batch_line *line = work->line;
 	if (line->kind == BATCH_COPY)
 		return content_damage_check(work->db, source, line->path, err);
-	const struct error *fault = batch->faults != NULL ? &batch->faults[line - batch->params.lines] : NULL;
+	const struct error *fault =
+		batch->faults != NULL ? &batch->faults[line - batch->params.lines] : NULL;
 	if (fault == NULL || fault->kind == ERROR_NONE)
 		return 0;
 	*err = *fault;
 	return -1;
 }
 
-static int find_source(const struct line_work *const work, struct version *const out, struct error *const err)
+static int find_source(const struct line_work *work, struct version *out, struct error *err)
 {
 	const struct batch_line *const line = work->line;
 	if (batch_deletes(line->kind))
 		return 0;
-	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms, &work->batch->looks, line, work->arena, out, err) != 0)
+	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms,
+		    &work->batch->looks, line, work->arena, out, err) != 0)
 		return -1;
 	if (line->has_size && line->size != out->size)
-		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.", (unsigned long long)out->size,
-			(unsigned long long)line->size);
+		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.",
+			(unsigned long long)out->size, (unsigned long long)line->size);
 	return check_damage(work, out, err);
 }
 
-static int judge(struct line_work *const work, struct version *const out_source, struct error *const err)
+static int judge(struct line_work *work, struct version *out_source, struct error *err)
 {
 	const struct span path = work->line->path;
-	if (server_key_guard(work->db, work->bucket->id, path, err) != 0 || find_source(work, out_source, err) != 0)
+	if (server_key_guard(work->db, work->bucket->id, path, err) != 0 ||
+		find_source(work, out_source, err) != 0)
 		return -1;
-	const int found = version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
+	const int found =
+		version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
 	work->under = found == 1 ? &work->current : NULL;
 	return found < 0 ? -1 : 0;
 }
 
 /* Whether the failure is the line's own, and not the store's. */
-static bool is_of_line(const struct error *const err)
+static bool is_of_line(const struct error *err)
 {
-	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED || err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
+	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED ||
+		err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
 		err->kind == ERROR_CONTENT_DAMAGED;
 }
 
-static int apply_line(struct line_work *const work, struct error *const err)
+static int apply_line(struct line_work *work, struct error *err)
 {
 	struct version source = {0};
 	if (judge(work, &source, err) != 0) {
@@ -188,18 +212,23 @@ static int apply_line(struct line_work *const work, struct error *const err)
 	}
 	if (work->line->kind == BATCH_JUDGE_DELETE)
 		return 0;
-	return work->line->kind == BATCH_DELETE ? delete_file(work, err) : push_file(work, &source, err);
+	return work->line->kind == BATCH_DELETE ? delete_file(work, err)
+						: push_file(work, &source, err);
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct batch *const batch = (struct batch *)change;
 	const struct clock_source *const clock = store_clock(batch->store);
 	struct bucket bucket;
-	int result = bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, err);
+	int result =
+		bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, err);
 	batch->looks = LOOKS_MAX;
 	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
-		struct line_work work = {.batch = batch, .db = db, .bucket = &bucket, .line = &batch->params.lines[i],
+		struct line_work work = {.batch = batch,
+			.db = db,
+			.bucket = &bucket,
+			.line = &batch->params.lines[i],
 			.now_ms = clock->wall_ms(clock)};
 		if (work.line->is_refused)
 			continue;
@@ -211,7 +240,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	return result;
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct batch *const batch = (struct batch *)change;
 	if (!change->failed && batch->completes_publish)
@@ -219,8 +248,10 @@ static void committed(struct change *const change)
 	batch->params.done(batch->params.owner);
 }
 
-/* The line's file, if there is one that the caller may reach: the change says what is wrong otherwise. */
-static int add_to_proof(struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
+/* The line's file, if there is one that the caller may reach: the change says what is wrong
+ * otherwise. */
+static int add_to_proof(
+	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
 {
 	const struct clock_source *clock = store_clock(batch->store);
 	struct arena *arena = arena_new(LINE_ARENA_BYTES);
@@ -228,8 +259,10 @@ static int add_to_proof(struct batch *batch, struct db *db, const struct batch_l
 	struct bucket bucket;
 	struct error absent = {0};
 	int result = 0;
-	if (bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, &absent) == 0 &&
-	    batch_source_find(db, &batch->params, bucket.id, clock->wall_ms(clock), &batch->looks, line, arena, &source, &absent) == 0)
+	if (bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, &absent) ==
+			0 &&
+		batch_source_find(db, &batch->params, bucket.id, clock->wall_ms(clock),
+			&batch->looks, line, arena, &source, &absent) == 0)
 		result = content_proof_add(batch->proof, db, &source, err);
 	arena_free(arena);
 	return result;
@@ -246,8 +279,8 @@ static int begin_proof(struct batch *batch, const struct batch_line *line, struc
 	return result;
 }
 
-/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the line's fault, and comes up again when it is
- * read. */
+/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the
+ * line's fault, and comes up again when it is read. */
 static int prove_line(struct batch *batch, const struct batch_line *line)
 {
 	struct error err = {0};
@@ -266,7 +299,8 @@ static int prove_line(struct batch *batch, const struct batch_line *line)
 	return 0;
 }
 
-/* What is added came before, or lies here already: it is read ahead of the change, a slice at a time, unless that was done since the start. */
+/* What is added came before, or lies here already: it is read ahead of the change, a slice at a
+ * time, unless that was done since the start. */
 static void prove(struct helper_job *job)
 {
 	struct batch *batch = (struct batch *)((uint8_t *)job - offsetof(struct batch, job));
@@ -291,7 +325,7 @@ static bool adds_files(const struct batch *batch)
 	return false;
 }
 
-struct batch *batch_start(struct store *const store, const struct batch_params *const params)
+struct batch *batch_start(struct store *store, const struct batch_params *params)
 {
 	ASSERT(params->count <= BATCH_LINES_MAX);
 	struct batch *const batch = memory_new(sizeof(*batch));
@@ -307,7 +341,7 @@ struct batch *batch_start(struct store *const store, const struct batch_params *
 	return batch;
 }
 
-int batch_outcome(const struct batch *const batch, struct error *const err)
+int batch_outcome(const struct batch *batch, struct error *err)
 {
 	if (!batch->change.failed)
 		return 0;
@@ -315,7 +349,7 @@ int batch_outcome(const struct batch *const batch, struct error *const err)
 	return -1;
 }
 
-void batch_free(struct batch *const batch)
+void batch_free(struct batch *batch)
 {
 	if (batch != NULL)
 		free(batch->faults);

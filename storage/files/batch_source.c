@@ -10,18 +10,23 @@ enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the ca
 static const char SQL_SOURCE_VERSIONS[] =
 	"SELECT sequence, key, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
-static int not_found(const struct batch_line *const line, struct error *const err)
+static int not_found(const struct batch_line *line, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&line->file, text);
 	if (line->kind == BATCH_COPY)
-		return error_set(err, ERROR_NOT_FOUND, "The bucket to copy from holds no file with the hash %s that you may read.", text);
-	return error_set(err, ERROR_NOT_FOUND, "The file with the hash %s was not uploaded: no shard for this bucket has named it.", text);
+		return error_set(err, ERROR_NOT_FOUND,
+			"The bucket to copy from holds no file with the hash %s that you may read.",
+			text);
+	return error_set(err, ERROR_NOT_FOUND,
+		"The file with the hash %s was not uploaded: no shard for this bucket has named it.",
+		text);
 }
 
 /* The current version of a key that the caller may read; 0: there is none. */
-static int choose_version(struct db *const db, const struct batch_params *const params, const struct batch_line *const line,
-	const int64_t bucket, size_t *const looks, int64_t *const out_sequence, struct error *const err)
+static int choose_version(struct db *db, const struct batch_params *params,
+	const struct batch_line *line, int64_t bucket, size_t *looks, int64_t *out_sequence,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SOURCE_VERSIONS, err);
 	int got = 0;
@@ -35,7 +40,8 @@ static int choose_version(struct db *const db, const struct batch_params *const 
 		--*looks;
 		if (db_column_i64(statement, 2) != VERSION_CURRENT)
 			continue;
-		got = params->may_read(params->owner, line->source, db_column_blob(statement, 1), true, err);
+		got = params->may_read(
+			params->owner, line->source, db_column_blob(statement, 1), true, err);
 		if (got == 1)
 			*out_sequence = db_column_i64(statement, 0);
 	}
@@ -43,15 +49,15 @@ static int choose_version(struct db *const db, const struct batch_params *const 
 	return got < 0 ? -1 : 0;
 }
 
-static int load_version(struct db *const db, const struct batch_line *const line, const int64_t sequence, struct arena *const arena,
-	struct version *const out, struct error *const err)
+static int load_version(struct db *db, const struct batch_line *line, int64_t sequence,
+	struct arena *arena, struct version *out, struct error *err)
 {
 	const int found = version_find_sequence(db, sequence, arena, out, err);
 	return found == 0 ? not_found(line, err) : found < 0 ? -1 : 0;
 }
 
-static int find_copied(struct db *const db, const struct batch_params *const params, size_t *const looks, const struct batch_line *const line,
-	struct arena *const arena, struct version *const out, struct error *const err)
+static int find_copied(struct db *db, const struct batch_params *params, size_t *looks,
+	const struct batch_line *line, struct arena *arena, struct version *out, struct error *err)
 {
 	int64_t bucket = 0;
 	int64_t sequence = 0;
@@ -59,17 +65,19 @@ static int find_copied(struct db *const db, const struct batch_params *const par
 		return err->kind == ERROR_NO_BUCKET ? not_found(line, err) : -1;
 	if (choose_version(db, params, line, bucket, looks, &sequence, err) != 0)
 		return -1;
-	return sequence == 0 ? not_found(line, err) : load_version(db, line, sequence, arena, out, err);
+	return sequence == 0 ? not_found(line, err)
+			     : load_version(db, line, sequence, arena, out, err);
 }
 
-static int may_read_here(void *const owner, const struct span key, const bool is_current, struct error *const err)
+static int may_read_here(void *owner, struct span key, bool is_current, struct error *err)
 {
 	const struct batch_params *const params = owner;
 	return params->may_read(params->owner, params->bucket, key, is_current, err);
 }
 
-static int find_added(struct db *const db, const struct batch_params *const params, const struct xet_reach *const reach,
-	const struct batch_line *const line, struct arena *const arena, struct version *const out, struct error *const err)
+static int find_added(struct db *db, const struct batch_params *params,
+	const struct xet_reach *reach, const struct batch_line *line, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	struct batch_params caller = *params;
 	struct xet_reach own = *reach;
@@ -80,18 +88,25 @@ static int find_added(struct db *const db, const struct batch_params *const para
 		return err->kind == ERROR_NOT_FOUND ? not_found(line, err) : -1;
 	if (content.version != 0)
 		return load_version(db, line, content.version, arena, out, err);
-	*out = (struct version){.kind = VERSION_SINGLE, .size = content.size, .part_set = content.part_set, .contents = content.contents};
+	*out = (struct version){.kind = VERSION_SINGLE,
+		.size = content.size,
+		.part_set = content.part_set,
+		.contents = content.contents};
 	return 0;
 }
 
-int batch_source_find(struct db *const db, const struct batch_params *const params, const int64_t bucket, const int64_t now_ms,
-	size_t *const looks, const struct batch_line *const line, struct arena *const arena, struct version *const out, struct error *const err)
+int batch_source_find(struct db *db, const struct batch_params *params, int64_t bucket,
+	int64_t now_ms, size_t *looks, const struct batch_line *line, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	static const struct chunk_id empty = {{0}};
-	const struct xet_reach reach = {.bucket = bucket, .account = params->account, .now_ms = now_ms, .looks = looks};
+	const struct xet_reach reach = {
+		.bucket = bucket, .account = params->account, .now_ms = now_ms, .looks = looks};
 	if (chunk_id_equal(&line->file, &empty)) {
-		*out = (struct version){.kind = VERSION_INLINE, .contents = part_inline_contents((struct span){NULL, 0})};
+		*out = (struct version){.kind = VERSION_INLINE,
+			.contents = part_inline_contents((struct span){NULL, 0})};
 		return 0;
 	}
-	return line->kind == BATCH_COPY ? find_copied(db, params, looks, line, arena, out, err) : find_added(db, params, &reach, line, arena, out, err);
+	return line->kind == BATCH_COPY ? find_copied(db, params, looks, line, arena, out, err)
+					: find_added(db, params, &reach, line, arena, out, err);
 }

@@ -19,14 +19,14 @@ struct file_hash_wait {
 	size_t count;
 	void (*done)(void *owner);
 	void *owner;
-	_Atomic bool is_told;  /* done was called */
+	_Atomic bool is_told; /* done was called */
 	_Atomic bool is_given_up;
-	_Atomic int holders;   /* the owner, and the work */
+	_Atomic int holders; /* the owner, and the work */
 	bool failed;
 	struct error error; /* the first */
 };
 
-static void let_go(struct file_hash_wait *const wait)
+static void let_go(struct file_hash_wait *wait)
 {
 	if (atomic_fetch_sub(&wait->holders, 1) > 1)
 		return;
@@ -34,19 +34,19 @@ static void let_go(struct file_hash_wait *const wait)
 	free(wait);
 }
 
-static void tell(struct file_hash_wait *const wait)
+static void tell(struct file_hash_wait *wait)
 {
 	if (!atomic_exchange(&wait->is_told, true))
 		wait->done(wait->owner);
 }
 
-static void end(struct file_hash_wait *const wait)
+static void end(struct file_hash_wait *wait)
 {
 	tell(wait);
 	let_go(wait);
 }
 
-static void fail(struct file_hash_wait *const wait, const struct error *const err)
+static void fail(struct file_hash_wait *wait, const struct error *err)
 {
 	if (wait->failed)
 		return;
@@ -54,7 +54,8 @@ static void fail(struct file_hash_wait *const wait, const struct error *const er
 	wait->error = *err;
 }
 
-static void write_found(struct file_hash_wait *const wait, const struct file_hash_found *const found, size_t *const count)
+static void write_found(
+	struct file_hash_wait *wait, const struct file_hash_found *found, size_t *count)
 {
 	struct error err = {0};
 	if (file_hash_write(wait->store, found, *count, &err) != 0)
@@ -65,7 +66,7 @@ static void write_found(struct file_hash_wait *const wait, const struct file_has
 }
 
 /* What indexes tell is written; the others are left in `versions`. */
-static void give_known(struct file_hash_wait *const wait)
+static void give_known(struct file_hash_wait *wait)
 {
 	struct file_hash_found *const found = memory_new_array(FILE_HASHES_MAX, sizeof(*found));
 	size_t used = 0;
@@ -87,20 +88,22 @@ static void give_known(struct file_hash_wait *const wait)
 	free(found);
 }
 
-static void decode(struct file_hash_order *const order, struct file_hash_worker *const worker, const bool is_refused)
+static void decode(struct file_hash_order *order, struct file_hash_worker *worker, bool is_refused)
 {
-	struct file_hash_wait *const wait = (struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
+	struct file_hash_wait *const wait =
+		(struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
 	for (size_t i = 0; i < wait->count && !atomic_load(&wait->is_given_up); i++) {
 		struct error err = {0};
-		const int given = is_refused ? error_set(&err, ERROR_BUSY, "The server is stopping.") : file_hash_worker_give(worker, wait->versions[i],
-			&err);
+		const int given = is_refused
+			? error_set(&err, ERROR_BUSY, "The server is stopping.")
+			: file_hash_worker_give(worker, wait->versions[i], &err);
 		if (given != 0)
 			fail(wait, &err);
 	}
 	end(wait);
 }
 
-static void run(struct helper_job *const job)
+static void run(struct helper_job *job)
 {
 	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
 	give_known(wait);
@@ -112,8 +115,8 @@ static void run(struct helper_job *const job)
 	file_hash_worker_order(store_parts(wait->store)->file_hash_worker, &wait->order);
 }
 
-struct file_hash_wait *file_hash_start(struct store *const store, const int64_t *const versions, const size_t count,
-	void (*const done)(void *owner), void *const owner)
+struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versions, size_t count,
+	void (*done)(void *owner), void *owner)
 {
 	struct file_hash_wait *const wait = memory_new(sizeof(*wait));
 	wait->store = store;
@@ -129,7 +132,7 @@ struct file_hash_wait *file_hash_start(struct store *const store, const int64_t 
 	return wait;
 }
 
-int file_hash_outcome(const struct file_hash_wait *const wait, struct error *const err)
+int file_hash_outcome(const struct file_hash_wait *wait, struct error *err)
 {
 	if (atomic_load(&wait->is_given_up))
 		return error_set(err, ERROR_BUSY, "Nobody waits for the hashes any more.");
@@ -139,7 +142,7 @@ int file_hash_outcome(const struct file_hash_wait *const wait, struct error *con
 	return -1;
 }
 
-void file_hash_give_up(struct file_hash_wait *const wait)
+void file_hash_give_up(struct file_hash_wait *wait)
 {
 	if (atomic_exchange(&wait->is_told, true))
 		return;
@@ -147,7 +150,7 @@ void file_hash_give_up(struct file_hash_wait *const wait)
 	wait->done(wait->owner);
 }
 
-void file_hash_free(struct file_hash_wait *const wait)
+void file_hash_free(struct file_hash_wait *wait)
 {
 	if (wait != NULL)
 		let_go(wait);

@@ -27,29 +27,33 @@ struct finding {
 };
 
 /* Within the snapshot (invariant 5). */
-static int load_segments(struct finding *const finding, struct db *const db, struct error *const err)
+static int load_segments(struct finding *finding, struct db *db, struct error *err)
 {
 	const struct version *const version = &finding->version;
 	finding->range = (struct part_range){.length = version->size};
-	if (part_set_load(db, version->part_set, version->size, version->contents, &finding->range, err) != 0) {
+	if (part_set_load(db, version->part_set, version->size, version->contents, &finding->range,
+		    err) != 0) {
 		finding->range.segment_count = 0;
 		return -1;
 	}
-	finding->turns = memory_new_array(finding->range.segment_count + 1, sizeof(*finding->turns));
+	finding->turns =
+		memory_new_array(finding->range.segment_count + 1, sizeof(*finding->turns));
 	for (size_t i = 0; i < finding->range.segment_count; i++)
-		finding->turns[i] = pack_store_hold(store_packs(finding->store), &finding->range.segments[i].pack);
+		finding->turns[i] = pack_store_hold(
+			store_packs(finding->store), &finding->range.segments[i].pack);
 	return 0;
 }
 
-static int open_bytes(struct finding *const finding, struct error *const err)
+static int open_bytes(struct finding *finding, struct error *err)
 {
-	const struct object object = {.sequence = finding->version.sequence, .size = finding->version.size};
+	const struct object object = {
+		.sequence = finding->version.sequence, .size = finding->version.size};
 	finding->source = object_open(finding->store, &object, 0, object.size, err);
 	return finding->source == NULL ? -1 : 0;
 }
 
-static int load(struct finding *const finding, struct db *const db, const int64_t version, enum file_hash_state *const out_state,
-	struct error *const err)
+static int load(struct finding *finding, struct db *db, int64_t version,
+	enum file_hash_state *out_state, struct error *err)
 {
 	const int got = version_find_sequence(db, version, NULL, &finding->version, err);
 	if (got < 0)
@@ -62,10 +66,13 @@ static int load(struct finding *const finding, struct db *const db, const int64_
 	*out_state = is_derived && finding->pace == NULL ? FILE_HASH_DECODES : FILE_HASH_FOUND;
 	if (kind == VERSION_SEGMENTS || kind == VERSION_SINGLE)
 		return load_segments(finding, db, err);
-	return is_derived && finding->pace != NULL ? part_ends_load(db, &finding->version, &finding->ends, err) : 0;
+	return is_derived && finding->pace != NULL
+		? part_ends_load(db, &finding->version, &finding->ends, err)
+		: 0;
 }
 
-static int load_snapshot(struct finding *const finding, const int64_t version, enum file_hash_state *const out_state, struct error *const err)
+static int load_snapshot(struct finding *finding, int64_t version, enum file_hash_state *out_state,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(finding->store, err);
 	if (db == NULL)
@@ -75,14 +82,17 @@ static int load_snapshot(struct finding *const finding, const int64_t version, e
 	return result;
 }
 
-static int add_segment(struct finding *const finding, const struct segment *const segment, struct merkle *const merkle, struct error *const err)
+static int add_segment(struct finding *finding, const struct segment *segment,
+	struct merkle *merkle, struct error *err)
 {
 	struct chunk_entry entries[FIND_ENTRIES];
 	uint64_t bytes = 0;
 	for (uint32_t at = 0; at < segment->count;) {
-		const struct pack_run run = {segment->pack, segment->first + at, segment->count - at};
+		const struct pack_run run = {
+			segment->pack, segment->first + at, segment->count - at};
 		size_t got = 0;
-		if (pack_store_chunk_entries(store_packs(finding->store), &run, entries, FIND_ENTRIES, &got, err) != 0)
+		if (pack_store_chunk_entries(store_packs(finding->store), &run, entries,
+			    FIND_ENTRIES, &got, err) != 0)
 			return -1;
 		for (size_t i = 0; i < got; i++) {
 			merkle_add(merkle, &entries[i]);
@@ -92,11 +102,12 @@ static int add_segment(struct finding *const finding, const struct segment *cons
 	}
 	if (bytes == segment->bytes)
 		return 0;
-	return error_set(err, ERROR_CORRUPT, "Version %lld: the index of a pack gives its chunks other sizes than the catalog.",
+	return error_set(err, ERROR_CORRUPT,
+		"Version %lld: the index of a pack gives its chunks other sizes than the catalog.",
 		(long long)finding->version.sequence);
 }
 
-static int find_in_indexes(struct finding *const finding, struct chunk_id *const out, struct error *const err)
+static int find_in_indexes(struct finding *finding, struct chunk_id *out, struct error *err)
 {
 	struct merkle merkle;
 	int result = 0;
@@ -108,18 +119,20 @@ static int find_in_indexes(struct finding *const finding, struct chunk_id *const
 	return result;
 }
 
-static int read_all(const struct finding *const finding, struct file_hasher *const hasher, uint8_t *const piece, struct error *const err)
+static int read_all(const struct finding *finding, struct file_hasher *hasher, uint8_t *piece,
+	struct error *err)
 {
 	ptrdiff_t got;
 	while ((got = finding->source->read(finding->source, piece, FIND_PIECE_BYTES, err)) > 0) {
 		file_hasher_add(hasher, span_of(piece, (size_t)got));
-		if (finding->pace != NULL && !finding->pace->spend(finding->pace->owner, (size_t)got))
+		if (finding->pace != NULL &&
+			!finding->pace->spend(finding->pace->owner, (size_t)got))
 			return error_set(err, ERROR_BUSY, "The server is stopping.");
 	}
 	return got < 0 ? -1 : 0;
 }
 
-static int find_in_bytes(struct finding *const finding, struct chunk_id *const out, struct error *const err)
+static int find_in_bytes(struct finding *finding, struct chunk_id *out, struct error *err)
 {
 	if (open_bytes(finding, err) != 0)
 		return -1;
@@ -133,7 +146,8 @@ static int find_in_bytes(struct finding *const finding, struct chunk_id *const o
 	return result;
 }
 
-static int find(struct finding *const finding, const int64_t version, struct file_hash_facts *const out, struct error *const err)
+static int find(
+	struct finding *finding, int64_t version, struct file_hash_facts *out, struct error *err)
 {
 	const struct version *const row = &finding->version;
 	if (load_snapshot(finding, version, &out->state, err) != 0)
@@ -148,13 +162,14 @@ static int find(struct finding *const finding, const int64_t version, struct fil
 	return (has_segments ? find_in_indexes : find_in_bytes)(finding, &out->found.hash, err);
 }
 
-int file_hash_find(struct store *const store, const int64_t version, const struct work_pace *const pace, struct file_hash_facts *const out,
-	struct error *const err)
+int file_hash_find(struct store *store, int64_t version, const struct work_pace *pace,
+	struct file_hash_facts *out, struct error *err)
 {
 	struct finding finding = {.store = store, .pace = pace};
 	const int result = find(&finding, version, out, err);
 	for (size_t i = 0; i < finding.range.segment_count; i++)
-		pack_store_unhold(store_packs(store), &finding.range.segments[i].pack, finding.turns[i]);
+		pack_store_unhold(
+			store_packs(store), &finding.range.segments[i].pack, finding.turns[i]);
 	if (finding.source != NULL)
 		finding.source->close(finding.source);
 	part_ends_release(&finding.ends);
@@ -169,24 +184,26 @@ struct writing {
 	size_t count;
 };
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	const struct writing *const writing = (const struct writing *)change;
 	for (size_t i = 0; i < writing->count; i++)
-		if (version_set_file_hash(db, writing->found[i].version, writing->found[i].contents, &writing->found[i].hash, err) != 0)
+		if (version_set_file_hash(db, writing->found[i].version, writing->found[i].contents,
+			    &writing->found[i].hash, err) != 0)
 			return -1;
 	return 0;
 }
 
-int file_hash_write(struct store *const store, const struct file_hash_found *const found, const size_t count, struct error *const err)
+int file_hash_write(
+	struct store *store, const struct file_hash_found *found, size_t count, struct error *err)
 {
 	struct writing writing = {.change = {.apply = apply}, .found = found, .count = count};
 	ASSERT(count <= FILE_HASHES_MAX);
 	return count == 0 ? 0 : committer_run(store_committer(store), &writing.change, err);
 }
 
-int file_hash_lacking(struct store *const store, const int64_t after, int64_t *const out, const size_t capacity, size_t *const out_count,
-	struct error *const err)
+int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t capacity,
+	size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	struct db_statement *const statement = db == NULL ? NULL : db_prepare(db, SQL_LACKING, err);

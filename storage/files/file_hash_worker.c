@@ -11,47 +11,50 @@
 enum {
 	INTERVAL_MS = 1000,
 	RETRY_MS = 10 * 60 * 1000,
-	SETTLED_MS = 60 * 1000,            /* younger derived versions wait */
+	SETTLED_MS = 60 * 1000, /* younger derived versions wait */
 	BATCH = 64,
-	TRIES = 4                          /* of a version whose contents are swapped meanwhile */
+	TRIES = 4 /* of a version whose contents are swapped meanwhile */
 };
 
 struct file_hash_worker {
 	struct store *store;
 	struct worker_thread thread;
-	struct file_hash_order *first;     /* guarded by the thread's lock */
-	struct file_hash_order *last;      /* guarded by the thread's lock */
+	struct file_hash_order *first; /* guarded by the thread's lock */
+	struct file_hash_order *last;  /* guarded by the thread's lock */
 	/* The thread alone: */
-	struct work_pace pace;           /* of its own work */
-	struct work_pace haste;          /* of orders */
-	int64_t failed;                    /* versions up to this one are left for later, because it failed */
-	int64_t retry_ms;                  /* when that is */
+	struct work_pace pace;  /* of its own work */
+	struct work_pace haste; /* of orders */
+	/* versions up to this one are left for later, because it failed */
+	int64_t failed;
+	int64_t retry_ms; /* when that is */
 };
 
 static int64_t now_ms(void)
 {
-	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
+	/* real time, whatever the store's clock says */
+	const struct clock_source *const clock = clock_system();
 	return clock->monotonic_ms(clock);
 }
 
 /* Orders do not wait until a large version of the background is through. */
 static void run_orders(struct file_hash_worker *worker);
 
-static bool spend(void *const owner, const size_t bytes)
+static bool spend(void *owner, size_t bytes)
 {
 	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
-	return worker_thread_spend(&worker->thread, bytes, store_parts(worker->store)->derive->bytes_per_second);
+	return worker_thread_spend(
+		&worker->thread, bytes, store_parts(worker->store)->derive->bytes_per_second);
 }
 
-static bool hasten(void *const owner, const size_t bytes)
+static bool hasten(void *owner, size_t bytes)
 {
 	const struct file_hash_worker *const worker = owner;
 	(void)bytes;
 	return !worker_thread_is_stopping(&worker->thread);
 }
 
-static struct file_hash_order *take_order(struct file_hash_worker *const worker, bool *const out_is_refused)
+static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused)
 {
 	lock_enter(&worker->thread.lock);
 	struct file_hash_order *const order = worker->first;
@@ -64,7 +67,7 @@ static struct file_hash_order *take_order(struct file_hash_worker *const worker,
 	return order;
 }
 
-static void run_orders(struct file_hash_worker *const worker)
+static void run_orders(struct file_hash_worker *worker)
 {
 	struct file_hash_order *order;
 	bool is_refused;
@@ -72,7 +75,7 @@ static void run_orders(struct file_hash_worker *const worker)
 		order->run(order, worker, is_refused); /* it may be gone then */
 }
 
-void file_hash_worker_order(struct file_hash_worker *const worker, struct file_hash_order *const order)
+void file_hash_worker_order(struct file_hash_worker *worker, struct file_hash_order *order)
 {
 	order->next = NULL;
 	lock_enter(&worker->thread.lock);
@@ -87,17 +90,18 @@ void file_hash_worker_order(struct file_hash_worker *const worker, struct file_h
 		order->run(order, worker, true);
 }
 
-int file_hash_worker_give(struct file_hash_worker *const worker, const int64_t version, struct error *const err)
+int file_hash_worker_give(struct file_hash_worker *worker, int64_t version, struct error *err)
 {
 	struct file_hash_facts facts = {.state = FILE_HASH_FOUND};
 	for (unsigned i = 0; i < TRIES && facts.state == FILE_HASH_FOUND; i++)
 		if (file_hash_find(worker->store, version, &worker->haste, &facts, err) != 0 ||
-		    (facts.state == FILE_HASH_FOUND && file_hash_write(worker->store, &facts.found, 1, err) != 0))
+			(facts.state == FILE_HASH_FOUND &&
+				file_hash_write(worker->store, &facts.found, 1, err) != 0))
 			return -1;
 	return 0; /* settled, as a last look has shown */
 }
 
-static void tell(struct file_hash_worker *const worker, const int64_t version, const struct error *const err)
+static void tell(struct file_hash_worker *worker, int64_t version, const struct error *err)
 {
 	struct log *const log = store_log(worker->store);
 	const struct log_field field = log_number("version", version);
@@ -109,14 +113,15 @@ static void tell(struct file_hash_worker *const worker, const int64_t version, c
 	log_failure(log, LOG_WARNING, NULL, "file_hash_failed", err);
 }
 
-static bool is_young(const struct file_hash_worker *const worker, const int64_t modified_ms)
+static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms)
 {
 	const struct clock_source *const clock = store_clock(worker->store);
 	return clock->wall_ms(clock) - modified_ms < SETTLED_MS;
 }
 
 /* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */
-static int find(struct file_hash_worker *const worker, const int64_t version, struct file_hash_found *const out, struct error *const err)
+static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
+	struct error *err)
 {
 	struct file_hash_facts facts;
 	if (file_hash_find(worker->store, version, NULL, &facts, err) != 0)
@@ -132,13 +137,15 @@ static int find(struct file_hash_worker *const worker, const int64_t version, st
 }
 
 /* Of these versions, in one change. */
-static void give(struct file_hash_worker *const worker, const int64_t *const versions, const size_t count)
+static void give(struct file_hash_worker *worker, const int64_t *versions, size_t count)
 {
 	struct file_hash_found found[BATCH];
 	struct error err = {0};
 	size_t used = 0;
 	for (size_t i = 0; i < count; i++) {
-		const int got = !worker_thread_is_stopping(&worker->thread) ? find(worker, versions[i], &found[used], &err) : 0;
+		const int got = !worker_thread_is_stopping(&worker->thread)
+			? find(worker, versions[i], &found[used], &err)
+			: 0;
 		if (got < 0)
 			tell(worker, versions[i], &err);
 		used += got == 1;
@@ -152,7 +159,7 @@ static void give(struct file_hash_worker *const worker, const int64_t *const ver
 }
 
 /* All current versions that have none, in the order of commits. */
-static void walk(struct file_hash_worker *const worker)
+static void walk(struct file_hash_worker *worker)
 {
 	int64_t versions[BATCH];
 	struct error ignored;
@@ -161,7 +168,9 @@ static void walk(struct file_hash_worker *const worker)
 	int64_t after = worker->failed;
 	size_t count = BATCH;
 	while (count == BATCH && !worker_thread_is_stopping(&worker->thread)) {
-		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) != 0 || count == 0)
+		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) !=
+				0 ||
+			count == 0)
 			return;
 		give(worker, versions, count);
 		after = versions[count - 1];
@@ -169,7 +178,7 @@ static void walk(struct file_hash_worker *const worker)
 	}
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
@@ -178,14 +187,15 @@ static int64_t one_round(void *const owner)
 	return INTERVAL_MS;
 }
 
-static void refuse_orders(void *const owner)
+static void refuse_orders(void *owner)
 {
 	run_orders(owner);
 }
 
-struct file_hash_worker *file_hash_worker_start(struct store *const store)
+struct file_hash_worker *file_hash_worker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {.name = "file hash", .round = one_round, .last = refuse_orders};
+	static const struct worker_thread_plan plan = {
+		.name = "file hash", .round = one_round, .last = refuse_orders};
 	struct file_hash_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker->pace = (struct work_pace){spend, worker};
@@ -195,12 +205,12 @@ struct file_hash_worker *file_hash_worker_start(struct store *const store)
 	return worker;
 }
 
-void file_hash_worker_quiesce(struct file_hash_worker *const worker)
+void file_hash_worker_quiesce(struct file_hash_worker *worker)
 {
 	worker_thread_quiesce(&worker->thread);
 }
 
-void file_hash_worker_stop(struct file_hash_worker *const worker)
+void file_hash_worker_stop(struct file_hash_worker *worker)
 {
 	if (worker == NULL)
 		return;

@@ -13,7 +13,8 @@ struct file_hasher {
 	uint64_t size;
 };
 
-static int take_chunk(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int take_chunk(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct file_hasher *const hasher = taker;
 	const struct chunk_entry chunk = {.id = *id, .size = content.len};
@@ -22,7 +23,7 @@ static int take_chunk(void *const taker, const struct chunk_id *const id, const 
 	return 0;
 }
 
-struct file_hasher *file_hasher_new(struct part_ends *const ends)
+struct file_hasher *file_hasher_new(struct part_ends *ends)
 {
 	struct file_hasher *const hasher = memory_new(sizeof(*hasher));
 	hasher->ends = ends;
@@ -32,12 +33,13 @@ struct file_hasher *file_hasher_new(struct part_ends *const ends)
 }
 
 /* The taker never fails, so pushes do not either. */
-void file_hasher_add(struct file_hasher *const hasher, const struct span bytes)
+void file_hasher_add(struct file_hasher *hasher, struct span bytes)
 {
 	struct error ignored;
 	for (size_t at = 0; at < bytes.len;) {
 		const uint64_t left = part_ends_left(hasher->ends, hasher->size);
-		const struct span piece = span_slice(bytes, at, left < bytes.len - at ? (size_t)left : bytes.len - at);
+		const struct span piece = span_slice(
+			bytes, at, left < bytes.len - at ? (size_t)left : bytes.len - at);
 		(void)chunk_stream_push(hasher->chunks, piece, &ignored);
 		if (piece.len == left)
 			(void)chunk_stream_end(hasher->chunks, &ignored);
@@ -46,14 +48,14 @@ void file_hasher_add(struct file_hasher *const hasher, const struct span bytes)
 	}
 }
 
-struct chunk_id file_hasher_result(struct file_hasher *const hasher)
+struct chunk_id file_hasher_result(struct file_hasher *hasher)
 {
 	struct error ignored;
 	(void)chunk_stream_end(hasher->chunks, &ignored);
 	return merkle_file(&hasher->merkle);
 }
 
-void file_hasher_free(struct file_hasher *const hasher)
+void file_hasher_free(struct file_hasher *hasher)
 {
 	if (hasher == NULL)
 		return;

@@ -1,5 +1,6 @@
-/* The Xet file hash of bytes that go by: chunked, parts apart where there are any, and joined into a tree. Takes as much memory as a chunk and a
- * branch of the tree. One thread at a time. Internal to storage. */
+/* The Xet file hash of bytes that go by: chunked, parts apart where there are any, and joined into
+ * a tree. Takes as much memory as a chunk and a branch of the tree. One thread at a time. Internal
+ * to storage. */
 #ifndef STORAGE_FILES_FILE_HASHER_H
 #define STORAGE_FILES_FILE_HASHER_H
 

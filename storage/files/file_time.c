@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void file_time_print(const int64_t ms, char out[FILE_TIME_TEXT_BYTES])
+void file_time_print(int64_t ms, char out[FILE_TIME_TEXT_BYTES])
 {
 	const int64_t least = ms < 0 ? 0 : ms;
 	const int64_t shown = least > FILE_TIME_MAX_MS ? FILE_TIME_MAX_MS : least;
@@ -11,7 +11,7 @@ void file_time_print(const int64_t ms, char out[FILE_TIME_TEXT_BYTES])
 }
 
 /* The first three digits of a fraction; false when it has other characters or none. */
-static bool parse_fraction(const struct span text, int64_t *const out_ms)
+static bool parse_fraction(struct span text, int64_t *out_ms)
 {
 	int64_t scale = 100;
 	*out_ms = 0;
@@ -24,13 +24,14 @@ static bool parse_fraction(const struct span text, int64_t *const out_ms)
 	return text.len > 0;
 }
 
-bool file_time_parse(const struct span text, int64_t *const out_ms)
+bool file_time_parse(struct span text, int64_t *out_ms)
 {
 	const ptrdiff_t point = span_find(text, '.');
 	const size_t whole = point < 0 ? text.len : (size_t)point;
 	uint64_t seconds = 0;
 	int64_t ms = 0;
-	if (!span_parse_u64(span_slice(text, 0, whole), &seconds) || seconds > (uint64_t)(FILE_TIME_MAX_MS / 1000))
+	if (!span_parse_u64(span_slice(text, 0, whole), &seconds) ||
+		seconds > (uint64_t)(FILE_TIME_MAX_MS / 1000))
 		return false;
 	if (point >= 0 && !parse_fraction(span_slice(text, whole + 1, text.len), &ms))
 		return false;

@@ -1,8 +1,10 @@
-/* Keys are walked in their byte order, in which a directory's files ("a/x") come behind names that begin as it does ("a-b", "a.txt"), while its path
- * comes before theirs. So before a name is listed, the directories that it begins with are; only those count whose name goes on with a byte below '/'.
- * They are looked for from the longest on: the shorter a directory, the later its files, so one look at an index answers for all up to the key that it
- * found, and a page costs as many looks as it has keys, whatever they are called. What has been listed is all that is not behind the last entry, so
- * the walk can begin anywhere. */
+/* Keys are walked in their byte order, in which a directory's files ("a/x") come behind names that
+ * begin as it does ("a-b", "a.txt"), while its path comes before theirs. So before a name is
+ * listed, the directories that it begins with are; only those count whose name goes on with a byte
+ * below '/'. They are looked for from the longest on: the shorter a directory, the later its files,
+ * so one look at an index answers for all up to the key that it found, and a page costs as many
+ * looks as it has keys, whatever they are called. What has been listed is all that is not behind
+ * the last entry, so the walk can begin anywhere. */
 #include "storage/files/tree.h"
 
 #include <string.h>
@@ -13,9 +15,10 @@
 #include "storage/files/tree_path.h"
 
 enum {
-	PAGE_ROWS_MORE = 10000,        /* rows that a page may look at beyond its limit: keys that are not shown */
-	DIRECTORY_ROWS = 1000,         /* files that are looked at for a directory's newest */
-	PAGE_DIRECTORY_ROWS = 200000   /* and for all directories of a page */
+	/* rows that a page may look at beyond its limit: keys that are not shown */
+	PAGE_ROWS_MORE = 10000,
+	DIRECTORY_ROWS = 1000,       /* files that are looked at for a directory's newest */
+	PAGE_DIRECTORY_ROWS = 200000 /* and for all directories of a page */
 };
 
 struct walk {
@@ -24,22 +27,22 @@ struct walk {
 	struct arena *arena;
 	struct tree *out;
 	int64_t bucket;
-	struct buffer base;      /* the prefix with its '/' */
-	struct buffer from;      /* where the walk goes on, inclusive */
+	struct buffer base;        /* the prefix with its '/' */
+	struct buffer from;        /* where the walk goes on, inclusive */
 	struct tree_position last; /* that was listed or passed over; path below `base` */
 	size_t rows_left;
 	size_t directory_rows_left;
 	bool ended;
 };
 
-static void finish_page(struct walk *const walk)
+static void finish_page(struct walk *walk)
 {
 	walk->out->truncated = true;
 	walk->ended = true;
 }
 
 /* Whether there is room for one more entry; else the page is at its end. */
-static bool has_room(struct walk *const walk)
+static bool has_room(struct walk *walk)
 {
 	if (walk->out->count < walk->params->limit)
 		return true;
@@ -47,27 +50,28 @@ static bool has_room(struct walk *const walk)
 	return false;
 }
 
-static void pass(struct walk *const walk, const struct span path, const bool is_directory)
+static void pass(struct walk *walk, struct span path, bool is_directory)
 {
 	walk->out->last = (struct tree_position){path, is_directory};
-	walk->last = (struct tree_position){span_slice(path, walk->base.len, path.len), is_directory};
+	walk->last =
+		(struct tree_position){span_slice(path, walk->base.len, path.len), is_directory};
 }
 
-static bool follows(const struct walk *const walk, const struct span name, const bool is_directory)
+static bool follows(const struct walk *walk, struct span name, bool is_directory)
 {
 	const int order = span_compare(name, walk->last.path);
 	return order > 0 || (order == 0 && is_directory && !walk->last.is_directory);
 }
 
-static void seek(struct walk *const walk, const struct span text, const uint8_t end)
+static void seek(struct walk *walk, struct span text, uint8_t end)
 {
 	buffer_reset(&walk->from);
 	buffer_add_span(&walk->from, text);
 	buffer_add_byte(&walk->from, end);
 }
 
-static int newest_below(struct walk *const walk, const struct tree_below *const below, const size_t looked, int64_t *const out_ms,
-	struct error *const err)
+static int newest_below(struct walk *walk, const struct tree_below *below, size_t looked,
+	int64_t *out_ms, struct error *err)
 {
 	struct bucket_totals totals;
 	*out_ms = below->newest_ms;
@@ -81,7 +85,7 @@ static int newest_below(struct walk *const walk, const struct tree_below *const 
 }
 
 /* Lists a directory, if there is one of this path. */
-static int add_directory(struct walk *const walk, const struct span path, struct error *const err)
+static int add_directory(struct walk *walk, struct span path, struct error *err)
 {
 	const size_t left = walk->directory_rows_left;
 	const size_t looks = left < DIRECTORY_ROWS ? left : DIRECTORY_ROWS;
@@ -94,7 +98,8 @@ static int add_directory(struct walk *const walk, const struct span path, struct
 	walk->directory_rows_left = below.files < left ? left - below.files : 1;
 	if (newest_below(walk, &below, looks, &newest, err) != 0)
 		return -1;
-	walk->out->entries[walk->out->count++] = (struct tree_entry){.path = path, .is_directory = true, .uploaded_ms = newest};
+	walk->out->entries[walk->out->count++] =
+		(struct tree_entry){.path = path, .is_directory = true, .uploaded_ms = newest};
 	pass(walk, path, true);
 	return 0;
 }
@@ -102,11 +107,12 @@ static int add_directory(struct walk *const walk, const struct span path, struct
 /* The first key that is not before the files of some directory. */
 struct next_key {
 	bool is_known;
-	size_t common;   /* with the path under way */
-	uint8_t byte;    /* behind that; 0xff when there is no key */
+	size_t common; /* with the path under way */
+	uint8_t byte;  /* behind that; 0xff when there is no key */
 };
 
-static int find_next(struct walk *const walk, const struct span path, const size_t len, struct next_key *const out, struct error *const err)
+static int find_next(
+	struct walk *walk, struct span path, size_t len, struct next_key *out, struct error *err)
 {
 	uint8_t from[OBJECT_KEY_MAX_BYTES + 1];
 	uint8_t key[OBJECT_KEY_MAX_BYTES];
@@ -114,48 +120,56 @@ static int find_next(struct walk *const walk, const struct span path, const size
 	ASSERT(len <= OBJECT_KEY_MAX_BYTES);
 	memcpy(from, path.data, len);
 	from[len] = '/';
-	const int got = tree_entry_next(walk->db, walk->bucket, span_of(from, len + 1), key, &key_len, err);
+	const int got =
+		tree_entry_next(walk->db, walk->bucket, span_of(from, len + 1), key, &key_len, err);
 	*out = (struct next_key){.is_known = true, .byte = 0xff};
-	while (got == 1 && out->common < key_len && out->common < path.len && key[out->common] == path.data[out->common])
+	while (got == 1 && out->common < key_len && out->common < path.len &&
+		key[out->common] == path.data[out->common])
 		out->common++;
 	if (got == 1 && out->common < key_len)
 		out->byte = key[out->common];
 	return got < 0 ? -1 : 0;
 }
 
-/* Whether the key comes before the files of the directory that is the path's first `len` bytes, which go on with a byte below '/'. */
-static bool is_before(const struct next_key *const key, const size_t len)
+/* Whether the key comes before the files of the directory that is the path's first `len` bytes,
+ * which go on with a byte below '/'. */
+static bool is_before(const struct next_key *key, size_t len)
 {
 	return key->common > len || (key->common == len && key->byte < '/');
 }
 
-/* Marks the lengths of those directories, whose names `path` goes on with a byte below '/', that have files. */
-static int find_earlier(struct walk *const walk, const struct span path, bool marks[OBJECT_KEY_MAX_BYTES + 1], struct error *const err)
+/* Marks the lengths of those directories, whose names `path` goes on with a byte below '/', that
+ * have files. */
+static int find_earlier(struct walk *walk, struct span path, bool marks[OBJECT_KEY_MAX_BYTES + 1],
+	struct error *err)
 {
 	struct next_key next = {0};
-	for (size_t len = path.len; len-- > walk->base.len + 1 && follows(walk, span_slice(path, walk->base.len, len), true);) {
+	for (size_t len = path.len; len-- > walk->base.len + 1 &&
+		follows(walk, span_slice(path, walk->base.len, len), true);) {
 		if (path.data[len] >= '/')
 			continue;
-		if ((!next.is_known || is_before(&next, len)) && find_next(walk, path, len, &next, err) != 0)
+		if ((!next.is_known || is_before(&next, len)) &&
+			find_next(walk, path, len, &next, err) != 0)
 			return -1;
 		marks[len] = next.common == len && next.byte == '/';
 	}
 	return 0;
 }
 
-static int add_earlier(struct walk *const walk, const struct span path, struct error *const err)
+static int add_earlier(struct walk *walk, struct span path, struct error *err)
 {
 	bool marks[OBJECT_KEY_MAX_BYTES + 1] = {false};
 	if (find_earlier(walk, path, marks, err) != 0)
 		return -1;
 	for (size_t len = walk->base.len + 1; len < path.len && !walk->ended; len++)
-		if (marks[len] && tree_path_is_shown(span_slice(path, walk->base.len, len)) && add_directory(walk, span_slice(path, 0, len), err) != 0)
+		if (marks[len] && tree_path_is_shown(span_slice(path, walk->base.len, len)) &&
+			add_directory(walk, span_slice(path, 0, len), err) != 0)
 			return -1;
 	return 0;
 }
 
-static int add_name(struct walk *const walk, struct db_statement *const scan, const struct span path, const bool is_directory,
-	struct error *const err)
+static int add_name(struct walk *walk, struct db_statement *scan, struct span path,
+	bool is_directory, struct error *err)
 {
 	const struct span name = span_slice(path, walk->base.len, path.len);
 	if (add_earlier(walk, path, err) != 0)
@@ -176,21 +190,24 @@ static int add_name(struct walk *const walk, struct db_statement *const scan, co
 }
 
 /* A row one level below: a file, or a directory that is passed in one go. */
-static int take_name(struct walk *const walk, struct db_statement *const scan, bool *const out_seek, struct error *const err)
+static int take_name(
+	struct walk *walk, struct db_statement *scan, bool *out_seek, struct error *err)
 {
 	const struct span key = tree_entry_key(scan);
 	const struct span rest = span_slice(key, walk->base.len, key.len);
 	const ptrdiff_t slash = span_find(rest, '/');
 	*out_seek = slash >= 0;
-	const struct span path = arena_copy(walk->arena, slash < 0 ? key : span_slice(key, 0, walk->base.len + (size_t)slash));
+	const struct span path = arena_copy(
+		walk->arena, slash < 0 ? key : span_slice(key, 0, walk->base.len + (size_t)slash));
 	if (arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing files.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing files.");
 	if (*out_seek)
 		seek(walk, path, '/' + 1);
 	return add_name(walk, scan, path, *out_seek, err);
 }
 
-static int take_row(struct walk *const walk, struct db_statement *const scan, bool *const out_seek, struct error *const err)
+static int take_row(struct walk *walk, struct db_statement *scan, bool *out_seek, struct error *err)
 {
 	*out_seek = false;
 	if (!walk->params->recursive)
@@ -207,14 +224,16 @@ static int take_row(struct walk *const walk, struct db_statement *const scan, bo
 }
 
 /* From one seek to the next, or to the end of the page. */
-static int walk_on(struct walk *const walk, struct error *const err)
+static int walk_on(struct walk *walk, struct error *err)
 {
-	struct db_statement *const scan = tree_entry_scan(walk->db, walk->bucket, buffer_span(&walk->from), err);
+	struct db_statement *const scan =
+		tree_entry_scan(walk->db, walk->bucket, buffer_span(&walk->from), err);
 	bool seeks = false;
 	int got = -1;
 	if (scan == NULL)
 		return -1;
-	while (!seeks && !walk->ended && !arena_overflowed(walk->arena) && (got = db_step(scan, err)) == 1) {
+	while (!seeks && !walk->ended && !arena_overflowed(walk->arena) &&
+		(got = db_step(scan, err)) == 1) {
 		if (!span_starts(tree_entry_key(scan), buffer_span(&walk->base)))
 			walk->ended = true;
 		else if (walk->rows_left-- == 0)
@@ -231,12 +250,13 @@ static int walk_on(struct walk *const walk, struct error *const err)
 }
 
 /* The file that the prefix itself is. */
-static int add_prefix_file(struct walk *const walk, struct error *const err)
+static int add_prefix_file(struct walk *walk, struct error *err)
 {
 	const struct tree_params *const params = walk->params;
 	if (params->prefix.len == 0 || params->skips_prefix_file || params->after.path.len > 0)
 		return 0;
-	struct db_statement *const scan = tree_entry_seek(walk->db, walk->bucket, params->prefix, err);
+	struct db_statement *const scan =
+		tree_entry_seek(walk->db, walk->bucket, params->prefix, err);
 	const int got = scan == NULL ? -1 : db_step(scan, err);
 	if (got == 1) {
 		const struct span path = arena_copy(walk->arena, params->prefix);
@@ -247,8 +267,9 @@ static int add_prefix_file(struct walk *const walk, struct error *const err)
 	return got < 0 ? -1 : 0;
 }
 
-/* A directory's position is followed by names that go on from its own, so both kinds go on right behind their own text. */
-static void begin_walk(struct walk *const walk)
+/* A directory's position is followed by names that go on from its own, so both kinds go on right
+ * behind their own text. */
+static void begin_walk(struct walk *walk)
 {
 	const struct tree_position *const after = &walk->params->after;
 	const struct span base = buffer_span(&walk->base);
@@ -262,38 +283,47 @@ static void begin_walk(struct walk *const walk)
 		pass(walk, after->path, after->is_directory);
 }
 
-static int make_arrays(struct arena *const arena, const size_t count, struct tree *const out, struct error *const err)
+static int make_arrays(struct arena *arena, size_t count, struct tree *out, struct error *err)
 {
 	out->entries = arena_take_array(arena, count + 1, sizeof(*out->entries));
 	out->unhashed = arena_take_array(arena, count + 1, sizeof(*out->unhashed));
-	return arena_overflowed(arena) ? error_set(err, ERROR_NO_MEMORY, "The request has no memory for so many files.") : 0;
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "The request has no memory for so many files.")
+		: 0;
 }
 
-static int list(struct walk *const walk, struct error *const err)
+static int list(struct walk *walk, struct error *err)
 {
 	struct bucket bucket;
-	if (bucket_row_same(walk->db, walk->params->bucket, walk->params->bucket_id, &bucket, err) != 0)
+	if (bucket_row_same(
+		    walk->db, walk->params->bucket, walk->params->bucket_id, &bucket, err) != 0)
 		return -1;
 	walk->bucket = bucket.id;
-	if (walk->params->prefix.len > OBJECT_KEY_MAX_BYTES || (walk->params->prefix.len > 0 && !tree_path_is_shown(walk->params->prefix)))
+	if (walk->params->prefix.len > OBJECT_KEY_MAX_BYTES ||
+		(walk->params->prefix.len > 0 && !tree_path_is_shown(walk->params->prefix)))
 		return 0; /* nothing that is shown has it */
 	int result = add_prefix_file(walk, err);
 	begin_walk(walk);
 	while (result == 0 && !walk->ended && !arena_overflowed(walk->arena))
 		result = walk_on(walk, err);
 	if (result == 0 && arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing files.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing files.");
 	return result;
 }
 
-int tree_list(struct store *const store, const struct tree_params *const params, struct arena *const arena, struct tree *const out,
-	struct error *const err)
+int tree_list(struct store *store, const struct tree_params *params, struct arena *arena,
+	struct tree *out, struct error *err)
 {
-	struct walk walk = {.params = params, .arena = arena, .out = out, .rows_left = params->limit + PAGE_ROWS_MORE,
+	struct walk walk = {.params = params,
+		.arena = arena,
+		.out = out,
+		.rows_left = params->limit + PAGE_ROWS_MORE,
 		.directory_rows_left = PAGE_DIRECTORY_ROWS};
 	ASSERT(params->limit >= 1 && params->limit <= TREE_LIMIT_MAX);
 	*out = (struct tree){0};
-	if (make_arrays(arena, params->limit, out, err) != 0 || (walk.db = store_snapshot_take(store, err)) == NULL)
+	if (make_arrays(arena, params->limit, out, err) != 0 ||
+		(walk.db = store_snapshot_take(store, err)) == NULL)
 		return -1;
 	buffer_init(&walk.base, OBJECT_KEY_MAX_BYTES + 2);
 	buffer_init(&walk.from, OBJECT_KEY_MAX_BYTES + params->after.path.len + 2);
@@ -307,8 +337,8 @@ int tree_list(struct store *const store, const struct tree_params *const params,
 	return result;
 }
 
-static int find_files(struct db *const db, const struct tree_find_params *const params, struct arena *const arena, struct tree *const out,
-	struct error *const err)
+static int find_files(struct db *db, const struct tree_find_params *params, struct arena *arena,
+	struct tree *out, struct error *err)
 {
 	struct bucket bucket;
 	if (bucket_row_same(db, params->bucket, params->bucket_id, &bucket, err) != 0)
@@ -316,7 +346,8 @@ static int find_files(struct db *const db, const struct tree_find_params *const 
 	for (size_t i = 0; i < params->count; i++) {
 		if (!tree_path_is_shown(params->paths[i]))
 			continue;
-		struct db_statement *const seek_one = tree_entry_seek(db, bucket.id, params->paths[i], err);
+		struct db_statement *const seek_one =
+			tree_entry_seek(db, bucket.id, params->paths[i], err);
 		const int got = seek_one == NULL ? -1 : db_step(seek_one, err);
 		if (got == 1)
 			tree_entry_add(seek_one, params->paths[i], arena, out);
@@ -324,11 +355,14 @@ static int find_files(struct db *const db, const struct tree_find_params *const 
 		if (got < 0)
 			return -1;
 	}
-	return arena_overflowed(arena) ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while looking for files.") : 0;
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY,
+			  "The request's memory ran out while looking for files.")
+		: 0;
 }
 
-int tree_find(struct store *const store, const struct tree_find_params *const params, struct arena *const arena, struct tree *const out,
-	struct error *const err)
+int tree_find(struct store *store, const struct tree_find_params *params, struct arena *arena,
+	struct tree *out, struct error *err)
 {
 	*out = (struct tree){0};
 	if (make_arrays(arena, params->count, out, err) != 0)

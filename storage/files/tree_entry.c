@@ -5,7 +5,8 @@
 #include "storage/files/file_time.h"
 #include "storage/versions/header_blob.h"
 
-#define ENTRY_ROWS "SELECT sequence, key, size, file_hash, modified_ms, headers FROM versions WHERE bucket = ?1 AND state = 1 AND is_marker = 0"
+#define ENTRY_ROWS                                                                                 \
+	"SELECT sequence, key, size, file_hash, modified_ms, headers FROM versions WHERE bucket = ?1 AND state = 1 AND is_marker = 0"
 
 static const char SQL_TREE_SCAN[] = ENTRY_ROWS " AND key >= ?2 ORDER BY key";
 static const char SQL_TREE_NEXT[] =
@@ -18,8 +19,8 @@ static const char SQL_TREE_BELOW[] =
 
 enum { DIRECTORY_MAX_BYTES = OBJECT_KEY_MAX_BYTES + 1 };
 
-static struct db_statement *prepare(struct db *const db, const char *const sql, const int64_t bucket, const struct span key,
-	struct error *const err)
+static struct db_statement *prepare(
+	struct db *db, const char *sql, int64_t bucket, struct span key, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -29,18 +30,20 @@ static struct db_statement *prepare(struct db *const db, const char *const sql, 
 	return statement;
 }
 
-struct db_statement *tree_entry_scan(struct db *const db, const int64_t bucket, const struct span from, struct error *const err)
+struct db_statement *tree_entry_scan(
+	struct db *db, int64_t bucket, struct span from, struct error *err)
 {
 	return prepare(db, SQL_TREE_SCAN, bucket, from, err);
 }
 
-struct db_statement *tree_entry_seek(struct db *const db, const int64_t bucket, const struct span key, struct error *const err)
+struct db_statement *tree_entry_seek(
+	struct db *db, int64_t bucket, struct span key, struct error *err)
 {
 	return prepare(db, SQL_TREE_SEEK, bucket, key, err);
 }
 
-int tree_entry_next(struct db *const db, const int64_t bucket, const struct span from, uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *const out_len,
-	struct error *const err)
+int tree_entry_next(struct db *db, int64_t bucket, struct span from,
+	uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *out_len, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_TREE_NEXT, bucket, from, err);
 	const int got = statement == NULL ? -1 : db_step(statement, err);
@@ -52,12 +55,13 @@ int tree_entry_next(struct db *const db, const int64_t bucket, const struct span
 	return got;
 }
 
-struct span tree_entry_key(struct db_statement *const scan)
+struct span tree_entry_key(struct db_statement *scan)
 {
 	return db_column_blob(scan, 1);
 }
 
-void tree_entry_add(struct db_statement *const scan, const struct span path, struct arena *const arena, struct tree *const out)
+void tree_entry_add(
+	struct db_statement *scan, struct span path, struct arena *arena, struct tree *out)
 {
 	struct tree_entry *const entry = &out->entries[out->count++];
 	const struct span hash = db_column_blob(scan, 3);
@@ -77,8 +81,8 @@ void tree_entry_add(struct db_statement *const scan, const struct span path, str
 		entry->mtime_ms = entry->uploaded_ms;
 }
 
-int tree_entry_below(struct db *const db, const int64_t bucket, const struct span directory, const size_t limit, struct tree_below *const out,
-	struct error *const err)
+int tree_entry_below(struct db *db, int64_t bucket, struct span directory, size_t limit,
+	struct tree_below *out, struct error *err)
 {
 	struct buffer from;
 	struct buffer to;
@@ -88,7 +92,8 @@ int tree_entry_below(struct db *const db, const int64_t bucket, const struct spa
 	buffer_add_byte(&from, '/');
 	buffer_add_span(&to, directory);
 	buffer_add_byte(&to, '/' + 1);
-	struct db_statement *const statement = prepare(db, SQL_TREE_BELOW, bucket, buffer_span(&from), err);
+	struct db_statement *const statement =
+		prepare(db, SQL_TREE_BELOW, bucket, buffer_span(&from), err);
 	int got = -1;
 	*out = (struct tree_below){0};
 	if (statement != NULL) {

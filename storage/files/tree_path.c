@@ -2,18 +2,18 @@
 
 #include "storage/versions/object.h"
 
-static bool is_letter(const uint8_t byte)
+static bool is_letter(uint8_t byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-static bool is_dots(const struct span text)
+static bool is_dots(struct span text)
 {
 	return span_equal_text(text, ".") || span_equal_text(text, "..");
 }
 
 /* Clients part names at backslashes too when they look for "..". */
-static bool holds_dots(const struct span segment)
+static bool holds_dots(struct span segment)
 {
 	struct span rest = segment;
 	struct span piece;
@@ -23,14 +23,14 @@ static bool holds_dots(const struct span segment)
 	return false;
 }
 
-static bool segment_is_shown(const struct span segment)
+static bool segment_is_shown(struct span segment)
 {
 	if (segment.len == 0 || segment.data[0] == '\\' || holds_dots(segment))
 		return false;
 	return segment.len < 2 || segment.data[1] != ':' || !is_letter(segment.data[0]);
 }
 
-bool tree_path_is_shown(const struct span path)
+bool tree_path_is_shown(struct span path)
 {
 	struct span rest = path;
 	for (ptrdiff_t slash = span_find(rest, '/'); slash >= 0; slash = span_find(rest, '/')) {
@@ -41,12 +41,14 @@ bool tree_path_is_shown(const struct span path)
 	return segment_is_shown(rest);
 }
 
-int tree_path_check(const struct span path, struct error *const err)
+int tree_path_check(struct span path, struct error *err)
 {
 	if (path.len == 0)
 		return error_set(err, ERROR_INVALID, "A path cannot be empty.");
 	if (path.len > OBJECT_KEY_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "A path has %zu bytes; at most %d are allowed.", path.len, OBJECT_KEY_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"A path has %zu bytes; at most %d are allowed.", path.len,
+			OBJECT_KEY_MAX_BYTES);
 	if (!span_is_utf8(path) || span_find(path, '\0') >= 0)
 		return error_set(err, ERROR_INVALID, "A path must be UTF-8 without NUL.");
 	if (span_find(path, '\\') >= 0)

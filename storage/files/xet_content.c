@@ -11,26 +11,27 @@ enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the ca
 static const char SQL_CONTENT_VERSIONS[] =
 	"SELECT sequence, key, kind, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
-static int content_not_found(const struct chunk_id *const file, struct error *const err)
+static int content_not_found(const struct chunk_id *file, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(file, text);
 	return error_set(err, ERROR_NOT_FOUND, "The file %s does not exist.", text);
 }
 
-static void content_of_version(const struct version *const version, struct xet_content *const out)
+static void content_of_version(const struct version *version, struct xet_content *out)
 {
 	out->size = version->size;
 	out->contents = version->contents;
 	out->version = version->sequence;
 	out->part_set = version->part_set;
 	out->kind = version->kind == VERSION_INLINE ? XET_CONTENT_INLINE
-		: version->kind == VERSION_DERIVED ? XET_CONTENT_DERIVED : XET_CONTENT_SEGMENTS;
+		: version->kind == VERSION_DERIVED  ? XET_CONTENT_DERIVED
+						    : XET_CONTENT_SEGMENTS;
 	if (version->size == 0)
 		out->kind = XET_CONTENT_EMPTY;
 }
 
-static void content_of_file(const struct xet_file *const file, struct xet_content *const out)
+static void content_of_file(const struct xet_file *file, struct xet_content *out)
 {
 	out->kind = XET_CONTENT_SEGMENTS;
 	out->size = file->size;
@@ -39,9 +40,10 @@ static void content_of_file(const struct xet_file *const file, struct xet_conten
 	out->is_made = file->is_made;
 }
 
-/* A version that the caller may read, one with bytes of its own before a derived one; 0: there is none. */
-static int choose_version(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, int64_t *const out_sequence,
-	struct error *const err)
+/* A version that the caller may read, one with bytes of its own before a derived one; 0: there is
+ * none. */
+static int choose_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	int64_t *out_sequence, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_CONTENT_VERSIONS, err);
 	size_t own_looks = CANDIDATES;
@@ -57,7 +59,10 @@ static int choose_version(struct db *const db, const struct xet_reach *const rea
 	while (!has_own_bytes && (got = db_step(statement, err)) == 1) {
 		--*looks;
 		const bool is_current = db_column_i64(statement, 3) == VERSION_CURRENT;
-		const int may = reach->may_read == NULL ? 1 : reach->may_read(reach->owner, db_column_blob(statement, 1), is_current, err);
+		const int may = reach->may_read == NULL
+			? 1
+			: reach->may_read(
+				  reach->owner, db_column_blob(statement, 1), is_current, err);
 		if (may < 0) {
 			got = -1;
 			break;
@@ -72,8 +77,8 @@ static int choose_version(struct db *const db, const struct xet_reach *const rea
 	return got < 0 ? -1 : 0;
 }
 
-static int find_version(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, struct xet_content *const out,
-	bool *const out_found, struct error *const err)
+static int find_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, bool *out_found, struct error *err)
 {
 	struct version version;
 	int64_t sequence;
@@ -88,18 +93,20 @@ static int find_version(struct db *const db, const struct xet_reach *const reach
 	return got < 0 ? -1 : 0;
 }
 
-/* Whether the caller has registered the file for this bucket. What was made of a derived version is reached through versions alone. */
-static int is_granted(struct db *const db, const struct xet_reach *const reach, const struct xet_file *const file, bool *const out,
-	struct error *const err)
+/* Whether the caller has registered the file for this bucket. What was made of a derived version is
+ * reached through versions alone. */
+static int is_granted(struct db *db, const struct xet_reach *reach, const struct xet_file *file,
+	bool *out, struct error *err)
 {
 	*out = false;
 	if (file->is_made || reach->account.len == 0)
 		return 0;
-	return xet_grant_row_valid(db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
+	return xet_grant_row_valid(
+		db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
 }
 
-int xet_content_find(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, struct xet_content *const out,
-	struct error *const err)
+int xet_content_find(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, struct error *err)
 {
 	static const struct chunk_id empty = {{0}};
 	*out = (struct xet_content){.file = *file, .kind = XET_CONTENT_EMPTY};

@@ -18,31 +18,39 @@ static const char SQL_FILE_TOUCH[] =
 	"UPDATE xet_files SET is_made = CASE WHEN ?2 = 0 THEN 0 ELSE is_made END,"
 	" expires_ms = CASE WHEN expires_ms < ?3 THEN ?3 ELSE expires_ms END WHERE hash = ?1";
 static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
-static const char SQL_FILE_EXPIRED[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
-#define FILE_UNUSED "xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
+static const char SQL_FILE_EXPIRED[] =
+	"SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
+#define FILE_UNUSED                                                                                \
+	"xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
 static const char SQL_FILE_UNUSED_BYTES[] = "SELECT COALESCE(SUM(x.size), 0) FROM " FILE_UNUSED;
-/* What is still being written has no sum yet. A hash of another length is damaged: its row goes when its time is over. */
+/* What is still being written has no sum yet. A hash of another length is damaged: its row goes
+ * when its time is over. */
 static const char SQL_FILE_UNUSED_LIST[] =
-	"SELECT x.hash FROM " FILE_UNUSED " AND x.contents <> 0 AND x.hash > ?1 AND length(x.hash) = 32 ORDER BY x.hash LIMIT ?2";
+	"SELECT x.hash FROM " FILE_UNUSED
+	" AND x.contents <> 0 AND x.hash > ?1 AND length(x.hash) = 32 ORDER BY x.hash LIMIT ?2";
 static const char SQL_FILE_UNUSED_FIND[] =
-	"SELECT x.hash, x.size, x.part_set, x.contents, x.is_made, x.expires_ms, x.sum FROM " FILE_UNUSED " AND x.contents <> 0 AND x.hash = ?1";
+	"SELECT x.hash, x.size, x.part_set, x.contents, x.is_made, x.expires_ms, x.sum FROM " FILE_UNUSED
+	" AND x.contents <> 0 AND x.hash = ?1";
 static const char SQL_FILE_MADE_BYTES[] = "SELECT sum(size) FROM xet_files WHERE is_made = 1";
-static const char SQL_FILE_MADE_OLDEST[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE is_made = 1 ORDER BY expires_ms LIMIT 1";
+static const char SQL_FILE_MADE_OLDEST[] =
+	"SELECT " FILE_COLUMNS " FROM xet_files WHERE is_made = 1 ORDER BY expires_ms LIMIT 1";
 static const char SQL_GRANT_PUT[] =
 	"INSERT INTO xet_grants (file, bucket, account, expires_ms) VALUES (?1, ?2, ?3, ?4)"
 	" ON CONFLICT (file, bucket, account) DO UPDATE SET expires_ms = excluded.expires_ms WHERE xet_grants.expires_ms < excluded.expires_ms";
-static const char SQL_GRANT_VALID[] = "SELECT 1 FROM xet_grants WHERE file = ?1 AND bucket = ?2 AND account = ?3 AND expires_ms > ?4";
+static const char SQL_GRANT_VALID[] =
+	"SELECT 1 FROM xet_grants WHERE file = ?1 AND bucket = ?2 AND account = ?3 AND expires_ms > ?4";
 static const char SQL_GRANT_EXPIRED[] = "SELECT 1 FROM xet_grants WHERE expires_ms <= ?1 LIMIT 1";
-static const char SQL_GRANT_SWEEP[] = "DELETE FROM xet_grants WHERE (file, bucket, account) IN"
+static const char SQL_GRANT_SWEEP[] =
+	"DELETE FROM xet_grants WHERE (file, bucket, account) IN"
 	" (SELECT file, bucket, account FROM xet_grants WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
 
-static struct span hash_span(const struct chunk_id *const hash)
+static struct span hash_span(const struct chunk_id *hash)
 {
 	return span_of(hash->bytes, CHUNK_ID_BYTES);
 }
 
 /* What a row says that never changes. */
-static uint64_t file_sum(const struct xet_file *const file)
+static uint64_t file_sum(const struct xet_file *file)
 {
 	uint64_t sum = row_sum_bytes(0, hash_span(&file->hash));
 	sum = row_sum_number(sum, (int64_t)file->size);
@@ -50,7 +58,8 @@ static uint64_t file_sum(const struct xet_file *const file)
 	return row_sum_number(sum, (int64_t)file->contents);
 }
 
-static int read_file(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct error *const err)
+static int read_file(
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
 {
 	const struct span hash = db_column_blob(statement, 0);
 	*out = (struct xet_file){
@@ -68,7 +77,8 @@ static int read_file(struct db *const db, struct db_statement *const statement, 
 }
 
 /* The row that a bound statement gives, if any. */
-static int read_one(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct error *const err)
+static int read_one(
+	struct db *db, struct db_statement *statement, struct xet_file *out, struct error *err)
 {
 	int got = db_step(statement, err);
 	if (got == 1)
@@ -77,7 +87,8 @@ static int read_one(struct db *const db, struct db_statement *const statement, s
 	return got;
 }
 
-int xet_file_row_find(struct db *const db, const struct chunk_id *const hash, struct xet_file *const out, struct error *const err)
+int xet_file_row_find(
+	struct db *db, const struct chunk_id *hash, struct xet_file *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_FIND, err);
 	if (statement == NULL)
@@ -86,7 +97,7 @@ int xet_file_row_find(struct db *const db, const struct chunk_id *const hash, st
 	return read_one(db, statement, out, err);
 }
 
-int xet_file_row_add(struct db *const db, const struct xet_file *const file, struct error *const err)
+int xet_file_row_add(struct db *db, const struct xet_file *file, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_ADD, err);
 	if (statement == NULL)
@@ -101,8 +112,8 @@ int xet_file_row_add(struct db *const db, const struct xet_file *const file, str
 	return db_execute(statement, err);
 }
 
-int xet_file_row_touch(struct db *const db, const struct chunk_id *const hash, const bool is_made, const int64_t expires_ms,
-	struct error *const err)
+int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made, int64_t expires_ms,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_TOUCH, err);
 	if (statement == NULL)
@@ -113,7 +124,7 @@ int xet_file_row_touch(struct db *const db, const struct chunk_id *const hash, c
 	return db_execute(statement, err);
 }
 
-static int read_total(struct db *const db, const char *const sql, uint64_t *const out_bytes, struct error *const err)
+static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -124,17 +135,17 @@ static int read_total(struct db *const db, const char *const sql, uint64_t *cons
 	return got < 0 ? -1 : 0;
 }
 
-int xet_file_made_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 {
 	return read_total(db, SQL_FILE_MADE_BYTES, out_bytes, err);
 }
 
-int xet_file_unused_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 {
 	return read_total(db, SQL_FILE_UNUSED_BYTES, out_bytes, err);
 }
 
-static int forget(struct db *const db, const struct span hash, struct error *const err)
+static int forget(struct db *db, struct span hash, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_REMOVE, err);
 	if (statement == NULL)
@@ -143,23 +154,27 @@ static int forget(struct db *const db, const struct span hash, struct error *con
 	return db_execute(statement, err);
 }
 
-int xet_file_row_forget(struct db *const db, const struct chunk_id *const hash, struct error *const err)
+int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err)
 {
 	return forget(db, hash_span(hash), err);
 }
 
-int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)
+int xet_file_row_remove(struct db *db, const struct xet_file *file, struct error *err)
 {
-	return xet_file_row_forget(db, &file->hash, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
+	return xet_file_row_forget(db, &file->hash, err) != 0
+		? -1
+		: part_set_drop(db, file->part_set, err);
 }
 
-/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever else of it is
- * wrong. A page that cannot be read says neither. */
-static int means_its_set(struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
+/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever
+ * else of it is wrong. A page that cannot be read says neither. */
+static int means_its_set(
+	struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
 {
 	struct part_range nothing = {0};
 	struct error why = {0};
-	*out_means = file->part_set > 0 && part_set_load(db, file->part_set, 0, file->contents, &nothing, &why) == 0;
+	*out_means = file->part_set > 0 &&
+		part_set_load(db, file->part_set, 0, file->contents, &nothing, &why) == 0;
 	if (why.kind != ERROR_DAMAGED)
 		return 0;
 	*err = why;
@@ -167,25 +182,28 @@ static int means_its_set(struct db *db, const struct xet_file *file, bool *out_m
 }
 
 /* A row that cannot be found by its own hash is left to whoever mends the catalog. */
-static int set_aside(struct db *const db, const struct xet_file *const file, const struct span hash, struct xet_file_damage *const damage,
-	struct error *const err)
+static int set_aside(struct db *db, const struct xet_file *file, struct span hash,
+	struct xet_file_damage *damage, struct error *err)
 {
 	bool lets_go;
 	if (means_its_set(db, file, &lets_go, err) != 0 || forget(db, hash, err) != 0)
 		return -1;
 	if (db_changes(db) != 1)
-		return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
 	if (lets_go && part_set_drop(db, file->part_set, err) != 0)
 		return -1;
 	damage->rows++;
-	error_set(&damage->last, ERROR_CORRUPT, "%s: a damaged row of xet_files was removed; the part set %lld that it names %s.", db_path(db),
-		(long long)file->part_set, lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
+	error_set(&damage->last, ERROR_CORRUPT,
+		"%s: a damaged row of xet_files was removed; the part set %lld that it names %s.",
+		db_path(db), (long long)file->part_set,
+		lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
 	return 0;
 }
 
 /* As read_one; ROW_DAMAGED: it was set aside. */
-static int take_one(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct xet_file_damage *const damage,
-	struct error *const err)
+static int take_one(struct db *db, struct db_statement *statement, struct xet_file *out,
+	struct xet_file_damage *damage, struct error *err)
 {
 	struct error why = {0};
 	struct buffer hash;
@@ -204,7 +222,8 @@ static int take_one(struct db *const db, struct db_statement *const statement, s
 	return got;
 }
 
-int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct xet_file_damage *const damage, struct error *const err)
+int xet_file_made_oldest(
+	struct db *db, struct xet_file *out, struct xet_file_damage *damage, struct error *err)
 {
 	int got = ROW_DAMAGED;
 	while (got == ROW_DAMAGED) {
@@ -214,8 +233,8 @@ int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct
 	return got;
 }
 
-int xet_file_list_unused(struct db *const db, const struct chunk_id *const after, struct chunk_id *const hashes, const size_t capacity,
-	size_t *const out_count, struct error *const err)
+int xet_file_list_unused(struct db *db, const struct chunk_id *after, struct chunk_id *hashes,
+	size_t capacity, size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_LIST, err);
 	int got;
@@ -225,12 +244,14 @@ int xet_file_list_unused(struct db *const db, const struct chunk_id *const after
 	db_bind_blob(statement, 1, hash_span(after));
 	db_bind_i64(statement, 2, (int64_t)capacity);
 	while ((got = db_step(statement, err)) == 1)
-		memcpy(hashes[(*out_count)++].bytes, db_column_blob(statement, 0).data, CHUNK_ID_BYTES);
+		memcpy(hashes[(*out_count)++].bytes, db_column_blob(statement, 0).data,
+			CHUNK_ID_BYTES);
 	db_reset(statement);
 	return got;
 }
 
-int xet_file_end_unused(struct db *const db, const struct chunk_id *const hash, struct xet_file_damage *const damage, struct error *const err)
+int xet_file_end_unused(struct db *db, const struct chunk_id *hash, struct xet_file_damage *damage,
+	struct error *err)
 {
 	struct xet_file file;
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_FIND, err);
@@ -241,8 +262,8 @@ int xet_file_end_unused(struct db *const db, const struct chunk_id *const hash, 
 	return got == 1 ? xet_file_row_remove(db, &file, err) : got < 0 ? -1 : 0;
 }
 
-int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,
-	const int64_t expires_ms, struct error *const err)
+int xet_grant_row_put(struct db *db, const struct chunk_id *file, int64_t bucket,
+	struct span account, int64_t expires_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANT_PUT, err);
 	if (statement == NULL)
@@ -255,7 +276,7 @@ int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, co
 }
 
 /* Whether a bound statement gives a row. */
-static int any(struct db_statement *const statement, bool *const out_any, struct error *const err)
+static int any(struct db_statement *statement, bool *out_any, struct error *err)
 {
 	const int got = db_step(statement, err);
 	*out_any = got == 1;
@@ -263,8 +284,8 @@ static int any(struct db_statement *const statement, bool *const out_any, struct
 	return got < 0 ? -1 : 0;
 }
 
-int xet_grant_row_valid(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,
-	const int64_t now_ms, bool *const out_valid, struct error *const err)
+int xet_grant_row_valid(struct db *db, const struct chunk_id *file, int64_t bucket,
+	struct span account, int64_t now_ms, bool *out_valid, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANT_VALID, err);
 	if (statement == NULL)
@@ -276,8 +297,8 @@ int xet_grant_row_valid(struct db *const db, const struct chunk_id *const file, 
 	return any(statement, out_valid, err);
 }
 
-static int sweep_files(struct db *const db, const int64_t now_ms, bool *const out_found, struct xet_file_damage *const damage,
-	struct error *const err)
+static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
+	struct xet_file_damage *damage, struct error *err)
 {
 	struct xet_file file;
 	for (int i = 0; i < SWEEP_FILES; i++) {
@@ -295,7 +316,7 @@ static int sweep_files(struct db *const db, const int64_t now_ms, bool *const ou
 	return 0;
 }
 
-static int sweep_grants(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+static int sweep_grants(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GRANT_SWEEP, err);
 	if (statement == NULL)
@@ -308,7 +329,8 @@ static int sweep_grants(struct db *const db, const int64_t now_ms, bool *const o
 	return 0;
 }
 
-int xet_file_sweep(struct db *const db, const int64_t now_ms, bool *const out_found, struct xet_file_damage *const damage, struct error *const err)
+int xet_file_sweep(struct db *db, int64_t now_ms, bool *out_found, struct xet_file_damage *damage,
+	struct error *err)
 {
 	*out_found = false;
 	if (sweep_files(db, now_ms, out_found, damage, err) != 0)
@@ -316,7 +338,8 @@ int xet_file_sweep(struct db *const db, const int64_t now_ms, bool *const out_fo
 	return *out_found ? 0 : sweep_grants(db, now_ms, out_found, err);
 }
 
-static int any_expired(struct db *const db, const char *const sql, const int64_t now_ms, bool *const out_found, struct error *const err)
+static int any_expired(
+	struct db *db, const char *sql, int64_t now_ms, bool *out_found, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -325,14 +348,14 @@ static int any_expired(struct db *const db, const char *const sql, const int64_t
 	return any(statement, out_found, err);
 }
 
-int xet_file_sweep_has_work(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+int xet_file_sweep_has_work(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
 	if (any_expired(db, SQL_FILE_EXPIRED, now_ms, out_found, err) != 0)
 		return -1;
 	return *out_found ? 0 : any_expired(db, SQL_GRANT_EXPIRED, now_ms, out_found, err);
 }
 
-void xet_file_tell_damage(const struct store *store, const struct xet_file_damage *const damage)
+void xet_file_tell_damage(const struct store *store, const struct xet_file_damage *damage)
 {
 	if (damage->rows == 0)
 		return;

@@ -4,18 +4,18 @@
 
 #include "base/memory.h"
 
-void dedup_init(struct dedup *const dedup, struct pack_store *const store)
+void dedup_init(struct dedup *dedup, struct pack_store *store)
 {
-	*dedup = (struct dedup){ .store = store };
+	*dedup = (struct dedup){.store = store};
 }
 
-static void source_release(struct dedup *const dedup, struct dedup_source *const source)
+static void source_release(struct dedup *dedup, struct dedup_source *source)
 {
 	pack_cache_unpin(dedup->store->cache, source->pinned);
 	chunk_map_release(&source->map);
 }
 
-void dedup_release(struct dedup *const dedup, const bool keep_holds)
+void dedup_release(struct dedup *dedup, bool keep_holds)
 {
 	for (size_t i = 0; i < dedup->source_count; i++)
 		source_release(dedup, &dedup->sources[i]);
@@ -25,7 +25,7 @@ void dedup_release(struct dedup *const dedup, const bool keep_holds)
 	dedup_init(dedup, dedup->store);
 }
 
-static bool dedup_hold(struct dedup *const dedup, const struct pack_id *const pack)
+static bool dedup_hold(struct dedup *dedup, const struct pack_id *pack)
 {
 	if (dedup->held_count > 0 && pack_id_equal(&dedup->held[dedup->held_count - 1], pack))
 		return true;
@@ -36,35 +36,38 @@ static bool dedup_hold(struct dedup *const dedup, const struct pack_id *const pa
 	return true;
 }
 
-static bool source_has(const struct dedup_source *const source, const uint32_t chunk, const struct chunk_id *const id)
+static bool source_has(const struct dedup_source *source, uint32_t chunk, const struct chunk_id *id)
 {
 	const struct pack_entry *const entry = pack_index_find(source->index, chunk);
 	return entry != NULL && chunk_id_equal(&entry->id, id);
 }
 
-static bool dedup_found(struct dedup *const dedup, const size_t source, const uint32_t chunk, struct chunk_place *const out)
+static bool dedup_found(struct dedup *dedup, size_t source, uint32_t chunk, struct chunk_place *out)
 {
 	dedup->last = source;
 	dedup->expected = chunk + 1;
 	dedup->at_end = pack_index_find(dedup->sources[source].index, chunk + 1) == NULL;
-	*out = (struct chunk_place){ .pack = dedup->sources[source].index->pack, .chunk = chunk };
+	*out = (struct chunk_place){.pack = dedup->sources[source].index->pack, .chunk = chunk};
 	return true;
 }
 
-static bool dedup_find_loaded(struct dedup *const dedup, const struct chunk_id *const id, struct chunk_place *const out)
+static bool dedup_find_loaded(
+	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out)
 {
-	if (dedup->source_count > 0 && source_has(&dedup->sources[dedup->last], dedup->expected, id))
+	if (dedup->source_count > 0 &&
+		source_has(&dedup->sources[dedup->last], dedup->expected, id))
 		return dedup_found(dedup, dedup->last, dedup->expected, out);
 	for (size_t i = 0; i < dedup->source_count; i++) {
 		uint32_t chunk;
-		if (chunk_map_find(&dedup->sources[i].map, id, &chunk) && source_has(&dedup->sources[i], chunk, id))
+		if (chunk_map_find(&dedup->sources[i].map, id, &chunk) &&
+			source_has(&dedup->sources[i], chunk, id))
 			return dedup_found(dedup, i, chunk, out);
 	}
 	return false;
 }
 
 /* Puts a pinned pack into the place of the one loaded longest ago. */
-static size_t dedup_load(struct dedup *const dedup, struct pack *const pinned, const struct pack_index *const index)
+static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index)
 {
 	size_t at = dedup->source_count;
 	if (at < DEDUP_SOURCES) {
@@ -83,18 +86,21 @@ static size_t dedup_load(struct dedup *const dedup, struct pack *const pinned, c
 	return at;
 }
 
-/* A place that the chunk index gave: may be stale, so the pack must be known, not retiring, and its index must agree. */
-static bool dedup_follow(struct dedup *const dedup, const struct chunk_place *const place, const struct chunk_id *const id,
-	struct chunk_place *const out)
+/* A place that the chunk index gave: may be stale, so the pack must be known, not retiring, and its
+ * index must agree. */
+static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
+	const struct chunk_id *id, struct chunk_place *out)
 {
 	struct error ignored = {0}; /* not found is always a right answer */
 	if (!dedup_hold(dedup, &place->pack))
 		return false;
-	struct pack *const pinned = pack_cache_pin(dedup->store->cache, &place->pack, false, &ignored);
+	struct pack *const pinned =
+		pack_cache_pin(dedup->store->cache, &place->pack, false, &ignored);
 	if (pinned == NULL)
 		return false;
 	const struct pack_index *const index = pack_cache_sealed_index(dedup->store->cache, pinned);
-	const struct pack_entry *const entry = index != NULL ? pack_index_find(index, place->chunk) : NULL;
+	const struct pack_entry *const entry =
+		index != NULL ? pack_index_find(index, place->chunk) : NULL;
 	if (entry == NULL || !chunk_id_equal(&entry->id, id)) {
 		pack_cache_unpin(dedup->store->cache, pinned);
 		return false;
@@ -103,20 +109,23 @@ static bool dedup_follow(struct dedup *const dedup, const struct chunk_place *co
 }
 
 /* The open shared pack is not in the chunk index; its few chunks are found one by one. */
-static bool dedup_find_shared(struct dedup *const dedup, const struct chunk_id *const id, struct chunk_place *const out)
+static bool dedup_find_shared(
+	struct dedup *dedup, const struct chunk_id *id, struct chunk_place *out)
 {
 	struct chunk_place place;
 	struct error ignored = {0};
 	if (!shared_pack_find(dedup->store, id, &place) || !dedup_hold(dedup, &place.pack))
 		return false;
 	struct chunk_entry entry;
-	if (pack_store_chunk_entry(dedup->store, &place.pack, place.chunk, &entry, &ignored) != 0 || !chunk_id_equal(&entry.id, id))
+	if (pack_store_chunk_entry(dedup->store, &place.pack, place.chunk, &entry, &ignored) != 0 ||
+		!chunk_id_equal(&entry.id, id))
 		return false;
 	*out = place;
 	return true;
 }
 
-static bool find(struct dedup *const dedup, const struct chunk_id *const id, const bool is_first, struct chunk_place *const out)
+static bool find(
+	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
 	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
 	dedup->at_end = false;
@@ -129,9 +138,11 @@ static bool find(struct dedup *const dedup, const struct chunk_id *const id, con
 	return chunk_index_find(chunk_index, id, &place) && dedup_follow(dedup, &place, id, out);
 }
 
-enum dedup_found dedup_find(struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
+enum dedup_found dedup_find(
+	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
 	if (!find(dedup, id, is_first, out))
 		return DEDUP_UNKNOWN;
-	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED : DEDUP_FOUND;
+	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED
+										: DEDUP_FOUND;
 }

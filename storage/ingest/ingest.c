@@ -1,5 +1,6 @@
-/* The owner and every job on a helper hold a reference; whoever lets go of the last one takes the ingest apart, so that ingest_free
- * never waits. `pending` counts what done waits for: the jobs, and ingest_finish itself. */
+/* The owner and every job on a helper hold a reference; whoever lets go of the last one takes the
+ * ingest apart, so that ingest_free never waits. `pending` counts what done waits for: the jobs,
+ * and ingest_finish itself. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-struct ingest *ingest_open(const struct ingest_options *const options, struct error *const err)
+struct ingest *ingest_open(const struct ingest_options *options, struct error *err)
 {
 	if (disk_floor_check(options->packs->floor, err) != 0)
 		return NULL;
@@ -30,7 +31,7 @@ struct ingest *ingest_open(const struct ingest_options *const options, struct er
 	return ingest;
 }
 
-static void ingest_destroy(struct ingest *const ingest)
+static void ingest_destroy(struct ingest *ingest)
 {
 	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
 	dedup_release(&ingest->dedup, atomic_load(&ingest->is_in_doubt));
@@ -44,7 +45,7 @@ static void ingest_destroy(struct ingest *const ingest)
 	free(ingest);
 }
 
-static void ingest_unreference(struct ingest *const ingest)
+static void ingest_unreference(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	const bool last = --ingest->references == 0;
@@ -53,7 +54,7 @@ static void ingest_unreference(struct ingest *const ingest)
 		ingest_destroy(ingest);
 }
 
-void ingest_free(struct ingest *const ingest)
+void ingest_free(struct ingest *ingest)
 {
 	if (ingest == NULL)
 		return;
@@ -64,7 +65,7 @@ void ingest_free(struct ingest *const ingest)
 	ingest_unreference(ingest);
 }
 
-void ingest_fail(struct ingest *const ingest, const struct error *const err)
+void ingest_fail(struct ingest *ingest, const struct error *err)
 {
 	lock_enter(&ingest->lock);
 	if (!ingest->failed) {
@@ -74,7 +75,7 @@ void ingest_fail(struct ingest *const ingest, const struct error *const err)
 	lock_leave(&ingest->lock);
 }
 
-bool ingest_has_failed(struct ingest *const ingest)
+bool ingest_has_failed(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	const bool failed = ingest->failed;
@@ -82,7 +83,7 @@ bool ingest_has_failed(struct ingest *const ingest)
 	return failed;
 }
 
-void ingest_job_begins(struct ingest *const ingest)
+void ingest_job_begins(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	ingest->references++;
@@ -90,11 +91,12 @@ void ingest_job_begins(struct ingest *const ingest)
 	lock_leave(&ingest->lock);
 }
 
-void ingest_job_ends(struct ingest *const ingest)
+void ingest_job_ends(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	ingest->pending--;
-	const bool is_done = ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
+	const bool is_done =
+		ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
 	lock_leave(&ingest->lock);
 	if (is_done) {
 		ingest_digest_results(ingest);
@@ -103,29 +105,30 @@ void ingest_job_ends(struct ingest *const ingest)
 	ingest_unreference(ingest);
 }
 
-bool ingest_is_full(struct ingest *const ingest)
+bool ingest_is_full(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
-	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX || ingest->drains_out >= INGEST_DRAINS_MAX ||
-		ingest->checks_out >= INGEST_CHECKS_MAX;
+	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX ||
+		ingest->drains_out >= INGEST_DRAINS_MAX || ingest->checks_out >= INGEST_CHECKS_MAX;
 	ingest->wants_room = is_full;
 	lock_leave(&ingest->lock);
 	return is_full;
 }
 
-/* The callback runs under the lock, so that ingest_free, which takes it, never overtakes a callback into its owner. */
-void ingest_offer_room(struct ingest *const ingest)
+/* The callback runs under the lock, so that ingest_free, which takes it, never overtakes a callback
+ * into its owner. */
+void ingest_offer_room(struct ingest *ingest)
 {
 	lock_assert_held(&ingest->lock);
-	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM || ingest->drains_out > INGEST_DRAINS_ROOM ||
-	    ingest->checks_out > INGEST_CHECKS_ROOM)
+	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM ||
+		ingest->drains_out > INGEST_DRAINS_ROOM || ingest->checks_out > INGEST_CHECKS_ROOM)
 		return;
 	ingest->wants_room = false;
 	if (!atomic_load(&ingest->abandoned))
 		ingest->options.room(ingest->options.owner);
 }
 
-static int ingest_push(struct ingest *const ingest, const struct span bytes, struct error *const err)
+static int ingest_push(struct ingest *ingest, struct span bytes, struct error *err)
 {
 	if (ingest->serialized != NULL)
 		return xorb_parse_push(ingest->serialized, bytes, err);
@@ -138,7 +141,7 @@ static int ingest_push(struct ingest *const ingest, const struct span bytes, str
 	return result;
 }
 
-enum sink_result ingest_write(struct ingest *const ingest, const struct span bytes, struct error *const err)
+enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err)
 {
 	if (ingest_has_failed(ingest)) {
 		ingest_outcome(ingest, err);
@@ -157,7 +160,7 @@ enum sink_result ingest_write(struct ingest *const ingest, const struct span byt
 	return SINK_FAILED;
 }
 
-static int ingest_end_chunk(struct ingest *const ingest, struct error *const err)
+static int ingest_end_chunk(struct ingest *ingest, struct error *err)
 {
 	ingest->scratch = pack_store_take_scratch(ingest->store);
 	const int result = chunk_stream_end(ingest->chunks, err);
@@ -166,7 +169,7 @@ static int ingest_end_chunk(struct ingest *const ingest, struct error *const err
 	return result;
 }
 
-int ingest_cut(struct ingest *const ingest, struct error *const err)
+int ingest_cut(struct ingest *ingest, struct error *err)
 {
 	ASSERT(ingest->options.never_inline);
 	if (ingest_has_failed(ingest))
@@ -212,10 +215,11 @@ void ingest_close(struct ingest *ingest)
 	ingest_job_ends(ingest);
 }
 
-void ingest_finish(struct ingest *const ingest)
+void ingest_finish(struct ingest *ingest)
 {
 	struct error err = {0};
-	ingest_job_begins(ingest); /* this call itself, and ingest_close: done comes when the last of them ends */
+	/* this call itself, and ingest_close: done comes when the last of them ends */
+	ingest_job_begins(ingest);
 	lock_enter(&ingest->lock);
 	ASSERT(!ingest->finished);
 	ingest->finished = true;
@@ -226,7 +230,7 @@ void ingest_finish(struct ingest *const ingest)
 		ingest_close(ingest);
 }
 
-int ingest_outcome(struct ingest *const ingest, struct error *const err)
+int ingest_outcome(struct ingest *ingest, struct error *err)
 {
 	lock_enter(&ingest->lock);
 	const bool failed = ingest->failed;
@@ -236,24 +240,24 @@ int ingest_outcome(struct ingest *const ingest, struct error *const err)
 	return failed ? -1 : 0;
 }
 
-const struct stored_part *ingest_part(const struct ingest *const ingest)
+const struct stored_part *ingest_part(const struct ingest *ingest)
 {
 	return &ingest->part;
 }
 
-size_t ingest_packs(const struct ingest *const ingest, const struct pack_record **const out_records)
+size_t ingest_packs(const struct ingest *ingest, const struct pack_record **out_records)
 {
 	*out_records = ingest->records;
 	return ingest->record_count;
 }
 
-void ingest_in_doubt(struct ingest *const ingest)
+void ingest_in_doubt(struct ingest *ingest)
 {
 	atomic_store(&ingest->is_in_doubt, true);
 	atomic_store(&ingest->keeps_packs, true);
 }
 
-void ingest_committed(struct ingest *const ingest)
+void ingest_committed(struct ingest *ingest)
 {
 	ASSERT(!atomic_load(&ingest->keeps_packs) && (!ingest->is_staged || ingest->is_placed));
 	atomic_store(&ingest->keeps_packs, true);

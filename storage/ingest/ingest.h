@@ -21,7 +21,8 @@ enum { INGEST_SMALL_BYTES = 256 * 1024 };
 
 struct ingest;
 
-/* The bytes are a serialized xorb (chunker/xorb_parse.h) of this hash. Else the outcome is invalid, and nothing of it is kept. */
+/* The bytes are a serialized xorb (chunker/xorb_parse.h) of this hash. Else the outcome is invalid,
+ * and nothing of it is kept. */
 struct ingest_xorb {
 	struct chunk_id hash;
 	bool private_codecs;
@@ -30,16 +31,20 @@ struct ingest_options {
 	struct pack_store *packs;
 	bool want_md5;
 	enum checksum_algorithm checksum; /* computed beside the digests; CHECKSUM_NONE: none */
-	enum checksum_algorithm declared; /* another one, because the client sends its value; CHECKSUM_NONE: none */
-	bool never_inline;                /* the smallest stream goes into a pack too: parts */
-	bool few_segments;                /* repeats are stored again sooner: for very long streams whose rows shall fit into one change */
-	/* NULL: content. Else there are no digests, no file hash, nothing inline, and the part's one segment is the xorb; its size is that of the
-	 * bytes. Copied. */
+	/* another one, because the client sends its value; CHECKSUM_NONE: none */
+	enum checksum_algorithm declared;
+	bool never_inline; /* the smallest stream goes into a pack too: parts */
+	/* repeats are stored again sooner: for very long streams whose rows shall fit into one
+	 * change */
+	bool few_segments;
+	/* NULL: content. Else there are no digests, no file hash, nothing inline, and the part's
+	 * one segment is the xorb; its size is that of the bytes. Copied. */
 	const struct ingest_xorb *xorb;
-	/* Called (from a helper, under a lock: only wake the writer) when an ingest_write that answered SINK_WAIT may be tried again.
-	 * Never after ingest_free returned. */
+	/* Called (from a helper, under a lock: only wake the writer) when an ingest_write that
+	 * answered SINK_WAIT may be tried again. Never after ingest_free returned. */
 	void (*room)(void *owner);
-	/* Called once after ingest_finish, when ingest_outcome may be asked. May come before ingest_finish returns. */
+	/* Called once after ingest_finish, when ingest_outcome may be asked. May come before
+	 * ingest_finish returns. */
 	void (*done)(void *owner);
 	void *owner;
 };
@@ -52,8 +57,8 @@ int ingest_cut(struct ingest *ingest, struct error *err);
 void ingest_finish(struct ingest *ingest);
 /* After done: 0, or -1 with what went wrong (no_space, io...). */
 int ingest_outcome(struct ingest *ingest, struct error *err);
-/* On the committer, before its shared sync: puts a small ingest's chunks into the shared pack. Nothing to do for others. After a failure
- * the ingest can only be freed. */
+/* On the committer, before its shared sync: puts a small ingest's chunks into the shared pack.
+ * Nothing to do for others. After a failure the ingest can only be freed. */
 int ingest_place(struct ingest *ingest, struct error *err);
 /* What the catalog must know; valid after place, until free. */
 const struct stored_part *ingest_part(const struct ingest *ingest);
@@ -61,7 +66,8 @@ const struct stored_part *ingest_part(const struct ingest *ingest);
 size_t ingest_packs(const struct ingest *ingest, const struct pack_record **out_records);
 /* The change committed: packs stay, their chunks enter the chunk index (by a helper). */
 void ingest_committed(struct ingest *ingest);
-/* The change failed and is in doubt: packs, those of others that it found chunks in too, stay for the next start to judge. */
+/* The change failed and is in doubt: packs, those of others that it found chunks in too, stay for
+ * the next start to judge. */
 void ingest_in_doubt(struct ingest *ingest);
 void ingest_free(struct ingest *ingest);
 

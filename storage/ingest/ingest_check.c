@@ -14,7 +14,8 @@
 #include "base/memory.h"
 #include "storage/packs/pack_record.h"
 
-_Static_assert((int)INGEST_CHECK_BYTES >= (int)PACK_RECORD_MAX_BYTES && (int)INGEST_CHECK_BYTES >= (int)CHUNK_MAX_BYTES,
+_Static_assert((int)INGEST_CHECK_BYTES >= (int)PACK_RECORD_MAX_BYTES &&
+		(int)INGEST_CHECK_BYTES >= (int)CHUNK_MAX_BYTES,
 	"a check has room for each chunk");
 
 /* A repeat within the stream: its first is being written. */
@@ -51,7 +52,8 @@ static struct ingest_check *take_check(struct ingest *ingest)
 static size_t run_length(const struct ingest_check *check, size_t first)
 {
 	size_t end = first + 1;
-	while (end < check->count && check->hits[end].place.chunk == check->hits[end - 1].place.chunk + 1 &&
+	while (end < check->count &&
+		check->hits[end].place.chunk == check->hits[end - 1].place.chunk + 1 &&
 		pack_id_equal(&check->hits[end].place.pack, &check->hits[first].place.pack))
 		end++;
 	return end - first;
@@ -60,9 +62,12 @@ static size_t run_length(const struct ingest_check *check, size_t first)
 static bool is_right(struct ingest_check *check, size_t first, size_t count)
 {
 	const struct chunk_place *place = &check->hits[first].place;
-	const struct pack_run run = {.pack = place->pack, .first = place->chunk, .chunks = (uint32_t)count};
-	struct error ignored = {0}; /* damage was noted; what cannot be read for another reason is stored anew as well */
-	return pack_store_check_into(check->ingest->store, &run, check->ingest->check_stored, INGEST_CHECK_BYTES, &ignored) == 0;
+	const struct pack_run run = {
+		.pack = place->pack, .first = place->chunk, .chunks = (uint32_t)count};
+	/* damage was noted; what cannot be read for another reason is stored anew as well */
+	struct error ignored = {0};
+	return pack_store_check_into(check->ingest->store, &run, check->ingest->check_stored,
+		       INGEST_CHECK_BYTES, &ignored) == 0;
 }
 
 /* Together, and one by one when something is wrong. */
@@ -120,15 +125,21 @@ static void submit(struct ingest *ingest)
 	helpers_submit(ingest->store->helpers, &ingest->check_lane, &check->job);
 }
 
-void ingest_check_add(struct ingest *ingest, const struct chunk_id *id, const struct chunk_place *place, struct span content)
+void ingest_check_add(struct ingest *ingest, const struct chunk_id *id,
+	const struct chunk_place *place, struct span content)
 {
-	if (ingest->check != NULL && (ingest->check->count == INGEST_CHECK_HITS || content.len > INGEST_CHECK_BYTES - ingest->check->len))
+	if (ingest->check != NULL &&
+		(ingest->check->count == INGEST_CHECK_HITS ||
+			content.len > INGEST_CHECK_BYTES - ingest->check->len))
 		submit(ingest);
 	if (ingest->check == NULL)
 		ingest->check = take_check(ingest);
 	struct ingest_check *check = ingest->check;
-	check->hits[check->count++] = (struct ingest_hit){.index = ingest->part_builder.count, .id = *id, .place = *place,
-		.offset = check->len, .len = content.len};
+	check->hits[check->count++] = (struct ingest_hit){.index = ingest->part_builder.count,
+		.id = *id,
+		.place = *place,
+		.offset = check->len,
+		.len = content.len};
 	memcpy(check->content + check->len, content.data, content.len);
 	check->len += content.len;
 }
@@ -136,14 +147,19 @@ void ingest_check_add(struct ingest *ingest, const struct chunk_id *id, const st
 void ingest_check_damaged(struct ingest *ingest, size_t index, const struct chunk_place *place)
 {
 	if ((ingest->repair_count & (ingest->repair_count - 1)) == 0)
-		ingest->repairs = memory_grow(ingest->repairs, ingest->repair_count == 0 ? 1 : 2 * ingest->repair_count, sizeof *ingest->repairs);
-	ingest->repairs[ingest->repair_count++] = (struct ingest_repair){.index = index, .damaged = *place};
+		ingest->repairs = memory_grow(ingest->repairs,
+			ingest->repair_count == 0 ? 1 : 2 * ingest->repair_count,
+			sizeof *ingest->repairs);
+	ingest->repairs[ingest->repair_count++] =
+		(struct ingest_repair){.index = index, .damaged = *place};
 }
 
-static int store_hit(struct ingest *ingest, const struct ingest_check *check, const struct ingest_hit *hit, struct error *err)
+static int store_hit(struct ingest *ingest, const struct ingest_check *check,
+	const struct ingest_hit *hit, struct error *err)
 {
 	struct chunk_place place;
-	if (ingest_store_chunk(ingest, &hit->id, span_of(check->content + hit->offset, hit->len), &place, err) != 0)
+	if (ingest_store_chunk(ingest, &hit->id, span_of(check->content + hit->offset, hit->len),
+		    &place, err) != 0)
 		return -1;
 	part_builder_replace(&ingest->part_builder, hit->index, &place);
 	ingest_check_damaged(ingest, hit->index, &hit->place);
@@ -212,7 +228,8 @@ static struct chunk_place final_place(const struct ingest *ingest, size_t index)
 	struct chunk_place place = ingest->part_builder.places[index];
 	if (!ingest->is_placed || !pack_id_equal(&place.pack, &ingest->pack))
 		return place;
-	return (struct chunk_place){.pack = ingest->placed.pack, .chunk = ingest->placed.chunk + place.chunk};
+	return (struct chunk_place){
+		.pack = ingest->placed.pack, .chunk = ingest->placed.chunk + place.chunk};
 }
 
 void ingest_check_offer(struct ingest *ingest)
@@ -221,7 +238,8 @@ void ingest_check_offer(struct ingest *ingest)
 		return;
 	struct chunk_repair *repairs = memory_new_array(ingest->repair_count, sizeof *repairs);
 	for (size_t i = 0; i < ingest->repair_count; i++)
-		repairs[i] = (struct chunk_repair){ingest->repairs[i].damaged, final_place(ingest, ingest->repairs[i].index)};
+		repairs[i] = (struct chunk_repair){
+			ingest->repairs[i].damaged, final_place(ingest, ingest->repairs[i].index)};
 	pack_damage_offer(ingest->store->damage, repairs, ingest->repair_count);
 	free(repairs);
 }

@@ -1,23 +1,26 @@
 #include "storage/ingest/ingest_internal.h"
 
-/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged there, known to be so. */
+/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged
+ * there, known to be so. */
 static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out)
 {
 	if (part_builder_find(&ingest->part_builder, id, out))
 		return part_builder_accepts(&ingest->part_builder, out);
-	enum dedup_found found = dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
+	enum dedup_found found =
+		dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
 	if (found == DEDUP_DAMAGED)
 		ingest_check_damaged(ingest, ingest->part_builder.count, out);
 	return found == DEDUP_FOUND && part_builder_accepts(&ingest->part_builder, out);
 }
 
-int ingest_store_chunk(struct ingest *const ingest, const struct chunk_id *const id, const struct span content,
-	struct chunk_place *const out, struct error *const err)
+int ingest_store_chunk(struct ingest *ingest, const struct chunk_id *id, struct span content,
+	struct chunk_place *out, struct error *err)
 {
-	if (ingest->xorb.count > 0 && !xorb_builder_fits(&ingest->xorb, content.len, ingest->store->pack_max_bytes) &&
-	    ingest_pack_seal(ingest, err) != 0)
+	if (ingest->xorb.count > 0 &&
+		!xorb_builder_fits(&ingest->xorb, content.len, ingest->store->pack_max_bytes) &&
+		ingest_pack_seal(ingest, err) != 0)
 		return -1;
-	*out = (struct chunk_place){ .pack = ingest->pack, .chunk = ingest->xorb.count };
+	*out = (struct chunk_place){.pack = ingest->pack, .chunk = ingest->xorb.count};
 	if (xorb_builder_add(&ingest->xorb, ingest->scratch->codec, id, content, err) != 0)
 		return -1;
 	metrics_add(ingest->store->metrics, METRIC_CHUNKS_WRITTEN, 1);
@@ -27,17 +30,20 @@ int ingest_store_chunk(struct ingest *const ingest, const struct chunk_id *const
 }
 
 /* Counted as it seems; what a helper finds wrong is stored, and counted, later. */
-static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id, const struct chunk_place *place, struct span content)
+static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id,
+	const struct chunk_place *place, struct span content)
 {
 	metrics_add(ingest->store->metrics, METRIC_CHUNKS_DEDUPLICATED, 1);
 	if (ingest_check_wants(ingest, place))
 		ingest_check_add(ingest, id, place, content);
 }
 
-int ingest_take_chunk(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+int ingest_take_chunk(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct ingest *const ingest = taker;
-	const struct chunk_entry chunk = { .id = *id, .size = content.len }; /* invariant 3: the stream computed it from these bytes */
+	/* invariant 3: the stream computed it from these bytes */
+	const struct chunk_entry chunk = {.id = *id, .size = content.len};
 	if (ingest->is_inline) {
 		part_builder_add_inline(&ingest->part_builder, &chunk);
 		return 0;
@@ -51,7 +57,7 @@ int ingest_take_chunk(void *const taker, const struct chunk_id *const id, const 
 	return 0;
 }
 
-int ingest_end_chunks(struct ingest *const ingest, struct error *const err)
+int ingest_end_chunks(struct ingest *ingest, struct error *err)
 {
 	if (ingest->xorb.count == 0)
 		return 0;
@@ -61,7 +67,7 @@ int ingest_end_chunks(struct ingest *const ingest, struct error *const err)
 	return xorb_builder_finish(&ingest->xorb, &ingest->staged_hash, err);
 }
 
-int ingest_place(struct ingest *const ingest, struct error *const err)
+int ingest_place(struct ingest *ingest, struct error *err)
 {
 	if (!ingest->is_staged || ingest->is_placed)
 		return 0;

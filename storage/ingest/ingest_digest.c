@@ -1,6 +1,8 @@
-/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. For MD5 and the SHAs, which are dear, the bytes are
- * copied into blocks, which pass through the stream's digest lane, if it wants a SHA, and then through the MD5 pool, where blocks of several
- * streams are digested together. Of a stream within INGEST_SMALL_BYTES, the one block it fills is digested at its end, at once. */
+/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. For MD5 and
+ * the SHAs, which are dear, the bytes are copied into blocks, which pass through the stream's
+ * digest lane, if it wants a SHA, and then through the MD5 pool, where blocks of several streams
+ * are digested together. Of a stream within INGEST_SMALL_BYTES, the one block it fills is digested
+ * at its end, at once. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -8,24 +10,28 @@
 
 #include "base/memory.h"
 
-static bool is_dear(const enum checksum_algorithm algorithm)
+static bool is_dear(enum checksum_algorithm algorithm)
 {
-	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 || algorithm == CHECKSUM_SHA512;
+	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 ||
+		algorithm == CHECKSUM_SHA512;
 }
 
 /* What the part's own digests give besides. */
-static bool is_by_the_way(const enum checksum_algorithm algorithm)
+static bool is_by_the_way(enum checksum_algorithm algorithm)
 {
-	return algorithm == CHECKSUM_MD5 || algorithm == CHECKSUM_XXHASH3 || algorithm == CHECKSUM_XXHASH128;
+	return algorithm == CHECKSUM_MD5 || algorithm == CHECKSUM_XXHASH3 ||
+		algorithm == CHECKSUM_XXHASH128;
 }
 
-void ingest_digest_init(struct ingest *const ingest)
+void ingest_digest_init(struct ingest *ingest)
 {
 	const struct ingest_options *const options = &ingest->options;
-	const enum checksum_algorithm second = options->declared != options->checksum ? options->declared : CHECKSUM_NONE;
-	const enum checksum_algorithm algorithms[INGEST_CHECKSUMS] = { options->checksum, second };
+	const enum checksum_algorithm second =
+		options->declared != options->checksum ? options->declared : CHECKSUM_NONE;
+	const enum checksum_algorithm algorithms[INGEST_CHECKSUMS] = {options->checksum, second};
 	ingest->xxh3 = xxh3_stream_new();
-	if (options->want_md5 || options->checksum == CHECKSUM_MD5 || options->declared == CHECKSUM_MD5)
+	if (options->want_md5 || options->checksum == CHECKSUM_MD5 ||
+		options->declared == CHECKSUM_MD5)
 		ingest->md5.md5 = md5_stream_new();
 	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
 		if (algorithms[i] == CHECKSUM_NONE || is_by_the_way(algorithms[i]))
@@ -38,7 +44,7 @@ void ingest_digest_init(struct ingest *const ingest)
 	}
 }
 
-void ingest_digest_release(struct ingest *const ingest)
+void ingest_digest_release(struct ingest *ingest)
 {
 	ASSERT(ingest->blocks_out == 0);
 	ingest_spares_give_block(ingest->store->spares, ingest->block);
@@ -50,19 +56,19 @@ void ingest_digest_release(struct ingest *const ingest)
 	}
 }
 
-static void add_to_all(struct checksum_stream *const streams[INGEST_CHECKSUMS], const struct span bytes)
+static void add_to_all(struct checksum_stream *const streams[INGEST_CHECKSUMS], struct span bytes)
 {
 	for (size_t i = 0; i < INGEST_CHECKSUMS; i++)
 		if (streams[i] != NULL)
 			checksum_stream_add(streams[i], bytes);
 }
 
-static bool has_dear_checksum(const struct ingest *const ingest)
+static bool has_dear_checksum(const struct ingest *ingest)
 {
 	return ingest->dear[0] != NULL || ingest->dear[1] != NULL;
 }
 
-static void digest_block_done(struct ingest_block *const block)
+static void digest_block_done(struct ingest_block *block)
 {
 	struct ingest *const ingest = block->ingest;
 	ingest_spares_give_block(ingest->store->spares, block);
@@ -73,12 +79,13 @@ static void digest_block_done(struct ingest_block *const block)
 	ingest_job_ends(ingest);
 }
 
-static void digest_md5_done(struct md5_pool_job *const job)
+static void digest_md5_done(struct md5_pool_job *job)
 {
-	digest_block_done((struct ingest_block *)((uint8_t *)job - offsetof(struct ingest_block, md5_job)));
+	digest_block_done(
+		(struct ingest_block *)((uint8_t *)job - offsetof(struct ingest_block, md5_job)));
 }
 
-static void digest_submit_md5(struct ingest_block *const block)
+static void digest_submit_md5(struct ingest_block *block)
 {
 	struct ingest *const ingest = block->ingest;
 	if (ingest->md5.md5 == NULL || atomic_load(&ingest->abandoned)) {
@@ -86,10 +93,11 @@ static void digest_submit_md5(struct ingest_block *const block)
 		return;
 	}
 	block->md5_job.bytes = span_of(block->bytes, block->len);
-	md5_pool_submit(ingest->store->md5_pool, ingest->store->helpers, &ingest->md5, &block->md5_job);
+	md5_pool_submit(
+		ingest->store->md5_pool, ingest->store->helpers, &ingest->md5, &block->md5_job);
 }
 
-static void digest_run(struct helper_job *const job)
+static void digest_run(struct helper_job *job)
 {
 	struct ingest_block *const block = (struct ingest_block *)job;
 	if (!atomic_load(&block->ingest->abandoned))
@@ -97,7 +105,7 @@ static void digest_run(struct helper_job *const job)
 	digest_submit_md5(block);
 }
 
-static struct ingest_block *digest_new_block(struct ingest *const ingest)
+static struct ingest_block *digest_new_block(struct ingest *ingest)
 {
 	struct ingest_block *const block = ingest_spares_take_block(ingest->store->spares);
 	block->job.run = digest_run;
@@ -107,7 +115,7 @@ static struct ingest_block *digest_new_block(struct ingest *const ingest)
 	return block;
 }
 
-static void digest_submit_block(struct ingest *const ingest)
+static void digest_submit_block(struct ingest *ingest)
 {
 	struct ingest_block *const block = ingest->block;
 	ingest->block = NULL;
@@ -121,7 +129,7 @@ static void digest_submit_block(struct ingest *const ingest)
 		digest_submit_md5(block);
 }
 
-static void digest_copy(struct ingest *const ingest, const struct span bytes)
+static void digest_copy(struct ingest *ingest, struct span bytes)
 {
 	for (size_t at = 0; at < bytes.len;) {
 		if (ingest->block != NULL && ingest->block->len == INGEST_BLOCK_BYTES)
@@ -136,7 +144,7 @@ static void digest_copy(struct ingest *const ingest, const struct span bytes)
 	}
 }
 
-void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
+void ingest_digest_add(struct ingest *ingest, struct span bytes)
 {
 	xxh3_stream_add(ingest->xxh3, bytes);
 	add_to_all(ingest->cheap, bytes);
@@ -144,7 +152,7 @@ void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
 		digest_copy(ingest, bytes);
 }
 
-static void digest_small(struct ingest *const ingest)
+static void digest_small(struct ingest *ingest)
 {
 	if (ingest->block == NULL)
 		return;
@@ -154,21 +162,22 @@ static void digest_small(struct ingest *const ingest)
 		md5_stream_add(ingest->md5.md5, bytes);
 }
 
-static void digest_conclude_run(struct helper_job *const job)
+static void digest_conclude_run(struct helper_job *job)
 {
-	struct ingest *const ingest = (struct ingest *)((uint8_t *)job - offsetof(struct ingest, conclude));
+	struct ingest *const ingest =
+		(struct ingest *)((uint8_t *)job - offsetof(struct ingest, conclude));
 	if (!atomic_load(&ingest->abandoned))
 		ingest->part.file_hash = part_builder_file_hash(&ingest->part_builder);
 	ingest_job_ends(ingest);
 }
 
-void ingest_digest_hurry(struct ingest *const ingest)
+void ingest_digest_hurry(struct ingest *ingest)
 {
 	if (ingest->md5.md5 != NULL)
 		md5_pool_end(ingest->store->md5_pool, ingest->store->helpers, &ingest->md5);
 }
 
-void ingest_digest_end(struct ingest *const ingest)
+void ingest_digest_end(struct ingest *ingest)
 {
 	if (ingest->size <= INGEST_SMALL_BYTES) {
 		digest_small(ingest);
@@ -184,9 +193,11 @@ void ingest_digest_end(struct ingest *const ingest)
 }
 
 /* From a digest of the part. */
-static struct checksum checksum_by_the_way(const struct ingest *const ingest, const enum checksum_algorithm algorithm)
+static struct checksum checksum_by_the_way(
+	const struct ingest *ingest, enum checksum_algorithm algorithm)
 {
-	struct checksum checksum = { .algorithm = algorithm, .len = (uint8_t)checksum_length(algorithm) };
+	struct checksum checksum = {
+		.algorithm = algorithm, .len = (uint8_t)checksum_length(algorithm)};
 	const uint64_t xxh3 = xxh3_stream_result_64(ingest->xxh3);
 	if (algorithm == CHECKSUM_MD5)
 		memcpy(checksum.bytes, ingest->part.md5, sizeof ingest->part.md5);
@@ -198,15 +209,17 @@ static struct checksum checksum_by_the_way(const struct ingest *const ingest, co
 	return checksum;
 }
 
-static void checksum_result(struct ingest *const ingest, const size_t i, const enum checksum_algorithm algorithm, struct checksum *const out)
+static void checksum_result(
+	struct ingest *ingest, size_t i, enum checksum_algorithm algorithm, struct checksum *out)
 {
 	if (is_by_the_way(algorithm))
 		*out = checksum_by_the_way(ingest, algorithm);
 	else if (algorithm != CHECKSUM_NONE)
-		checksum_stream_result(ingest->cheap[i] != NULL ? ingest->cheap[i] : ingest->dear[i], out);
+		checksum_stream_result(
+			ingest->cheap[i] != NULL ? ingest->cheap[i] : ingest->dear[i], out);
 }
 
-void ingest_digest_results(struct ingest *const ingest)
+void ingest_digest_results(struct ingest *ingest)
 {
 	struct stored_part *const part = &ingest->part;
 	part->digest = xxh3_stream_result(ingest->xxh3);

@@ -1,5 +1,6 @@
-/* Own packs on their way to the disk. Neither a write nor a sync happens on the writer's thread: both may be held up by the kernel for
- * as long as it likes, and other connections live there. Failures come out at the next write, or in the outcome. */
+/* Own packs on their way to the disk. Neither a write nor a sync happens on the writer's thread:
+ * both may be held up by the kernel for as long as it likes, and other connections live there.
+ * Failures come out at the next write, or in the outcome. */
 #include "storage/ingest/ingest_internal.h"
 
 #include <stdlib.h>
@@ -7,13 +8,13 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-static bool pack_is_wanted(struct ingest *const ingest)
+static bool pack_is_wanted(struct ingest *ingest)
 {
 	return !atomic_load(&ingest->abandoned) && !ingest_has_failed(ingest);
 }
 
 /* On a helper: from here the pack is durable, and readable by who learns of it. */
-static int pack_settle(struct ingest_pack *const pack, struct error *const err)
+static int pack_settle(struct ingest_pack *pack, struct error *err)
 {
 	struct pack_store *const store = pack->ingest->store;
 	ASSERT(pack->writer->length == pack->index->length);
@@ -28,7 +29,7 @@ static int pack_settle(struct ingest_pack *const pack, struct error *const err)
 	return 0;
 }
 
-static void pack_settle_run(struct helper_job *const job)
+static void pack_settle_run(struct helper_job *job)
 {
 	struct ingest_pack *const pack = (struct ingest_pack *)job;
 	struct ingest *const ingest = pack->ingest;
@@ -41,17 +42,19 @@ static void pack_settle_run(struct helper_job *const job)
 	ingest_job_ends(ingest);
 }
 
-static int drain_write(const struct ingest_drain *const drain, struct error *const err)
+static int drain_write(const struct ingest_drain *drain, struct error *err)
 {
 	struct ingest_pack *const pack = drain->pack;
 	if (disk_floor_check(drain->ingest->store->floor, err) != 0)
 		return -1;
 	if (pack->writer == NULL)
 		pack->writer = pack_writer_open(drain->ingest->store->backend, &pack->id, err);
-	return pack->writer == NULL ? -1 : pack_writer_append(pack->writer, buffer_span(&drain->bytes), err);
+	return pack->writer == NULL
+		? -1
+		: pack_writer_append(pack->writer, buffer_span(&drain->bytes), err);
 }
 
-static void drain_run(struct helper_job *const job)
+static void drain_run(struct helper_job *job)
 {
 	struct ingest_drain *const drain = (struct ingest_drain *)job;
 	struct ingest *const ingest = drain->ingest;
@@ -71,7 +74,7 @@ static void drain_run(struct helper_job *const job)
 	ingest_job_ends(ingest);
 }
 
-static struct ingest_drain *drain_new(struct ingest *const ingest)
+static struct ingest_drain *drain_new(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	ingest->drains_out++;
@@ -82,7 +85,7 @@ static struct ingest_drain *drain_new(struct ingest *const ingest)
 	return drain;
 }
 
-static struct ingest_pack *pack_own(struct ingest *const ingest)
+static struct ingest_pack *pack_own(struct ingest *ingest)
 {
 	if (ingest->own == NULL) {
 		ingest->own = memory_new(sizeof *ingest->own);
@@ -92,7 +95,7 @@ static struct ingest_pack *pack_own(struct ingest *const ingest)
 	return ingest->own;
 }
 
-void ingest_pack_drain(struct ingest *const ingest, const bool is_last)
+void ingest_pack_drain(struct ingest *ingest, bool is_last)
 {
 	struct ingest_drain *const drain = drain_new(ingest);
 	drain->pack = pack_own(ingest);
@@ -102,9 +105,10 @@ void ingest_pack_drain(struct ingest *const ingest, const bool is_last)
 	helpers_submit(ingest->store->helpers, &ingest->write_lane, &drain->job);
 }
 
-static void pack_add_record(struct ingest *const ingest, const struct pack_index *const index)
+static void pack_add_record(struct ingest *ingest, const struct pack_index *index)
 {
-	ingest->records = memory_grow(ingest->records, ingest->record_count + 1, sizeof *ingest->records);
+	ingest->records =
+		memory_grow(ingest->records, ingest->record_count + 1, sizeof *ingest->records);
 	ingest->records[ingest->record_count++] = (struct pack_record){
 		.id = index->pack,
 		.state = PACK_SEALED,
@@ -115,7 +119,7 @@ static void pack_add_record(struct ingest *const ingest, const struct pack_index
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)index->length);
 }
 
-int ingest_pack_seal(struct ingest *const ingest, struct error *const err)
+int ingest_pack_seal(struct ingest *ingest, struct error *err)
 {
 	struct chunk_id hash;
 	if (xorb_builder_finish(&ingest->xorb, &hash, err) != 0)
@@ -131,7 +135,7 @@ int ingest_pack_seal(struct ingest *const ingest, struct error *const err)
 	return 0;
 }
 
-static void pack_drop_records(struct ingest *const ingest)
+static void pack_drop_records(struct ingest *ingest)
 {
 	struct pack_id *const packs = memory_new_array(ingest->record_count + 1, sizeof *packs);
 	for (size_t i = 0; i < ingest->record_count; i++)
@@ -140,7 +144,7 @@ static void pack_drop_records(struct ingest *const ingest)
 	free(packs);
 }
 
-void ingest_pack_release(struct ingest *const ingest, const bool keep)
+void ingest_pack_release(struct ingest *ingest, bool keep)
 {
 	ASSERT(ingest->drains_out == 0);
 	if (ingest->own != NULL && ingest->own->writer != NULL) {

@@ -1,5 +1,6 @@
-/* A serialized xorb on its way in: what its sender encoded is not encoded again, only read and verified. Nothing is deduplicated, since who
- * names the xorb names its chunks by their places in it. */
+/* A serialized xorb on its way in: what its sender encoded is not encoded again, only read and
+ * verified. Nothing is deduplicated, since who names the xorb names its chunks by their places in
+ * it. */
 #include "storage/ingest/ingest_internal.h"
 
 /* Nothing is taken from elsewhere, but what is damaged elsewhere is mended with it. */
@@ -7,14 +8,16 @@ static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
 {
 	struct chunk_place place;
 	size_t index = ingest->part_builder.count;
-	if (pack_damage_is_known(ingest->store->damage) && dedup_find(&ingest->dedup, id, index == 0, &place) == DEDUP_DAMAGED)
+	if (pack_damage_is_known(ingest->store->damage) &&
+		dedup_find(&ingest->dedup, id, index == 0, &place) == DEDUP_DAMAGED)
 		ingest_check_damaged(ingest, index, &place);
 }
 
-static int take_record(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int take_record(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct ingest *const ingest = taker;
-	const struct chunk_entry chunk = {.id = record->id, .size = record->content.len}; /* invariant 3: the parser computed it from the content */
+	/* invariant 3: the parser computed it from the content */
+	const struct chunk_entry chunk = {.id = record->id, .size = record->content.len};
 	const struct chunk_place place = {.pack = ingest->pack, .chunk = ingest->xorb.count};
 	if (xorb_builder_add_record(&ingest->xorb, record, err) != 0)
 		return -1;
@@ -26,12 +29,12 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	return 0;
 }
 
-static uint8_t *give_room(void *const taker, const size_t len, struct error *const err)
+static uint8_t *give_room(void *taker, size_t len, struct error *err)
 {
 	return xorb_builder_room(&((struct ingest *)taker)->xorb, len, err);
 }
 
-void ingest_records_init(struct ingest *const ingest, const struct ingest_xorb *const xorb)
+void ingest_records_init(struct ingest *ingest, const struct ingest_xorb *xorb)
 {
 	ingest->declared_xorb = *xorb;
 	ingest->options.xorb = &ingest->declared_xorb;
@@ -39,7 +42,9 @@ void ingest_records_init(struct ingest *const ingest, const struct ingest_xorb *
 	xorb_parse_gather_into(ingest->serialized, give_room);
 }
 
-int ingest_records_end(struct ingest *const ingest, struct error *const err)
+int ingest_records_end(struct ingest *ingest, struct error *err)
 {
-	return xorb_parse_end_as(ingest->serialized, &ingest->declared_xorb.hash, err) == 0 ? ingest_end_chunks(ingest, err) : -1;
+	return xorb_parse_end_as(ingest->serialized, &ingest->declared_xorb.hash, err) == 0
+		? ingest_end_chunks(ingest, err)
+		: -1;
 }

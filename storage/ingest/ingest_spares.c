@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "storage/ingest/ingest_internal.h"
 
-enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 }; /* 8 MiB; 3.5 MiB, up to 16 when they held long footers */
+/* 8 MiB; 3.5 MiB, up to 16 when they held long footers */
+enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 };
 
 struct ingest_spares {
 	struct lock lock;
@@ -22,13 +23,13 @@ struct ingest_spares *ingest_spares_new(void)
 	return spares;
 }
 
-static void drain_free(struct ingest_drain *const drain)
+static void drain_free(struct ingest_drain *drain)
 {
 	buffer_release(&drain->bytes);
 	free(drain);
 }
 
-void ingest_spares_free(struct ingest_spares *const spares)
+void ingest_spares_free(struct ingest_spares *spares)
 {
 	if (spares == NULL)
 		return;
@@ -55,7 +56,8 @@ static struct ingest_block *spare_block(struct ingest_spares *spares)
 struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares)
 {
 	struct ingest_block *const block = spares == NULL ? NULL : spare_block(spares);
-	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block); /* not cleared: that would take as long as filling it */
+	/* not cleared: that would take as long as filling it */
+	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block);
 }
 
 static struct ingest_drain *spare_drain(struct ingest_spares *spares)
@@ -93,7 +95,7 @@ static bool keep_block(struct ingest_spares *spares, struct ingest_block *block)
 	return keeps;
 }
 
-void ingest_spares_give_block(struct ingest_spares *const spares, struct ingest_block *const block)
+void ingest_spares_give_block(struct ingest_spares *spares, struct ingest_block *block)
 {
 	if (block != NULL && (spares == NULL || !keep_block(spares, block)))
 		free(block);
@@ -113,7 +115,7 @@ static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain)
 	return keeps;
 }
 
-void ingest_spares_give_drain(struct ingest_spares *const spares, struct ingest_drain *const drain)
+void ingest_spares_give_drain(struct ingest_spares *spares, struct ingest_drain *drain)
 {
 	if (drain != NULL && (spares == NULL || !keep_drain(spares, drain)))
 		drain_free(drain);

@@ -9,13 +9,13 @@
 /* A segment is a row of the catalog and a seek for the reader. */
 enum { PART_FREE_SEGMENTS = 512, PART_CHUNKS_PER_SEGMENT = 64, PART_CHUNKS_PER_FEW = 1024 };
 
-void part_builder_init(struct part_builder *const builder)
+void part_builder_init(struct part_builder *builder)
 {
 	*builder = (struct part_builder){0};
 	chunk_map_init(&builder->map);
 }
 
-void part_builder_release(struct part_builder *const builder)
+void part_builder_release(struct part_builder *builder)
 {
 	free(builder->chunks);
 	free(builder->places);
@@ -24,35 +24,43 @@ void part_builder_release(struct part_builder *const builder)
 	part_builder_init(builder);
 }
 
-static bool part_extends(const struct part_builder *const builder, const struct chunk_place *const place)
+static bool part_extends(const struct part_builder *builder, const struct chunk_place *place)
 {
 	if (builder->segment_count == 0)
 		return false;
 	const struct segment *const last = &builder->segments[builder->segment_count - 1];
-	return place->chunk == last->first + last->count && pack_id_equal(&place->pack, &last->pack);
+	return place->chunk == last->first + last->count &&
+		pack_id_equal(&place->pack, &last->pack);
 }
 
-static void part_add_segment(struct part_builder *const builder, const struct chunk_place *const place)
+static void part_add_segment(struct part_builder *builder, const struct chunk_place *place)
 {
 	if (builder->segment_count == builder->segment_capacity) {
-		builder->segment_capacity = builder->segment_capacity == 0 ? 4 : 2 * builder->segment_capacity;
-		builder->segments = memory_grow(builder->segments, builder->segment_capacity, sizeof *builder->segments);
+		builder->segment_capacity =
+			builder->segment_capacity == 0 ? 4 : 2 * builder->segment_capacity;
+		builder->segments = memory_grow(
+			builder->segments, builder->segment_capacity, sizeof *builder->segments);
 	}
-	builder->segments[builder->segment_count++] = (struct segment){ .pack = place->pack, .first = place->chunk };
+	builder->segments[builder->segment_count++] =
+		(struct segment){.pack = place->pack, .first = place->chunk};
 }
 
-static void part_add_chunk(struct part_builder *const builder, const struct chunk_entry *const chunk, const struct chunk_place *const place)
+static void part_add_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place)
 {
 	if (builder->count == builder->capacity) {
 		builder->capacity = builder->capacity == 0 ? 8 : 2 * builder->capacity;
-		builder->chunks = memory_grow(builder->chunks, builder->capacity, sizeof *builder->chunks);
-		builder->places = memory_grow(builder->places, builder->capacity, sizeof *builder->places);
+		builder->chunks =
+			memory_grow(builder->chunks, builder->capacity, sizeof *builder->chunks);
+		builder->places =
+			memory_grow(builder->places, builder->capacity, sizeof *builder->places);
 	}
 	builder->chunks[builder->count] = *chunk;
 	builder->places[builder->count++] = *place;
 }
 
-static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk, const struct chunk_place *place)
+static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place)
 {
 	if (!part_extends(builder, place))
 		part_add_segment(builder, place);
@@ -61,7 +69,8 @@ static void part_join_chunk(struct part_builder *builder, const struct chunk_ent
 	last->bytes += chunk->size;
 }
 
-void part_builder_add(struct part_builder *const builder, const struct chunk_entry *const chunk, const struct chunk_place *const place)
+void part_builder_add(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place)
 {
 	if (builder->count < CHUNK_MAP_MAX)
 		chunk_map_add(&builder->map, &chunk->id, (uint32_t)builder->count);
@@ -69,7 +78,8 @@ void part_builder_add(struct part_builder *const builder, const struct chunk_ent
 	part_join_chunk(builder, chunk, place);
 }
 
-void part_builder_replace(struct part_builder *builder, size_t index, const struct chunk_place *place)
+void part_builder_replace(
+	struct part_builder *builder, size_t index, const struct chunk_place *place)
 {
 	ASSERT(index < builder->count);
 	builder->places[index] = *place;
@@ -86,28 +96,33 @@ void part_builder_join(struct part_builder *builder)
 	builder->is_torn = false;
 }
 
-void part_builder_add_inline(struct part_builder *const builder, const struct chunk_entry *const chunk)
+void part_builder_add_inline(struct part_builder *builder, const struct chunk_entry *chunk)
 {
 	const struct chunk_place nowhere = {0};
 	part_add_chunk(builder, chunk, &nowhere);
 }
 
-bool part_builder_find(const struct part_builder *const builder, const struct chunk_id *const id, struct chunk_place *const out_place)
+bool part_builder_find(const struct part_builder *builder, const struct chunk_id *id,
+	struct chunk_place *out_place)
 {
 	uint32_t number;
-	if (!chunk_map_find(&builder->map, id, &number) || !chunk_id_equal(&builder->chunks[number].id, id))
+	if (!chunk_map_find(&builder->map, id, &number) ||
+		!chunk_id_equal(&builder->chunks[number].id, id))
 		return false;
 	*out_place = builder->places[number];
 	return true;
 }
 
-bool part_builder_accepts(const struct part_builder *const builder, const struct chunk_place *const place)
+bool part_builder_accepts(const struct part_builder *builder, const struct chunk_place *place)
 {
-	const size_t chunks = builder->has_few_segments ? PART_CHUNKS_PER_FEW : PART_CHUNKS_PER_SEGMENT;
-	return part_extends(builder, place) || builder->segment_count < PART_FREE_SEGMENTS + builder->count / chunks;
+	const size_t chunks =
+		builder->has_few_segments ? PART_CHUNKS_PER_FEW : PART_CHUNKS_PER_SEGMENT;
+	return part_extends(builder, place) ||
+		builder->segment_count < PART_FREE_SEGMENTS + builder->count / chunks;
 }
 
-void part_builder_move(struct part_builder *const builder, const struct pack_id *const from, const struct chunk_place *const to)
+void part_builder_move(
+	struct part_builder *builder, const struct pack_id *from, const struct chunk_place *to)
 {
 	for (size_t i = 0; i < builder->segment_count; i++) {
 		struct segment *const segment = &builder->segments[i];
@@ -118,7 +133,7 @@ void part_builder_move(struct part_builder *const builder, const struct pack_id 
 	}
 }
 
-struct chunk_id part_builder_file_hash(const struct part_builder *const builder)
+struct chunk_id part_builder_file_hash(const struct part_builder *builder)
 {
 	return chunk_hash_file(builder->chunks, builder->count);
 }

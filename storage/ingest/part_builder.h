@@ -1,5 +1,6 @@
-/* The chunks of one stream in order, and where each lies: gives the segments, the file hash and the repeats within the stream. Takes
- * about 80 bytes per chunk, that is 1.3 MB per GiB. One thread at a time. */
+/* The chunks of one stream in order, and where each lies: gives the segments, the file hash and the
+ * repeats within the stream. Takes about 80 bytes per chunk, that is 1.3 MB per GiB. One thread at
+ * a time. */
 #ifndef STORAGE_INGEST_PART_BUILDER_H
 #define STORAGE_INGEST_PART_BUILDER_H
 
@@ -21,18 +22,24 @@ struct part_builder {
 
 void part_builder_init(struct part_builder *builder);
 void part_builder_release(struct part_builder *builder);
-void part_builder_add(struct part_builder *builder, const struct chunk_entry *chunk, const struct chunk_place *place);
+void part_builder_add(struct part_builder *builder, const struct chunk_entry *chunk,
+	const struct chunk_place *place);
 /* A chunk of an inline stream: counts for the file hash, lies nowhere. */
 void part_builder_add_inline(struct part_builder *builder, const struct chunk_entry *chunk);
 /* Where the same bytes came before in this stream. */
-bool part_builder_find(const struct part_builder *builder, const struct chunk_id *id, struct chunk_place *out_place);
-/* Whether a chunk found there is worth taking: repeats that would cut the stream into too many segments are stored again. */
+bool part_builder_find(const struct part_builder *builder, const struct chunk_id *id,
+	struct chunk_place *out_place);
+/* Whether a chunk found there is worth taking: repeats that would cut the stream into too many
+ * segments are stored again. */
 bool part_builder_accepts(const struct part_builder *builder, const struct chunk_place *place);
-/* Chunk number `index` of the stream lies elsewhere after all; segments are right again after part_builder_join. */
-void part_builder_replace(struct part_builder *builder, size_t index, const struct chunk_place *place);
+/* Chunk number `index` of the stream lies elsewhere after all; segments are right again after
+ * part_builder_join. */
+void part_builder_replace(
+	struct part_builder *builder, size_t index, const struct chunk_place *place);
 void part_builder_join(struct part_builder *builder);
 /* The chunks planned for pack `from` came to lie in `to`. */
-void part_builder_move(struct part_builder *builder, const struct pack_id *from, const struct chunk_place *to);
+void part_builder_move(
+	struct part_builder *builder, const struct pack_id *from, const struct chunk_place *to);
 struct chunk_id part_builder_file_hash(const struct part_builder *builder);
 
 #endif

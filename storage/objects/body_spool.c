@@ -1,5 +1,5 @@
-/* Two buffers: one fills while a helper writes the other. The owner and each job hold a reference; whoever lets go of the last one takes the spool
- * apart, on a helper where there is a file. */
+/* Two buffers: one fills while a helper writes the other. The owner and each job hold a reference;
+ * whoever lets go of the last one takes the spool apart, on a helper where there is a file. */
 #include "storage/objects/body_spool.h"
 
 #include <fcntl.h>
@@ -23,8 +23,8 @@ struct body_spool {
 	struct body_spool_params params;
 	void (*ready)(void *owner);
 	struct buffer filling;
-	uint64_t size;      /* of all that was taken */
-	bool is_in_file;    /* or will be */
+	uint64_t size;   /* of all that was taken */
+	bool is_in_file; /* or will be */
 	/* the lane's jobs alone */
 	struct buffer writing;
 	struct scratch *scratch;
@@ -42,7 +42,7 @@ struct body_spool {
 	struct error error;
 };
 
-static void destroy(struct body_spool *const spool)
+static void destroy(struct body_spool *spool)
 {
 	mapped_file_close(spool->mapped);
 	if (spool->fd >= 0)
@@ -55,12 +55,12 @@ static void destroy(struct body_spool *const spool)
 	free(spool);
 }
 
-static void run_destroy(struct helper_job *const job)
+static void run_destroy(struct helper_job *job)
 {
 	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
 }
 
-static bool is_last_reference(struct body_spool *const spool)
+static bool is_last_reference(struct body_spool *spool)
 {
 	lock_enter(&spool->lock);
 	const bool is_last = --spool->references == 0;
@@ -68,7 +68,7 @@ static bool is_last_reference(struct body_spool *const spool)
 	return is_last;
 }
 
-struct body_spool *body_spool_new(struct store *const store, const struct body_spool_params *const params)
+struct body_spool *body_spool_new(struct store *store, const struct body_spool_params *params)
 {
 	struct body_spool *const spool = memory_new(sizeof *spool);
 	spool->store = store;
@@ -81,7 +81,7 @@ struct body_spool *body_spool_new(struct store *const store, const struct body_s
 	return spool;
 }
 
-static int open_file(struct body_spool *const spool, struct error *const err)
+static int open_file(struct body_spool *spool, struct error *err)
 {
 	static const char name[] = "/body";
 	const struct file_ops *const files = store_files(spool->store);
@@ -95,17 +95,18 @@ static int open_file(struct body_spool *const spool, struct error *const err)
 	return spool->fd < 0 ? error_set_errno(err, "%s: cannot be made", spool->path) : 0;
 }
 
-static int write_piece(struct body_spool *const spool, const struct span piece, struct error *const err)
+static int write_piece(struct body_spool *spool, struct span piece, struct error *err)
 {
 	if (spool->scratch == NULL && open_file(spool, err) != 0)
 		return -1;
-	if (file_write_at(store_files(spool->store), spool->fd, piece, (off_t)spool->written, spool->path, err) != 0)
+	if (file_write_at(store_files(spool->store), spool->fd, piece, (off_t)spool->written,
+		    spool->path, err) != 0)
 		return -1;
 	spool->written += piece.len;
 	return 0;
 }
 
-static void keep_failure(struct body_spool *const spool, const struct error *const err)
+static void keep_failure(struct body_spool *spool, const struct error *err)
 {
 	if (spool->failed)
 		return;
@@ -113,10 +114,12 @@ static void keep_failure(struct body_spool *const spool, const struct error *con
 	spool->error = *err;
 }
 
-/* room is called under the lock, so that free, which takes it, is never overtaken by a call into its owner. */
-static void run_write(struct helper_job *const job)
+/* room is called under the lock, so that free, which takes it, is never overtaken by a call into
+ * its owner. */
+static void run_write(struct helper_job *job)
 {
-	struct body_spool *const spool = (struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
+	struct body_spool *const spool =
+		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
 	struct error err = {0};
 	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
 	buffer_release(&spool->writing); /* a slow body does not keep two */
@@ -134,7 +137,7 @@ static void run_write(struct helper_job *const job)
 }
 
 /* False while the piece before is being written. */
-static bool hand_over(struct body_spool *const spool)
+static bool hand_over(struct body_spool *spool)
 {
 	lock_enter(&spool->lock);
 	const bool is_busy = spool->is_writing;
@@ -156,7 +159,7 @@ static bool hand_over(struct body_spool *const spool)
 	return true;
 }
 
-static int outcome(struct body_spool *const spool, struct error *const err)
+static int outcome(struct body_spool *spool, struct error *err)
 {
 	lock_enter(&spool->lock);
 	const bool failed = spool->failed;
@@ -166,31 +169,34 @@ static int outcome(struct body_spool *const spool, struct error *const err)
 	return failed ? -1 : 0;
 }
 
-enum sink_result body_spool_write(struct body_spool *const spool, const struct span bytes, struct error *const err)
+enum sink_result body_spool_write(struct body_spool *spool, struct span bytes, struct error *err)
 {
 	if (outcome(spool, err) != 0)
 		return SINK_FAILED;
 	if (bytes.len > spool->params.bytes_max - spool->size) {
-		error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes at most.", spool->params.what, spool->params.bytes_max);
+		error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes at most.", spool->params.what,
+			spool->params.bytes_max);
 		return SINK_FAILED;
 	}
-	if (spool->filling.len > 0 && spool->filling.len + bytes.len > BODY_SPOOL_MEMORY_BYTES && !hand_over(spool))
+	if (spool->filling.len > 0 && spool->filling.len + bytes.len > BODY_SPOOL_MEMORY_BYTES &&
+		!hand_over(spool))
 		return SINK_WAIT;
 	buffer_add_span(&spool->filling, bytes);
 	spool->size += bytes.len;
 	return SINK_TAKEN;
 }
 
-static int end_file(struct body_spool *const spool, struct error *const err)
+static int end_file(struct body_spool *spool, struct error *err)
 {
 	if (outcome(spool, err) != 0 || write_piece(spool, buffer_span(&spool->filling), err) != 0)
 		return -1;
 	return mapped_file_open(spool->path, &spool->mapped, err);
 }
 
-static void run_end(struct helper_job *const job)
+static void run_end(struct helper_job *job)
 {
-	struct body_spool *const spool = (struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
+	struct body_spool *const spool =
+		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
 	struct error err = {0};
 	if (spool->is_in_file && end_file(spool, &err) != 0) {
 		lock_enter(&spool->lock);
@@ -202,7 +208,7 @@ static void run_end(struct helper_job *const job)
 		destroy(spool);
 }
 
-void body_spool_finish(struct body_spool *const spool, void (*const ready)(void *owner))
+void body_spool_finish(struct body_spool *spool, void (*ready)(void *owner))
 {
 	lock_enter(&spool->lock);
 	spool->references++;
@@ -212,12 +218,12 @@ void body_spool_finish(struct body_spool *const spool, void (*const ready)(void 
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
-bool body_spool_is_large(const struct body_spool *const spool)
+bool body_spool_is_large(const struct body_spool *spool)
 {
 	return spool->size > BODY_SPOOL_MEMORY_BYTES;
 }
 
-int body_spool_bytes(struct body_spool *const spool, struct span *const out, struct error *const err)
+int body_spool_bytes(struct body_spool *spool, struct span *out, struct error *err)
 {
 	if (outcome(spool, err) != 0)
 		return -1;
@@ -225,7 +231,7 @@ int body_spool_bytes(struct body_spool *const spool, struct span *const out, str
 	return 0;
 }
 
-void body_spool_free(struct body_spool *const spool)
+void body_spool_free(struct body_spool *spool)
 {
 	if (spool == NULL)
 		return;

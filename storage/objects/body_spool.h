@@ -1,5 +1,6 @@
-/* A request's body on its way in, for what is read only when it is whole: kept in memory up to BODY_SPOOL_MEMORY_BYTES, a larger one in a file of
- * its own in DIR/scratch, which helpers write. The calls are one thread's, all but `ready`. Internal to storage. */
+/* A request's body on its way in, for what is read only when it is whole: kept in memory up to
+ * BODY_SPOOL_MEMORY_BYTES, a larger one in a file of its own in DIR/scratch, which helpers write.
+ * The calls are one thread's, all but `ready`. Internal to storage. */
 #ifndef STORAGE_OBJECTS_BODY_SPOOL_H
 #define STORAGE_OBJECTS_BODY_SPOOL_H
 
@@ -10,10 +11,11 @@ enum { BODY_SPOOL_MEMORY_BYTES = 1024 * 1024 };
 
 struct body_spool;
 struct body_spool_params {
-	const char *what;          /* for errors: "A shard"; a literal */
+	const char *what; /* for errors: "A shard"; a literal */
 	size_t bytes_max;
-	void (*room)(void *owner); /* a write that answered SINK_WAIT may be tried again. From a helper; never after free */
-	void *owner;               /* of room, and of finish's `ready` */
+	/* a write that answered SINK_WAIT may be tried again. From a helper; never after free */
+	void (*room)(void *owner);
+	void *owner; /* of room, and of finish's `ready` */
 };
 
 struct body_spool *body_spool_new(struct store *store, const struct body_spool_params *params);

@@ -25,23 +25,27 @@ struct object_change {
 	void *owner;
 };
 
-static int find(struct object_change *const change, struct db *const db, struct error *const err)
+static int find(struct object_change *change, struct db *db, struct error *err)
 {
 	struct bucket bucket;
 	if (bucket_row_same(db, change->bucket, change->bucket_id, &bucket, err) != 0)
 		return -1;
-	const int found = version_find_ref(db, bucket.id, change->key, &change->ref, change->arena, &change->version, err);
+	const int found = version_find_ref(
+		db, bucket.id, change->key, &change->ref, change->arena, &change->version, err);
 	change->version.in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return change->ref.kind == VERSION_REF_CURRENT ? object_no_key(change->key, err) : object_no_version(change->key, err);
+		return change->ref.kind == VERSION_REF_CURRENT
+			? object_no_key(change->key, err)
+			: object_no_version(change->key, err);
 	if (change->version.is_marker)
-		return error_set(err, ERROR_METHOD, "A delete marker has neither tags nor an access control list.");
+		return error_set(err, ERROR_METHOD,
+			"A delete marker has neither tags nor an access control list.");
 	return 0;
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	struct object_change *const change = (struct object_change *)base;
 	if (find(change, db, err) != 0)
@@ -54,20 +58,21 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 }
 
 /* The texts did not fit: refused in the same place as every other refusal. */
-static int apply_too_large(struct change *const change, struct db *const db, struct error *const err)
+static int apply_too_large(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	(void)db;
 	return error_set(err, ERROR_TOO_LARGE, "The key or the tags are too large.");
 }
 
-static void committed(struct change *const base)
+static void committed(struct change *base)
 {
 	struct object_change *const change = (struct object_change *)base;
 	change->done(change->owner);
 }
 
-struct object_change *object_change_start(struct store *const store, const struct object_change_params *const params)
+struct object_change *object_change_start(
+	struct store *store, const struct object_change_params *params)
 {
 	struct object_change *const change = memory_new(sizeof(*change));
 	change->arena = arena_new(CHANGE_ARENA_BYTES);
@@ -87,7 +92,7 @@ struct object_change *object_change_start(struct store *const store, const struc
 	return change;
 }
 
-int object_change_outcome(struct object_change *const change, struct object *const out, struct error *const err)
+int object_change_outcome(struct object_change *change, struct object *out, struct error *err)
 {
 	if (change->change.failed) {
 		*err = change->change.error;
@@ -96,7 +101,7 @@ int object_change_outcome(struct object_change *const change, struct object *con
 	return object_of_version(&change->version, change->arena, out, err);
 }
 
-void object_change_free(struct object_change *const change)
+void object_change_free(struct object_change *change)
 {
 	if (change == NULL)
 		return;

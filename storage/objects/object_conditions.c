@@ -4,7 +4,7 @@
 #include "storage/objects/object_row.h"
 
 /* One member of a list: W/"x", "x" or x as some clients send it. */
-static bool member_matches(const struct span member, const struct span etag)
+static bool member_matches(struct span member, struct span etag)
 {
 	struct span text = span_trim(member);
 	if (text.len >= 2 && (text.data[0] == 'W' || text.data[0] == 'w') && text.data[1] == '/')
@@ -15,7 +15,7 @@ static bool member_matches(const struct span member, const struct span etag)
 }
 
 /* Entity tags of ours hold no commas, so a comma always parts two members. */
-static bool list_matches(const struct span list, const char *const etag)
+static bool list_matches(struct span list, const char *etag)
 {
 	if (span_equal_text(span_trim(list), "*"))
 		return true;
@@ -27,50 +27,62 @@ static bool list_matches(const struct span list, const char *const etag)
 	return false;
 }
 
-static int check_etags(const struct object_conditions *const conditions, const char *const etag, struct error *const err)
+static int check_etags(
+	const struct object_conditions *conditions, const char *etag, struct error *err)
 {
 	if (conditions->if_match.len > 0 && etag == NULL)
-		return error_set(err, ERROR_NO_KEY, "If-Match was given and the object does not exist.");
+		return error_set(
+			err, ERROR_NO_KEY, "If-Match was given and the object does not exist.");
 	if (conditions->if_match.len > 0 && !list_matches(conditions->if_match, etag))
-		return error_set(err, ERROR_PRECONDITION, "If-Match does not hold: the object has another ETag.");
-	if (conditions->if_none_match.len > 0 && etag != NULL && list_matches(conditions->if_none_match, etag))
-		return error_set(err, ERROR_PRECONDITION, "If-None-Match does not hold: such an object exists.");
+		return error_set(err, ERROR_PRECONDITION,
+			"If-Match does not hold: the object has another ETag.");
+	if (conditions->if_none_match.len > 0 && etag != NULL &&
+		list_matches(conditions->if_none_match, etag))
+		return error_set(err, ERROR_PRECONDITION,
+			"If-None-Match does not hold: such an object exists.");
 	return 0;
 }
 
-int object_conditions_check(const struct object_conditions *const conditions, const struct object *const object, struct error *const err)
+int object_conditions_check(
+	const struct object_conditions *conditions, const struct object *object, struct error *err)
 {
 	const bool exists = object != NULL && !object->is_marker;
 	if (check_etags(conditions, exists ? object->etag : NULL, err) != 0)
 		return -1;
 	if (!exists)
 		return conditions->has_size || conditions->has_modified
-			? error_set(err, ERROR_NO_KEY, "A size or time was demanded and the object does not exist.") : 0;
+			? error_set(err, ERROR_NO_KEY,
+				  "A size or time was demanded and the object does not exist.")
+			: 0;
 	if (conditions->has_size && conditions->size != object->size)
-		return error_set(err, ERROR_PRECONDITION, "The object does not have %llu bytes.", (unsigned long long)conditions->size);
-	if (conditions->has_modified && conditions->modified_ms / 1000 != object->modified_ms / 1000)
-		return error_set(err, ERROR_PRECONDITION, "The object was last modified at another time.");
+		return error_set(err, ERROR_PRECONDITION, "The object does not have %llu bytes.",
+			(unsigned long long)conditions->size);
+	if (conditions->has_modified &&
+		conditions->modified_ms / 1000 != object->modified_ms / 1000)
+		return error_set(
+			err, ERROR_PRECONDITION, "The object was last modified at another time.");
 	return 0;
 }
 
 /* An entity tag can be that of no marker; `*` and the rest can hold. */
-int object_conditions_check_delete(const struct object_conditions *const conditions, const struct version *const version,
-	struct error *const err)
+int object_conditions_check_delete(const struct object_conditions *conditions,
+	const struct version *version, struct error *err)
 {
 	struct object object = {.size = version->size, .modified_ms = version->modified_ms};
 	memcpy(object.etag, version->etag, OBJECT_ETAG_BYTES);
 	return object_conditions_check(conditions, &object, err);
 }
 
-int object_conditions_check_current(const struct object_conditions *const conditions, const struct version *const current,
-	struct error *const err)
+int object_conditions_check_current(const struct object_conditions *conditions,
+	const struct version *current, struct error *err)
 {
 	if (current == NULL || current->is_marker)
 		return object_conditions_check(conditions, NULL, err);
 	return object_conditions_check_delete(conditions, current, err);
 }
 
-struct object_conditions object_conditions_copy(const struct object_conditions *const conditions, struct arena *const arena)
+struct object_conditions object_conditions_copy(
+	const struct object_conditions *conditions, struct arena *arena)
 {
 	struct object_conditions copy = *conditions;
 	copy.if_match = arena_copy(arena, conditions->if_match);

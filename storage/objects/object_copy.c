@@ -41,7 +41,8 @@ struct object_copy {
 	struct error error;
 };
 
-static int find_source(struct object_copy *const copy, struct db *const db, struct version *const out, struct error *const err)
+static int find_source(
+	struct object_copy *copy, struct db *db, struct version *out, struct error *err)
 {
 	const int found = version_find_sequence(db, copy->source.sequence, copy->arena, out, err);
 	if (found == 0 || (found == 1 && (out->is_marker || out->state == VERSION_HIDDEN)))
@@ -50,7 +51,7 @@ static int find_source(struct object_copy *const copy, struct db *const db, stru
 }
 
 /* The row of the copy: the source's but for what names and describes it. */
-static void fill_version(struct object_copy *const copy, const struct version *const source, const int64_t bucket)
+static void fill_version(struct object_copy *copy, const struct version *source, int64_t bucket)
 {
 	struct version *const version = &copy->version;
 	const struct clock_source *const clock = store_clock(copy->store);
@@ -71,7 +72,7 @@ static void fill_version(struct object_copy *const copy, const struct version *c
 	random_bytes(version->id, VERSION_ID_BYTES);
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct object_copy *const copy = (struct object_copy *)change;
 	struct bucket bucket;
@@ -80,20 +81,23 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket_row_settings(db, copy->bucket, &bucket, err) != 0)
 		return -1;
 	if (bucket.id != copy->bucket_id)
-		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the copy was made.", (int)copy->bucket.len,
-			(const char *)copy->bucket.data);
-	if (server_key_guard(db, bucket.id, copy->key, err) != 0 || find_source(copy, db, &source, err) != 0 ||
-	    content_damage_check(db, &source, copy->source.key, err) != 0)
+		return error_set(err, ERROR_NO_BUCKET,
+			"The bucket '%.*s' was deleted while the copy was made.",
+			(int)copy->bucket.len, (const char *)copy->bucket.data);
+	if (server_key_guard(db, bucket.id, copy->key, err) != 0 ||
+		find_source(copy, db, &source, err) != 0 ||
+		content_damage_check(db, &source, copy->source.key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, copy->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
 	if (found < 0 || object_conditions_check_current(&copy->conditions, under, err) != 0)
 		return -1;
 	fill_version(copy, &source, bucket.id);
-	return version_copy_push(db, bucket.versioning, &source, under, &copy->version, copy->arena, err);
+	return version_copy_push(
+		db, bucket.versioning, &source, under, &copy->version, copy->arena, err);
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct object_copy *const copy = (struct object_copy *)change;
 	copy->failed = change->failed;
@@ -103,23 +107,25 @@ static void committed(struct change *const change)
 	copy->done(copy->owner);
 }
 
-static void submit(struct object_copy *const copy)
+static void submit(struct object_copy *copy)
 {
 	copy->change.apply = apply;
 	copy->change.done = committed;
 	committer_submit(store_committer(copy->store), &copy->change);
 }
 
-static void add_to_checksum(void *const stream, const struct span bytes)
+static void add_to_checksum(void *stream, struct span bytes)
 {
 	checksum_stream_add(stream, bytes);
 }
 
-static void compute_checksum(struct helper_job *const job)
+static void compute_checksum(struct helper_job *job)
 {
-	struct object_copy *const copy = (struct object_copy *)((char *)job - offsetof(struct object_copy, job));
+	struct object_copy *const copy =
+		(struct object_copy *)((char *)job - offsetof(struct object_copy, job));
 	struct checksum_stream *const stream = checksum_stream_new(copy->checksum.algorithm);
-	copy->failed = object_read_whole(copy->store, &copy->source, add_to_checksum, stream, &copy->error) != 0;
+	copy->failed = object_read_whole(copy->store, &copy->source, add_to_checksum, stream,
+			       &copy->error) != 0;
 	checksum_stream_result(stream, &copy->checksum);
 	checksum_stream_free(stream);
 	if (copy->failed)
@@ -129,13 +135,15 @@ static void compute_checksum(struct helper_job *const job)
 }
 
 /* One that is composed of parts is kept only where nobody asks for one of the whole. */
-static bool needs_checksum(const struct object_copy_params *const params)
+static bool needs_checksum(const struct object_copy_params *params)
 {
 	const struct checksum *const have = &params->source->checksum;
-	return params->checksum != CHECKSUM_NONE && (params->checksum != have->algorithm || have->type == CHECKSUM_COMPOSITE);
+	return params->checksum != CHECKSUM_NONE &&
+		(params->checksum != have->algorithm || have->type == CHECKSUM_COMPOSITE);
 }
 
-static int copy_texts(struct object_copy *const copy, const struct object_copy_params *const params, struct error *const err)
+static int copy_texts(
+	struct object_copy *copy, const struct object_copy_params *params, struct error *err)
 {
 	struct buffer blob;
 	copy->source.key = arena_copy(copy->arena, params->source->key);
@@ -153,7 +161,7 @@ static int copy_texts(struct object_copy *const copy, const struct object_copy_p
 	return result;
 }
 
-static int find_bucket(struct store *const store, const struct span name, int64_t *const out_id, struct error *const err)
+static int find_bucket(struct store *store, struct span name, int64_t *out_id, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -163,16 +171,19 @@ static int find_bucket(struct store *const store, const struct span name, int64_
 	return result;
 }
 
-struct object_copy *object_copy_start(struct store *const store, const struct object_copy_params *const params, struct error *const err)
+struct object_copy *object_copy_start(
+	struct store *store, const struct object_copy_params *params, struct error *err)
 {
 	int64_t bucket_id = 0;
-	if (object_facts_check(&params->facts, params->key, err) != 0 || find_bucket(store, params->bucket, &bucket_id, err) != 0)
+	if (object_facts_check(&params->facts, params->key, err) != 0 ||
+		find_bucket(store, params->bucket, &bucket_id, err) != 0)
 		return NULL;
 	struct object_copy *const copy = memory_new(sizeof(*copy));
 	copy->store = store;
 	copy->bucket_id = bucket_id;
 	copy->arena = arena_new(COPY_ARENA_BYTES);
-	copy->source = (struct object){.sequence = params->source->sequence, .size = params->source->size};
+	copy->source =
+		(struct object){.sequence = params->source->sequence, .size = params->source->size};
 	copy->replaces_headers = params->replaces_headers;
 	copy->replaces_tags = params->replaces_tags;
 	copy->done = params->done;
@@ -192,7 +203,7 @@ struct object_copy *object_copy_start(struct store *const store, const struct ob
 	return copy;
 }
 
-int object_copy_outcome(struct object_copy *const copy, struct object *const out, struct error *const err)
+int object_copy_outcome(struct object_copy *copy, struct object *out, struct error *err)
 {
 	if (copy->failed) {
 		*err = copy->error;
@@ -201,7 +212,7 @@ int object_copy_outcome(struct object_copy *const copy, struct object *const out
 	return object_of_version(&copy->version, copy->arena, out, err);
 }
 
-void object_copy_free(struct object_copy *const copy)
+void object_copy_free(struct object_copy *copy)
 {
 	if (copy == NULL)
 		return;

@@ -1,5 +1,5 @@
-/* A list is cut into changes that go to the committer together; the one that ends last reports. Items are written only by the committer,
- * and read by the caller only after that report. */
+/* A list is cut into changes that go to the committer together; the one that ends last reports.
+ * Items are written only by the committer, and read by the caller only after that report. */
 #include "storage/objects/object_delete.h"
 
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ struct object_delete {
 	void *owner;
 };
 
-static void tell_version(struct object_delete_item *const item, const struct version *const version)
+static void tell_version(struct object_delete_item *item, const struct version *version)
 {
 	struct object object = {.has_id = version->has_id};
 	memcpy(object.version, version->id, VERSION_ID_BYTES);
@@ -42,11 +42,14 @@ static void tell_version(struct object_delete_item *const item, const struct ver
 	item->is_marker = version->is_marker;
 }
 
-static int push_marker(struct object_delete *const delete, struct db *const db, const struct bucket *const bucket,
-	const struct version *const current, struct object_delete_item *const item, struct error *const err)
+static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
+	const struct version *current, struct object_delete_item *item, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(delete->store);
-	struct version marker = {.bucket = bucket->id, .key = item->key, .is_marker = true, .kind = VERSION_INLINE,
+	struct version marker = {.bucket = bucket->id,
+		.key = item->key,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
 		.modified_ms = clock->wall_ms(clock)};
 	random_bytes(marker.id, VERSION_ID_BYTES);
 	if (version_push(db, bucket->versioning, current, &marker, err) != 0)
@@ -55,14 +58,15 @@ static int push_marker(struct object_delete *const delete, struct db *const db, 
 	return 0;
 }
 
-static bool is_conditional(const struct object_conditions *const conditions)
+static bool is_conditional(const struct object_conditions *conditions)
 {
-	return conditions->if_match.len > 0 || conditions->if_none_match.len > 0 || conditions->has_size || conditions->has_modified;
+	return conditions->if_match.len > 0 || conditions->if_none_match.len > 0 ||
+		conditions->has_size || conditions->has_modified;
 }
 
 /* Deleting nothing succeeds, whatever the conditions say. */
-static int delete_item(struct object_delete *const delete, struct db *const db, const struct bucket *const bucket,
-	struct object_delete_item *const item, struct error *const err)
+static int delete_item(struct object_delete *delete, struct db *db, const struct bucket *bucket,
+	struct object_delete_item *item, struct error *err)
 {
 	struct version version;
 	const bool is_named = item->ref.kind != VERSION_REF_CURRENT;
@@ -70,21 +74,25 @@ static int delete_item(struct object_delete *const delete, struct db *const db, 
 		item->error = *err;
 		return err->kind == ERROR_DENIED ? 0 : -1;
 	}
-	const int found = version_find_ref(db, bucket->id, item->key, &item->ref, NULL, &version, err);
+	const int found =
+		version_find_ref(db, bucket->id, item->key, &item->ref, NULL, &version, err);
 	if (found < 0)
 		return -1;
-	if (found == 1 && object_conditions_check_delete(&item->conditions, &version, &item->error) != 0)
+	if (found == 1 &&
+		object_conditions_check_delete(&item->conditions, &version, &item->error) != 0)
 		return 0;
 	if (!is_named && bucket->versioning != BUCKET_UNVERSIONED)
-		return found == 0 && is_conditional(&item->conditions) ? 0
+		return found == 0 && is_conditional(&item->conditions)
+			? 0
 			: push_marker(delete, db, bucket, found == 1 ? &version : NULL, item, err);
 	if (found == 0)
 		return 0;
 	tell_version(item, &version);
-	return version_remove(db, &version, store_clock(delete->store)->wall_ms(store_clock(delete->store)), err);
+	return version_remove(
+		db, &version, store_clock(delete->store)->wall_ms(store_clock(delete->store)), err);
 }
 
-static void name_version(struct object_delete_item *const item)
+static void name_version(struct object_delete_item *item)
 {
 	struct object object = {.has_id = item->ref.kind == VERSION_REF_ID};
 	if (item->ref.kind == VERSION_REF_FOREIGN)
@@ -93,7 +101,7 @@ static void name_version(struct object_delete_item *const item)
 	object_version_text(&object, item->version);
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	struct bucket bucket;
@@ -108,13 +116,14 @@ static int apply(struct change *const change, struct db *const db, struct error 
 			name_version(item);
 		if (delete_item(slice->whole, db, &bucket, item, err) != 0)
 			return -1;
-		item->has_version = item->version[0] != '\0'
-			&& (item->ref.kind != VERSION_REF_CURRENT || bucket.versioning != BUCKET_UNVERSIONED);
+		item->has_version = item->version[0] != '\0' &&
+			(item->ref.kind != VERSION_REF_CURRENT ||
+				bucket.versioning != BUCKET_UNVERSIONED);
 	}
 	return 0;
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	struct object_delete *const delete = slice->whole;
@@ -124,18 +133,21 @@ static void committed(struct change *const change)
 		delete->done(delete->owner);
 }
 
-struct object_delete *object_delete_start(struct store *const store, const struct object_delete_params *const params)
+struct object_delete *object_delete_start(
+	struct store *store, const struct object_delete_params *params)
 {
 	ASSERT(params->count >= 1 && params->count <= OBJECT_DELETE_MAX);
 	struct object_delete *const delete = memory_new(sizeof(*delete));
 	delete->store = store;
 	delete->arena = arena_new(DELETE_ARENA_BYTES);
-	delete->bucket = arena_copy(delete->arena, span_slice(params->bucket, 0, BUCKET_TEXT_MAX_BYTES));
+	delete->bucket =
+		arena_copy(delete->arena, span_slice(params->bucket, 0, BUCKET_TEXT_MAX_BYTES));
 	delete->bucket_id = params->bucket_id;
 	delete->done = params->done;
 	delete->owner = params->owner;
 	delete->slice_count = (params->count + DELETE_CHANGE_ITEMS - 1) / DELETE_CHANGE_ITEMS;
-	delete->slices = arena_take_array(delete->arena, delete->slice_count, sizeof(*delete->slices));
+	delete->slices =
+		arena_take_array(delete->arena, delete->slice_count, sizeof(*delete->slices));
 	ASSERT(!arena_overflowed(delete->arena));
 	const size_t slice_count = delete->slice_count;
 	atomic_init(&delete->under_way, slice_count);
@@ -144,7 +156,8 @@ struct object_delete *object_delete_start(struct store *const store, const struc
 		const size_t from = i * DELETE_CHANGE_ITEMS;
 		slice->whole = delete;
 		slice->items = params->items + from;
-		slice->count = params->count - from < DELETE_CHANGE_ITEMS ? params->count - from : DELETE_CHANGE_ITEMS;
+		slice->count = params->count - from < DELETE_CHANGE_ITEMS ? params->count - from
+									  : DELETE_CHANGE_ITEMS;
 		slice->change.apply = apply;
 		slice->change.done = committed;
 	}
@@ -153,7 +166,7 @@ struct object_delete *object_delete_start(struct store *const store, const struc
 	return delete;
 }
 
-int object_delete_outcome(struct object_delete *const change, struct error *const err)
+int object_delete_outcome(struct object_delete *change, struct error *err)
 {
 	for (size_t i = 0; i < change->slice_count; i++) {
 		if (change->slices[i].change.failed) {
@@ -164,7 +177,7 @@ int object_delete_outcome(struct object_delete *const change, struct error *cons
 	return 0;
 }
 
-void object_delete_free(struct object_delete *const change)
+void object_delete_free(struct object_delete *change)
 {
 	if (change == NULL)
 		return;

@@ -8,23 +8,30 @@
 enum { OBJECT_DELETE_MAX = 1000 };
 struct object_delete_item {
 	struct span key;
-	struct version_ref ref;        /* VERSION_REF_CURRENT: as s3.md 5.5 says for the bucket's versioning */
+	/* VERSION_REF_CURRENT: as s3.md 5.5 says for the bucket's versioning */
+	struct version_ref ref;
 	struct object_conditions conditions;
-	struct error error;            /* the outcome, and what follows. Kind ERROR_NONE: done; an absent key or version is done too */
-	bool is_marker;                /* a marker was made, or one was removed */
-	bool has_version;              /* `ref` names one, or the bucket has or had versioning: */
+	/* the outcome, and what follows. Kind ERROR_NONE: done; an absent key or version is done
+	 * too */
+	struct error error;
+	bool is_marker;   /* a marker was made, or one was removed */
+	bool has_version; /* `ref` names one, or the bucket has or had versioning: */
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */
 };
 struct object_delete_params {
 	struct span bucket;
-	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
-	struct object_delete_item *items; /* the caller's, alive with their texts until done; outcomes are written into them */
+	/* not 0: another bucket that has the name by now is left alone, with no_bucket */
+	int64_t bucket_id;
+	/* the caller's, alive with their texts until done; outcomes are written into them */
+	struct object_delete_item *items;
 	size_t count;
 	void (*done)(void *owner);
 	void *owner;
 };
-struct object_delete *object_delete_start(struct store *store, const struct object_delete_params *params);
-int object_delete_outcome(struct object_delete *change, struct error *err); /* what befell the whole: no_bucket, io... */
+struct object_delete *object_delete_start(
+	struct store *store, const struct object_delete_params *params);
+/* what befell the whole: no_bucket, io... */
+int object_delete_outcome(struct object_delete *change, struct error *err);
 void object_delete_free(struct object_delete *change);
 
 #endif

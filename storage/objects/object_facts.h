@@ -8,7 +8,7 @@
 struct object_facts {
 	const struct object_header *headers;
 	size_t header_count;
-	struct span tags;       /* a tag_set; empty: none */
+	struct span tags; /* a tag_set; empty: none */
 	enum storage_class storage_class;
 	enum canned_acl acl;
 };

@@ -1,5 +1,5 @@
-/* A listing is a walk along one index. Rolling up costs a seek per common prefix, whatever lies below it: after emitting "a/" the walk goes
- * on at the first key that does not begin with it. */
+/* A listing is a walk along one index. Rolling up costs a seek per common prefix, whatever lies
+ * below it: after emitting "a/" the walk goes on at the first key that does not begin with it. */
 #include "storage/objects/object_list.h"
 
 #include <string.h>
@@ -17,13 +17,13 @@ struct walk {
 	int64_t bucket;
 };
 
-static bool is_full(const struct walk *const walk)
+static bool is_full(const struct walk *walk)
 {
 	return walk->out->entry_count + walk->out->prefix_count == walk->limit;
 }
 
 /* One row: listed, or rolled up (then *out_seek). */
-static void take_row(struct walk *const walk, struct db_statement *const scan, bool *const out_seek)
+static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
 {
 	struct object_list *const out = walk->out;
 	const struct span key = version_scan_key(scan);
@@ -41,14 +41,16 @@ static void take_row(struct walk *const walk, struct db_statement *const scan, b
 }
 
 /* From one seek to the next, or to the end of the page. */
-static int walk_on(struct walk *const walk, struct error *const err)
+static int walk_on(struct walk *walk, struct error *err)
 {
-	struct db_statement *const scan = version_scan(walk->db, walk->bucket, buffer_span(&walk->keys.from), err);
+	struct db_statement *const scan =
+		version_scan(walk->db, walk->bucket, buffer_span(&walk->keys.from), err);
 	if (scan == NULL)
 		return -1;
 	bool seek = false;
 	int got = 0;
-	while (!seek && !walk->keys.ended && !arena_overflowed(walk->arena) && (got = db_step(scan, err)) == 1) {
+	while (!seek && !walk->keys.ended && !arena_overflowed(walk->arena) &&
+		(got = db_step(scan, err)) == 1) {
 		if (!span_starts(version_scan_key(scan), walk->keys.prefix)) {
 			walk->keys.ended = true;
 		} else if (is_full(walk)) {
@@ -64,29 +66,34 @@ static int walk_on(struct walk *const walk, struct error *const err)
 	return got < 0 ? -1 : 0;
 }
 
-static int list(struct walk *const walk, const struct span bucket, struct error *const err)
+static int list(struct walk *walk, struct span bucket, struct error *err)
 {
 	int result = 0;
 	if (bucket_row_find(walk->db, bucket, &walk->bucket, err) != 0)
 		return -1;
-	walk->out->entries = arena_take_array(walk->arena, walk->limit + 1, sizeof(*walk->out->entries));
-	walk->out->prefixes = arena_take_array(walk->arena, walk->limit + 1, sizeof(*walk->out->prefixes));
-	while (result == 0 && walk->limit > 0 && !walk->keys.ended && !arena_overflowed(walk->arena))
+	walk->out->entries =
+		arena_take_array(walk->arena, walk->limit + 1, sizeof(*walk->out->entries));
+	walk->out->prefixes =
+		arena_take_array(walk->arena, walk->limit + 1, sizeof(*walk->out->prefixes));
+	while (result == 0 && walk->limit > 0 && !walk->keys.ended &&
+		!arena_overflowed(walk->arena))
 		result = walk_on(walk, err);
 	if (result == 0 && arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing objects.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing objects.");
 	return result;
 }
 
-int object_list(struct store *const store, const struct object_list_params *const params, struct arena *const arena,
-	struct object_list *const out, struct error *const err)
+int object_list(struct store *store, const struct object_list_params *params, struct arena *arena,
+	struct object_list *out, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	memset(out, 0, sizeof(*out));
 	struct walk walk = {.limit = params->limit, .db = db, .arena = arena, .out = out};
-	int result = key_walk_start(&walk.keys, params->prefix, params->delimiter, params->after, err);
+	int result =
+		key_walk_start(&walk.keys, params->prefix, params->delimiter, params->after, err);
 	if (result == 0)
 		result = list(&walk, params->bucket, err);
 	key_walk_release(&walk.keys);

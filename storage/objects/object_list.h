@@ -4,13 +4,16 @@
 
 #include "storage/versions/object.h"
 
-/* One page of a listing in byte order of keys; with a delimiter, common prefixes are rolled up by seeking past them. */
+/* One page of a listing in byte order of keys; with a delimiter, common prefixes are rolled up by
+ * seeking past them. */
 struct object_list_params {
 	struct span bucket;
 	struct span prefix;
-	struct span delimiter;  /* empty: none */
-	struct span after;      /* exclusive; keys and rolled-up prefixes at or below are skipped; one equal to a common prefix skips it whole */
-	size_t limit;           /* keys and prefixes together */
+	struct span delimiter; /* empty: none */
+	/* exclusive; keys and rolled-up prefixes at or below are skipped; one equal to a common
+	 * prefix skips it whole */
+	struct span after;
+	size_t limit; /* keys and prefixes together */
 };
 struct object_list {
 	struct object_entry *entries;
@@ -18,9 +21,9 @@ struct object_list {
 	struct span *prefixes;
 	size_t prefix_count;
 	bool truncated;
-	struct span last;       /* `after` of the next page */
+	struct span last; /* `after` of the next page */
 };
-int object_list(struct store *store, const struct object_list_params *params, struct arena *arena, struct object_list *out,
-	struct error *err);
+int object_list(struct store *store, const struct object_list_params *params, struct arena *arena,
+	struct object_list *out, struct error *err);
 
 #endif

@@ -19,24 +19,30 @@ struct object_opening {
 	struct error error; /* when there is none */
 };
 
-static void run(struct helper_job *const job)
+static void run(struct helper_job *job)
 {
 	struct object_opening *const opening = (struct object_opening *)job;
-	opening->source = object_open(opening->store, &opening->object, opening->offset, opening->length, &opening->error);
+	opening->source = object_open(opening->store, &opening->object, opening->offset,
+		opening->length, &opening->error);
 	opening->done(opening->owner); /* it may be gone from here on */
 }
 
-struct object_opening *object_opening_start(struct store *const store, const struct object *const object, const uint64_t offset,
-	const uint64_t length, void (*const done)(void *owner), void *const owner)
+struct object_opening *object_opening_start(struct store *store, const struct object *object,
+	uint64_t offset, uint64_t length, void (*done)(void *owner), void *owner)
 {
 	struct object_opening *const opening = memory_new(sizeof(*opening));
-	*opening = (struct object_opening){.job.run = run, .store = store, .object = *object, .offset = offset, .length = length, .done = done,
+	*opening = (struct object_opening){.job.run = run,
+		.store = store,
+		.object = *object,
+		.offset = offset,
+		.length = length,
+		.done = done,
 		.owner = owner};
 	helpers_submit(store_helpers(store), &opening->lane, &opening->job);
 	return opening;
 }
 
-struct body_source *object_opening_take(struct object_opening *const opening, struct error *const err)
+struct body_source *object_opening_take(struct object_opening *opening, struct error *err)
 {
 	struct body_source *const source = opening->source;
 	opening->source = NULL;
@@ -45,7 +51,7 @@ struct body_source *object_opening_take(struct object_opening *const opening, st
 	return source;
 }
 
-void object_opening_free(struct object_opening *const opening)
+void object_opening_free(struct object_opening *opening)
 {
 	if (opening == NULL)
 		return;

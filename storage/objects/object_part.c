@@ -7,25 +7,29 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/upload_set.h"
 
-static int no_part(const struct object *const object, const uint32_t number, struct error *const err)
+static int no_part(const struct object *object, uint32_t number, struct error *err)
 {
 	return error_set(err, ERROR_NO_PART, "The object has %lu part%s; there is no part %lu.",
-		(unsigned long)(object->part_count > 0 ? object->part_count : 1), object->part_count > 1 ? "s" : "", (unsigned long)number);
+		(unsigned long)(object->part_count > 0 ? object->part_count : 1),
+		object->part_count > 1 ? "s" : "", (unsigned long)number);
 }
 
-static struct object_part whole(const struct object *const object)
+static struct object_part whole(const struct object *object)
 {
-	return (struct object_part){.number = 1, .size = object->size, .checksum = object->checksum};
+	return (struct object_part){
+		.number = 1, .size = object->size, .checksum = object->checksum};
 }
 
-static int read_part(struct db *const db, const struct version *const version, const struct part_map_entry *const entry,
-	struct object_part *const out, struct error *const err)
+static int read_part(struct db *db, const struct version *version,
+	const struct part_map_entry *entry, struct object_part *out, struct error *err)
 {
 	struct upload_set_part part;
 	if (upload_set_find(db, version->part_set, entry, &part, err) != 0)
 		return -1;
-	*out = (struct object_part){.number = entry->number, .offset = entry->start, .size = part.size};
-	if (part.checksum_len == 0 || part.checksum_len != checksum_length(version->checksum.algorithm))
+	*out = (struct object_part){
+		.number = entry->number, .offset = entry->start, .size = part.size};
+	if (part.checksum_len == 0 ||
+		part.checksum_len != checksum_length(version->checksum.algorithm))
 		return 0;
 	out->checksum.algorithm = version->checksum.algorithm;
 	out->checksum.len = part.checksum_len;
@@ -34,21 +38,24 @@ static int read_part(struct db *const db, const struct version *const version, c
 }
 
 /* The version's row and map; `*out_statement` is to be reset. */
-static int load_map(struct db *const db, const struct object *const object, struct version *const out, struct span *const out_map,
-	struct db_statement **const out_statement, struct error *const err)
+static int load_map(struct db *db, const struct object *object, struct version *out,
+	struct span *out_map, struct db_statement **out_statement, struct error *err)
 {
 	const int found = version_find_sequence(db, object->sequence, NULL, out, err);
 	if (found != 1)
 		return found == 0 ? object_no_key(object->key, err) : -1;
-	const int got = upload_set_map(db, out->part_set, out->contents, out_map, out_statement, err);
+	const int got =
+		upload_set_map(db, out->part_set, out->contents, out_map, out_statement, err);
 	if (got == 1)
-		return error_set(err, ERROR_CORRUPT, "%s: the map of a multipart object is missing.", db_path(db));
+		return error_set(err, ERROR_CORRUPT,
+			"%s: the map of a multipart object is missing.", db_path(db));
 	return got;
 }
 
-/* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a part set. */
-static int load_swapped(struct db *const db, const struct object *const object, struct span *const out, struct db_statement **const out_statement,
-	struct error *const err)
+/* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a
+ * part set. */
+static int load_swapped(struct db *db, const struct object *object, struct span *out,
+	struct db_statement **out_statement, struct error *err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, object->sequence, NULL, &version, err);
@@ -61,11 +68,12 @@ static int load_swapped(struct db *const db, const struct object *const object, 
 	if (derived_parts_are_sound(*out))
 		return 1;
 	db_reset(*out_statement);
-	return error_set(err, ERROR_CORRUPT, "%s: the parts of version %lld are damaged.", db_path(db), (long long)version.sequence);
+	return error_set(err, ERROR_CORRUPT, "%s: the parts of version %lld are damaged.",
+		db_path(db), (long long)version.sequence);
 }
 
-static int find_mapped(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
-	struct error *const err)
+static int find_mapped(struct db *db, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err)
 {
 	struct version version;
 	struct span map;
@@ -84,8 +92,8 @@ static int find_mapped(struct db *const db, const struct object *const object, c
 	return result;
 }
 
-static int find_part(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
-	struct error *const err)
+static int find_part(struct db *db, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err)
 {
 	struct span parts;
 	struct db_statement *statement = NULL;
@@ -100,8 +108,8 @@ static int find_part(struct db *const db, const struct object *const object, con
 	return out->number == number ? 0 : no_part(object, number, err);
 }
 
-int object_find_part(struct store *const store, const struct object *const object, const uint32_t number, struct object_part *const out,
-	struct error *const err)
+int object_find_part(struct store *store, const struct object *object, uint32_t number,
+	struct object_part *out, struct error *err)
 {
 	if (object->part_count == 0) {
 		*out = whole(object);
@@ -123,20 +131,22 @@ struct page {
 	bool truncated;
 };
 
-static int no_memory(struct error *const err)
+static int no_memory(struct error *err)
 {
-	return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing the parts of an object.");
+	return error_set(err, ERROR_NO_MEMORY,
+		"The request's memory ran out while listing the parts of an object.");
 }
 
-static int list_mapped(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
-	struct error *const err)
+static int list_mapped(struct db *db, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
 {
 	struct version version;
 	struct span map;
 	struct db_statement *statement = NULL;
 	if (load_map(db, object, &version, &map, &statement, err) != 0)
 		return -1;
-	const size_t first = page->after == UINT32_MAX ? part_map_count(map) : part_map_find_number(map, page->after + 1);
+	const size_t first = page->after == UINT32_MAX ? part_map_count(map)
+						       : part_map_find_number(map, page->after + 1);
 	const size_t left = part_map_count(map) - first;
 	const size_t count = left < page->limit ? left : page->limit;
 	int result = 0;
@@ -152,10 +162,11 @@ static int list_mapped(struct db *const db, const struct object *const object, s
 	return result;
 }
 
-static int list_swapped(const struct span parts, const struct object *const object, struct arena *const arena, struct page *const page,
-	struct error *const err)
+static int list_swapped(struct span parts, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
 {
-	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts) : derived_parts_find(parts, page->after + 1);
+	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts)
+						       : derived_parts_find(parts, page->after + 1);
 	const size_t left = derived_parts_count(parts) - first;
 	const size_t count = left < page->limit ? left : page->limit;
 	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
@@ -163,12 +174,13 @@ static int list_swapped(const struct span parts, const struct object *const obje
 	if (page->parts == NULL)
 		return no_memory(err);
 	for (; page->count < count; page->count++)
-		page->parts[page->count] = derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
+		page->parts[page->count] =
+			derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
 	return 0;
 }
 
-static int list_parts(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
-	struct error *const err)
+static int list_parts(struct db *db, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
 {
 	struct span parts;
 	struct db_statement *statement = NULL;
@@ -180,7 +192,8 @@ static int list_parts(struct db *const db, const struct object *const object, st
 	return result;
 }
 
-static int list_single(const struct object *const object, struct arena *const arena, struct page *const page, struct error *const err)
+static int list_single(
+	const struct object *object, struct arena *arena, struct page *page, struct error *err)
 {
 	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
 	if (page->parts == NULL)
@@ -191,8 +204,8 @@ static int list_single(const struct object *const object, struct arena *const ar
 	return 0;
 }
 
-static int list_multiple(struct store *const store, const struct object *const object, struct arena *const arena, struct page *const page,
-	struct error *const err)
+static int list_multiple(struct store *store, const struct object *object, struct arena *arena,
+	struct page *page, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -202,11 +215,14 @@ static int list_multiple(struct store *const store, const struct object *const o
 	return result;
 }
 
-int object_list_parts(struct store *const store, const struct object *const object, const uint32_t after, const size_t limit,
-	struct arena *const arena, struct object_part **const out, size_t *const out_count, bool *const out_truncated, struct error *const err)
+int object_list_parts(struct store *store, const struct object *object, uint32_t after,
+	size_t limit, struct arena *arena, struct object_part **out, size_t *out_count,
+	bool *out_truncated, struct error *err)
 {
 	struct page page = {.after = after, .limit = limit};
-	const int result = object->part_count == 0 ? list_single(object, arena, &page, err) : list_multiple(store, object, arena, &page, err);
+	const int result = object->part_count == 0
+		? list_single(object, arena, &page, err)
+		: list_multiple(store, object, arena, &page, err);
 	*out = page.parts;
 	*out_count = page.count;
 	*out_truncated = page.truncated;

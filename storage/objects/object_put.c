@@ -24,7 +24,8 @@ struct object_put {
 	struct store *store;
 	struct arena *arena; /* the texts below */
 	struct span bucket;
-	int64_t bucket_id; /* as it was when the upload began: that is what the caller was let into */
+	/* as it was when the upload began: that is what the caller was let into */
+	int64_t bucket_id;
 	struct span key;
 	struct object_facts facts;
 	struct object_conditions conditions;
@@ -39,12 +40,12 @@ struct object_put {
 	struct error error;
 };
 
-static void settle(struct object_put *const put)
+static void settle(struct object_put *put)
 {
 	put->done(put->owner);
 }
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
 	struct object_put *const put = (struct object_put *)change;
 	if (put_body_place(&put->body, err) != 0)
@@ -54,7 +55,8 @@ static int place(struct change *const change, struct error *const err)
 }
 
 /* An MD5, or what is known of the bytes anyway: then the dash says that it is none. */
-static void write_etag(const struct object_put *const put, const struct stored_part *const part, char out[OBJECT_ETAG_BYTES])
+static void write_etag(
+	const struct object_put *put, const struct stored_part *part, char out[OBJECT_ETAG_BYTES])
 {
 	if (!put->fast_etag) {
 		encode_hex(span_of(part->md5, sizeof(part->md5)), out);
@@ -64,7 +66,7 @@ static void write_etag(const struct object_put *const put, const struct stored_p
 	memcpy(out + 2 * FAST_ETAG_HASH_BYTES, "-1", sizeof("-1"));
 }
 
-static void fill_version(struct object_put *const put)
+static void fill_version(struct object_put *put)
 {
 	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
@@ -88,21 +90,24 @@ static void fill_version(struct object_put *const put)
 	write_etag(put, part, version->etag);
 }
 
-static int push_version(struct object_put *const put, struct db *const db, const enum bucket_versioning versioning,
-	const struct version *const current, struct error *const err)
+static int push_version(struct object_put *put, struct db *db, enum bucket_versioning versioning,
+	const struct version *current, struct error *err)
 {
 	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
 	fill_version(put);
-	version->contents = part->is_inline ? part_inline_contents(part->inline_bytes) : part_single_contents(part->segments, part->segment_count);
+	version->contents = part->is_inline
+		? part_inline_contents(part->inline_bytes)
+		: part_single_contents(part->segments, part->segment_count);
 	if (version_push(db, versioning, current, version, err) != 0 ||
-	    derive_waiting_note(put->store, db, version->sequence, version->key, version->size, err) != 0)
+		derive_waiting_note(
+			put->store, db, version->sequence, version->key, version->size, err) != 0)
 		return -1;
 	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err)
-		: part_single_add(db, version->part_set, part, err);
+			       : part_single_add(db, version->part_set, part, err);
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct object_put *const put = (struct object_put *)change;
 	struct bucket bucket;
@@ -110,18 +115,20 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0)
 		return -1;
 	if (bucket.id != put->bucket_id)
-		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the upload was on its way.", (int)put->bucket.len,
-			(const char *)put->bucket.data);
+		return error_set(err, ERROR_NO_BUCKET,
+			"The bucket '%.*s' was deleted while the upload was on its way.",
+			(int)put->bucket.len, (const char *)put->bucket.data);
 	if (server_key_guard(db, bucket.id, put->key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
-	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 || put_body_record(&put->body, db, err) != 0)
+	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 ||
+		put_body_record(&put->body, db, err) != 0)
 		return -1;
 	return push_version(put, db, bucket.versioning, under, err);
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct object_put *const put = (struct object_put *)change;
 	put->failed = change->failed;
@@ -133,7 +140,7 @@ static void committed(struct change *const change)
 	settle(put);
 }
 
-static void ingest_is_done(void *const owner)
+static void ingest_is_done(void *owner)
 {
 	struct object_put *const put = owner;
 	put->failed = ingest_outcome(put->body.ingest, &put->error) != 0;
@@ -147,7 +154,7 @@ static void ingest_is_done(void *const owner)
 	committer_submit(store_committer(put->store), &put->change);
 }
 
-static void ingest_has_room(void *const owner)
+static void ingest_has_room(void *owner)
 {
 	struct object_put *const put = owner;
 	if (put->room != NULL)
@@ -155,8 +162,8 @@ static void ingest_has_room(void *const owner)
 }
 
 /* A key that may not be written is refused before its bytes come. */
-static int find_bucket(struct store *const store, const struct span name, const struct span key, struct bucket *const out,
-	struct error *const err)
+static int find_bucket(struct store *store, struct span name, struct span key, struct bucket *out,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -168,7 +175,8 @@ static int find_bucket(struct store *const store, const struct span name, const 
 	return result;
 }
 
-static int copy_params(struct object_put *const put, const struct object_put_params *const params, struct error *const err)
+static int copy_params(
+	struct object_put *put, const struct object_put_params *params, struct error *err)
 {
 	put->facts = object_facts_copy(&params->facts, put->arena);
 	put->bucket = arena_copy(put->arena, params->bucket);
@@ -186,46 +194,51 @@ static int copy_params(struct object_put *const put, const struct object_put_par
 	return buffer_check(&put->header_blob, "the stored headers", err);
 }
 
-struct object_put *object_put_open(struct store *const store, const struct object_put_params *const params, struct error *const err)
+struct object_put *object_put_open(
+	struct store *store, const struct object_put_params *params, struct error *err)
 {
 	struct bucket bucket;
-	if (object_facts_check(&params->facts, params->key, err) != 0 || find_bucket(store, params->bucket, params->key, &bucket, err) != 0)
+	if (object_facts_check(&params->facts, params->key, err) != 0 ||
+		find_bucket(store, params->bucket, params->key, &bucket, err) != 0)
 		return NULL;
 	struct object_put *const put = memory_new(sizeof(*put));
 	put->store = store;
 	put->bucket_id = bucket.id;
-	put->fast_etag = bucket.etag_policy == ETAG_FAST || (bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
+	put->fast_etag = bucket.etag_policy == ETAG_FAST ||
+		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
 	put->arena = arena_new(PUT_ARENA_BYTES);
 	const struct ingest_options options = {
 		.packs = store_packs(store),
 		.want_md5 = !put->fast_etag || params->has_content_md5,
-		.checksum = params->checksum == CHECKSUM_NONE ? CHECKSUM_CRC64NVME : params->checksum,
+		.checksum =
+			params->checksum == CHECKSUM_NONE ? CHECKSUM_CRC64NVME : params->checksum,
 		.room = ingest_has_room,
 		.done = ingest_is_done,
 		.owner = put,
 	};
-	if (copy_params(put, params, err) == 0 && (put->body.ingest = ingest_open(&options, err)) != NULL)
+	if (copy_params(put, params, err) == 0 &&
+		(put->body.ingest = ingest_open(&options, err)) != NULL)
 		return put;
 	object_put_free(put);
 	return NULL;
 }
 
-enum sink_result object_put_write(struct object_put *const put, const struct span bytes, struct error *const err)
+enum sink_result object_put_write(struct object_put *put, struct span bytes, struct error *err)
 {
 	return ingest_write(put->body.ingest, bytes, err);
 }
 
-void object_put_expect(struct object_put *const put, const struct checksum *const checksum)
+void object_put_expect(struct object_put *put, const struct checksum *checksum)
 {
 	put->body.expected = *checksum;
 }
 
-void object_put_finish(struct object_put *const put)
+void object_put_finish(struct object_put *put)
 {
 	ingest_finish(put->body.ingest); /* `put` may be gone when this returns */
 }
 
-int object_put_outcome(struct object_put *const put, struct object *const out, struct error *const err)
+int object_put_outcome(struct object_put *put, struct object *out, struct error *err)
 {
 	if (put->failed) {
 		*err = put->error;
@@ -234,7 +247,8 @@ int object_put_outcome(struct object_put *const put, struct object *const out, s
 	return object_of_version(&put->version, put->arena, out, err);
 }
 
-bool object_put_bad_checksum(const struct object_put *const put, struct checksum *const out_expected, struct checksum *const out_actual)
+bool object_put_bad_checksum(
+	const struct object_put *put, struct checksum *out_expected, struct checksum *out_actual)
 {
 	if (!put->body.is_bad)
 		return false;
@@ -243,7 +257,7 @@ bool object_put_bad_checksum(const struct object_put *const put, struct checksum
 	return true;
 }
 
-void object_put_free(struct object_put *const put)
+void object_put_free(struct object_put *put)
 {
 	if (put == NULL)
 		return;

@@ -12,12 +12,14 @@
 
 enum { READ_PIECE_BYTES = 256 * 1024 };
 
-int object_no_key(const struct span key, struct error *const err)
+int object_no_key(struct span key, struct error *err)
 {
-	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.", (int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
+	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.",
+		(int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
 }
 
-int object_of_version(const struct version *const version, struct arena *const arena, struct object *const out, struct error *const err)
+int object_of_version(
+	const struct version *version, struct arena *arena, struct object *out, struct error *err)
 {
 	*out = (struct object){
 		.sequence = version->sequence,
@@ -45,14 +47,14 @@ int object_of_version(const struct version *const version, struct arena *const a
 	return header_blob_read(version->headers, arena, &out->headers, &out->header_count, err);
 }
 
-int object_no_version(const struct span key, struct error *const err)
+int object_no_version(struct span key, struct error *err)
 {
-	return error_set(err, ERROR_NO_VERSION, "The object '%.*s' has no such version.", (int)(key.len > 200 ? 200 : key.len),
-		(const char *)key.data);
+	return error_set(err, ERROR_NO_VERSION, "The object '%.*s' has no such version.",
+		(int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
 }
 
-int object_find_row(struct db *const db, const struct span bucket, const struct span key, const struct version_ref *const ref,
-	struct arena *const arena, struct version *const out, struct error *const err)
+int object_find_row(struct db *db, struct span bucket, struct span key,
+	const struct version_ref *ref, struct arena *arena, struct version *out, struct error *err)
 {
 	struct bucket settings;
 	if (bucket_row_settings(db, bucket, &settings, err) != 0)
@@ -60,12 +62,13 @@ int object_find_row(struct db *const db, const struct span bucket, const struct 
 	const int got = version_find_ref(db, settings.id, key, ref, arena, out, err);
 	out->in_versioned_bucket = settings.versioning != BUCKET_UNVERSIONED;
 	if (got == 0)
-		return ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : object_no_version(key, err);
+		return ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err)
+							: object_no_version(key, err);
 	return got == 1 ? 0 : -1;
 }
 
-int object_find_version(struct store *const store, const struct span bucket, const struct span key, const struct version_ref *const ref,
-	struct arena *const arena, struct object *const out, struct error *const err)
+int object_find_version(struct store *store, struct span bucket, struct span key,
+	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	struct db *const db = store_reader_take(store, err);
@@ -79,15 +82,15 @@ int object_find_version(struct store *const store, const struct span bucket, con
 	return version.is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
 }
 
-int object_find(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
-	struct object *const out, struct error *const err)
+int object_find(struct store *store, struct span bucket, struct span key, struct arena *arena,
+	struct object *out, struct error *err)
 {
 	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
 	return object_find_version(store, bucket, key, &current, arena, out, err);
 }
 
-int object_find_sequence(struct store *const store, const int64_t sequence, struct arena *const arena, struct object *const out,
-	struct error *const err)
+int object_find_sequence(struct store *store, int64_t sequence, struct arena *arena,
+	struct object *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -100,8 +103,8 @@ int object_find_sequence(struct store *const store, const int64_t sequence, stru
 	return got == 1 ? object_of_version(&version, arena, out, err) : -1;
 }
 
-struct body_source *object_open(struct store *const store, const struct object *const object, const uint64_t offset, const uint64_t length,
-	struct error *const err)
+struct body_source *object_open(struct store *store, const struct object *object, uint64_t offset,
+	uint64_t length, struct error *err)
 {
 	struct object_view *const view = object_view_new(store, err);
 	if (view == NULL)
@@ -111,8 +114,8 @@ struct body_source *object_open(struct store *const store, const struct object *
 	return source;
 }
 
-int object_read_whole(struct store *const store, const struct object *const object, void (*const take)(void *owner, struct span bytes),
-	void *const owner, struct error *const err)
+int object_read_whole(struct store *store, const struct object *object,
+	void (*take)(void *owner, struct span bytes), void *owner, struct error *err)
 {
 	struct body_source *const source = object_open(store, object, 0, object->size, err);
 	if (source == NULL)
@@ -120,7 +123,9 @@ int object_read_whole(struct store *const store, const struct object *const obje
 	uint8_t *const piece = memory_new(READ_PIECE_BYTES);
 	uint64_t left = object->size;
 	ptrdiff_t got = 0;
-	while (left > 0 && (got = source->read(source, piece, left < READ_PIECE_BYTES ? (size_t)left : READ_PIECE_BYTES, err)) > 0) {
+	while (left > 0 &&
+		(got = source->read(source, piece,
+			 left < READ_PIECE_BYTES ? (size_t)left : READ_PIECE_BYTES, err)) > 0) {
 		take(owner, span_of(piece, (size_t)got));
 		left -= (uint64_t)got;
 	}

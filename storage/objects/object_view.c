@@ -25,7 +25,7 @@ struct view_range {
 	size_t most; /* segments; 0: any number */
 };
 
-struct object_view *object_view_new(struct store *const store, struct error *const err)
+struct object_view *object_view_new(struct store *store, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -36,14 +36,14 @@ struct object_view *object_view_new(struct store *const store, struct error *con
 	return view;
 }
 
-int object_view_renew(struct object_view *const view, struct error *const err)
+int object_view_renew(struct object_view *view, struct error *err)
 {
 	view->version.sequence = 0;
 	db_snapshot_end(view->db);
 	return db_snapshot_begin(view->db, err);
 }
 
-void object_view_free(struct object_view *const view)
+void object_view_free(struct object_view *view)
 {
 	if (view == NULL)
 		return;
@@ -51,8 +51,8 @@ void object_view_free(struct object_view *const view)
 	free(view);
 }
 
-int object_view_find(struct object_view *const view, const struct span bucket, const struct span key, const struct version_ref *const ref,
-	struct arena *const arena, struct object *const out, struct error *const err)
+int object_view_find(struct object_view *view, struct span bucket, struct span key,
+	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err)
 {
 	struct version *const version = &view->version;
 	memset(out, 0, sizeof(*out));
@@ -66,34 +66,41 @@ int object_view_find(struct object_view *const view, const struct span bucket, c
 	return version->is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
 }
 
-static struct body_source *open_inline(struct db *const db, const struct version *const version, const struct view_range *const asked,
-	struct error *const err)
+static struct body_source *open_inline(struct db *db, const struct version *version,
+	const struct view_range *asked, struct error *err)
 {
 	struct span bytes;
 	struct db_statement *statement = NULL;
-	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) != 0)
+	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) !=
+		0)
 		return NULL;
-	struct body_source *const source = assemble_open_inline(span_slice(bytes, (size_t)asked->offset, (size_t)asked->length));
+	struct body_source *const source = assemble_open_inline(
+		span_slice(bytes, (size_t)asked->offset, (size_t)asked->length));
 	db_reset(statement);
 	return source;
 }
 
-static struct body_source *open_segments(struct object_view *const view, const struct view_range *const asked, struct error *const err)
+static struct body_source *open_segments(
+	struct object_view *view, const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
-	struct part_range range = {.offset = asked->offset, .length = asked->length, .most = asked->most};
-	if (part_set_load(view->db, version->part_set, version->size, version->contents, &range, err) != 0)
+	struct part_range range = {
+		.offset = asked->offset, .length = asked->length, .most = asked->most};
+	if (part_set_load(view->db, version->part_set, version->size, version->contents, &range,
+		    err) != 0)
 		return NULL;
 	if (range.segment_count == 0)
 		return assemble_open_inline(span_of(NULL, 0));
-	/* Within the snapshot: the packs are held before a sweep of a later state could let them go (invariant 5). */
-	struct body_source *const source =
-		assemble_open(store_packs(view->store), range.segments, range.segment_count, range.skip, asked->length, err);
+	/* Within the snapshot: the packs are held before a sweep of a later state could let them go
+	 * (invariant 5). */
+	struct body_source *const source = assemble_open(store_packs(view->store), range.segments,
+		range.segment_count, range.skip, asked->length, err);
 	free(range.segments);
 	return source;
 }
 
-static struct body_source *open_derived(struct object_view *const view, const struct view_range *const asked, struct error *const err)
+static struct body_source *open_derived(
+	struct object_view *view, const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
 	const struct derived_body_params params = {
@@ -105,24 +112,26 @@ static struct body_source *open_derived(struct object_view *const view, const st
 		.levels = DERIVED_DEPTH_MAX,
 		.most = asked->most,
 	};
-	struct derived_body *const body = params.recipe == NULL ? NULL : derived_body_open(&params, err);
+	struct derived_body *const body =
+		params.recipe == NULL ? NULL : derived_body_open(&params, err);
 	return body == NULL ? NULL : derived_body_source(body, params.from, params.to);
 }
 
 /* The row of `object`, if the view has not just found it. */
-static int load_version(struct object_view *const view, const struct object *const object, struct error *const err)
+static int load_version(struct object_view *view, const struct object *object, struct error *err)
 {
 	if (view->version.sequence == object->sequence)
 		return 0;
-	const int got = version_find_sequence(view->db, object->sequence, NULL, &view->version, err);
+	const int got =
+		version_find_sequence(view->db, object->sequence, NULL, &view->version, err);
 	if (got == 1)
 		return 0;
 	view->version.sequence = 0;
 	return got == 0 ? object_no_key(object->key, err) : -1;
 }
 
-static struct body_source *open_range(struct object_view *const view, const struct object *const object, const struct view_range *const asked,
-	struct error *const err)
+static struct body_source *open_range(struct object_view *view, const struct object *object,
+	const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
 	if (load_version(view, object, err) != 0)
@@ -132,23 +141,28 @@ static struct body_source *open_range(struct object_view *const view, const stru
 		return NULL;
 	}
 	if (asked->offset > version->size || asked->length > version->size - asked->offset) {
-		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.", (unsigned long long)asked->offset,
-			(unsigned long long)asked->length, (unsigned long long)version->size);
+		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.",
+			(unsigned long long)asked->offset, (unsigned long long)asked->length,
+			(unsigned long long)version->size);
 		return NULL;
 	}
 	if (version->kind == VERSION_INLINE)
 		return open_inline(view->db, version, asked, err);
-	return version->kind == VERSION_DERIVED ? open_derived(view, asked, err) : open_segments(view, asked, err);
+	return version->kind == VERSION_DERIVED ? open_derived(view, asked, err)
+						: open_segments(view, asked, err);
 }
 
-struct body_source *object_view_open(struct object_view *const view, const struct object *const object, const uint64_t offset,
-	const uint64_t length, struct error *const err)
+struct body_source *object_view_open(struct object_view *view, const struct object *object,
+	uint64_t offset, uint64_t length, struct error *err)
 {
-	return open_range(view, object, &(struct view_range){.offset = offset, .length = length}, err);
+	return open_range(
+		view, object, &(struct view_range){.offset = offset, .length = length}, err);
 }
 
-struct body_source *object_view_open_soon(struct object_view *const view, const struct object *const object, const uint64_t offset,
-	const uint64_t length, struct error *const err)
+struct body_source *object_view_open_soon(struct object_view *view, const struct object *object,
+	uint64_t offset, uint64_t length, struct error *err)
 {
-	return open_range(view, object, &(struct view_range){.offset = offset, .length = length, .most = SOON_SEGMENTS}, err);
+	return open_range(view, object,
+		&(struct view_range){.offset = offset, .length = length, .most = SOON_SEGMENTS},
+		err);
 }

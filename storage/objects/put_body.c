@@ -4,16 +4,19 @@
 
 #include "storage/core/pack_row.h"
 
-/* The checksum that was declared is the one that is stored, or the other one that was computed for its sake. */
-static const struct checksum *find_checksum(const struct stored_part *const part, const enum checksum_algorithm algorithm)
+/* The checksum that was declared is the one that is stored, or the other one that was computed for
+ * its sake. */
+static const struct checksum *find_checksum(
+	const struct stored_part *part, enum checksum_algorithm algorithm)
 {
 	return part->checksum.algorithm == algorithm ? &part->checksum : &part->declared;
 }
 
-static int check_digests(struct put_body *const body, const struct stored_part *const part, struct error *const err)
+static int check_digests(struct put_body *body, const struct stored_part *part, struct error *err)
 {
 	if (body->has_md5 && memcmp(part->md5, body->md5, sizeof(body->md5)) != 0)
-		return error_set(err, ERROR_BAD_DIGEST, "The body's MD5 differs from the declared Content-MD5.");
+		return error_set(err, ERROR_BAD_DIGEST,
+			"The body's MD5 differs from the declared Content-MD5.");
 	if (body->expected.algorithm == CHECKSUM_NONE)
 		return 0;
 	const struct checksum *const actual = find_checksum(part, body->expected.algorithm);
@@ -21,18 +24,19 @@ static int check_digests(struct put_body *const body, const struct stored_part *
 		return 0;
 	body->is_bad = true;
 	body->actual = *actual;
-	return error_set(err, ERROR_BAD_DIGEST, "The %s you specified did not match the calculated checksum.",
+	return error_set(err, ERROR_BAD_DIGEST,
+		"The %s you specified did not match the calculated checksum.",
 		checksum_name(body->expected.algorithm));
 }
 
-int put_body_place(struct put_body *const body, struct error *const err)
+int put_body_place(struct put_body *body, struct error *err)
 {
 	if (ingest_place(body->ingest, err) != 0)
 		return -1;
 	return check_digests(body, ingest_part(body->ingest), err);
 }
 
-int put_body_record(const struct put_body *const body, struct db *const db, struct error *const err)
+int put_body_record(const struct put_body *body, struct db *db, struct error *err)
 {
 	const struct pack_record *records = NULL;
 	const size_t count = ingest_packs(body->ingest, &records);
@@ -42,7 +46,7 @@ int put_body_record(const struct put_body *const body, struct db *const db, stru
 	return 0;
 }
 
-void put_body_settle(struct put_body *const body, const struct change *const change)
+void put_body_settle(struct put_body *body, const struct change *change)
 {
 	if (!change->failed)
 		ingest_committed(body->ingest);

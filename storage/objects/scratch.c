@@ -22,7 +22,7 @@ struct scratch {
 	char *path;
 };
 
-static char *join(const char *const folder, const char *const name)
+static char *join(const char *folder, const char *name)
 {
 	const size_t len = strlen(folder) + strlen(name) + 2;
 	char *const path = memory_new(len);
@@ -30,7 +30,7 @@ static char *join(const char *const folder, const char *const name)
 	return path;
 }
 
-struct scratch *scratch_open(struct store *const store, struct error *const err)
+struct scratch *scratch_open(struct store *store, struct error *err)
 {
 	uint8_t random[NAME_BYTES];
 	char name[2 * NAME_BYTES + 1];
@@ -50,15 +50,16 @@ struct scratch *scratch_open(struct store *const store, struct error *const err)
 	return NULL;
 }
 
-const char *scratch_path(const struct scratch *const scratch)
+const char *scratch_path(const struct scratch *scratch)
 {
 	return scratch->path;
 }
 
-void scratch_hide_paths(struct store *const store, struct error *const err)
+void scratch_hide_paths(struct store *store, struct error *err)
 {
 	char *const all = join(store_folder(store), "scratch/");
-	const size_t folder = strlen(all) + 2 * (size_t)NAME_BYTES + 1; /* its own name and a slash */
+	/* its own name and a slash */
+	const size_t folder = strlen(all) + 2 * (size_t)NAME_BYTES + 1;
 	for (char *at = err->text; (at = strstr(at, all)) != NULL;) {
 		const size_t left = strlen(at);
 		const size_t gone = left < folder ? left : folder;
@@ -67,7 +68,7 @@ void scratch_hide_paths(struct store *const store, struct error *const err)
 	free(all);
 }
 
-void scratch_close(struct scratch *const scratch)
+void scratch_close(struct scratch *scratch)
 {
 	struct error ignored;
 	if (scratch == NULL)
@@ -79,8 +80,8 @@ void scratch_close(struct scratch *const scratch)
 }
 
 /* Reads the source to its end into the file; *out_digest of what came. */
-static int pour(const struct file_ops *const files, struct body_source *const source, const int fd, const char *const path,
-	uint64_t *const out_size, struct digest128 *const out_digest, struct error *const err)
+static int pour(const struct file_ops *files, struct body_source *source, int fd, const char *path,
+	uint64_t *out_size, struct digest128 *out_digest, struct error *err)
 {
 	uint8_t *const piece = memory_new(FETCH_PIECE_BYTES);
 	struct xxh3_stream *const digest = xxh3_stream_new();
@@ -89,7 +90,8 @@ static int pour(const struct file_ops *const files, struct body_source *const so
 	*out_size = 0;
 	while (result == 0 && (got = source->read(source, piece, FETCH_PIECE_BYTES, err)) != 0) {
 		const struct span bytes = span_of(piece, got < 0 ? 0 : (size_t)got);
-		result = got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)*out_size, path, err);
+		result =
+			got < 0 ? -1 : file_write_at(files, fd, bytes, (off_t)*out_size, path, err);
 		xxh3_stream_add(digest, bytes);
 		*out_size += bytes.len;
 	}
@@ -99,7 +101,8 @@ static int pour(const struct file_ops *const files, struct body_source *const so
 	return result;
 }
 
-static int fetch(struct store *const store, const struct object *const object, const int fd, const char *const path, struct error *const err)
+static int fetch(struct store *store, const struct object *object, int fd, const char *path,
+	struct error *err)
 {
 	struct body_source *const source = object_open(store, object, 0, object->size, err);
 	struct digest128 digest;
@@ -110,14 +113,16 @@ static int fetch(struct store *const store, const struct object *const object, c
 	source->close(source);
 	if (poured != 0)
 		return -1;
-	if (size == object->size && (!object->has_digest || digest128_equal(&digest, &object->digest)))
+	if (size == object->size &&
+		(!object->has_digest || digest128_equal(&digest, &object->digest)))
 		return 0;
-	return error_set(err, ERROR_CORRUPT, "The object '%.*s' is not what its digest says.", (int)(object->key.len > 200 ? 200 : object->key.len),
+	return error_set(err, ERROR_CORRUPT, "The object '%.*s' is not what its digest says.",
+		(int)(object->key.len > 200 ? 200 : object->key.len),
 		(const char *)object->key.data);
 }
 
 /* Names that no folder can hold together say something about the objects, not about the disk. */
-static void judge_name(struct error *const err)
+static void judge_name(struct error *err)
 {
 	static const int names[] = {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -125,7 +130,7 @@ static void judge_name(struct error *const err)
 			err->kind = ERROR_INVALID;
 }
 
-int scratch_fetch(struct store *const store, const int64_t version, const char *const path, struct error *const err)
+int scratch_fetch(struct store *store, int64_t version, const char *path, struct error *err)
 {
 	const struct file_ops *const files = store_files(store);
 	struct arena *const arena = arena_new(FETCH_ARENA_BYTES);
@@ -133,8 +138,10 @@ int scratch_fetch(struct store *const store, const int64_t version, const char *
 	int result = -1;
 	if (object_find_sequence(store, version, arena, &object, err) == 0 &&
 		file_make_parent(files, path, 0700, err) == 0) {
-		const int fd = files->open(files, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		result = fd < 0 ? error_set_errno(err, "%s: cannot be made", path) : fetch(store, &object, fd, path, err);
+		const int fd =
+			files->open(files, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		result = fd < 0 ? error_set_errno(err, "%s: cannot be made", path)
+				: fetch(store, &object, fd, path, err);
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0 && result != 0)
@@ -151,12 +158,12 @@ struct release {
 	int64_t version;
 };
 
-static int apply_release(struct change *const change, struct db *const db, struct error *const err)
+static int apply_release(struct change *change, struct db *db, struct error *err)
 {
 	return scratch_row_release(db, ((struct release *)change)->version, err);
 }
 
-int scratch_release(struct store *const store, const int64_t version, struct error *const err)
+int scratch_release(struct store *store, int64_t version, struct error *err)
 {
 	struct release release = {.change = {.apply = apply_release}, .version = version};
 	return committer_run(store_committer(store), &release.change, err);
@@ -178,7 +185,8 @@ int scratch_release_left(struct store *store, struct error *err)
 	int64_t version = 0;
 	int found = find_left(store, &version, err);
 	while (found == 1)
-		found = scratch_release(store, version, err) == 0 ? find_left(store, &version, err) : -1;
+		found = scratch_release(store, version, err) == 0 ? find_left(store, &version, err)
+								  : -1;
 	return found;
 }
 

@@ -28,15 +28,15 @@ struct scratch_put {
 	struct put_body body;
 	struct lock lock;
 	struct lock_condition wake;
-	unsigned rooms;       /* guarded by lock: how often there was room */
-	bool is_ingested;     /* guarded by lock */
-	struct span bucket;   /* of a current one */
-	int64_t bucket_id;    /* of a hidden one */
+	unsigned rooms;     /* guarded by lock: how often there was room */
+	bool is_ingested;   /* guarded by lock */
+	struct span bucket; /* of a current one */
+	int64_t bucket_id;  /* of a hidden one */
 	bool is_hidden;
 	struct version version;
 };
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	struct scratch_put *const put = owner;
 	lock_enter(&put->lock);
@@ -45,7 +45,7 @@ static void has_room(void *const owner)
 	lock_leave(&put->lock);
 }
 
-static void is_done(void *const owner)
+static void is_done(void *owner)
 {
 	struct scratch_put *const put = owner;
 	lock_enter(&put->lock);
@@ -54,12 +54,12 @@ static void is_done(void *const owner)
 	lock_leave(&put->lock);
 }
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
 	return put_body_place(&((struct scratch_put *)change)->body, err);
 }
 
-static void fill_version(struct scratch_put *const put)
+static void fill_version(struct scratch_put *put)
 {
 	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
@@ -71,33 +71,39 @@ static void fill_version(struct scratch_put *const put)
 	version->file_hash = part->file_hash;
 	version->checksum = part->checksum;
 	version->modified_ms = store_clock(put->store)->wall_ms(store_clock(put->store));
-	version->contents = part->is_inline ? part_inline_contents(part->inline_bytes)
+	version->contents = part->is_inline
+		? part_inline_contents(part->inline_bytes)
 		: part_single_contents(part->segments, part->segment_count);
 	random_bytes(version->id, VERSION_ID_BYTES);
 	encode_hex(span_of(part->digest.bytes, sizeof(part->digest.bytes)), version->etag);
 	memcpy(version->etag + 2 * sizeof(part->digest.bytes), "-d", sizeof("-d"));
 }
 
-static int push(struct scratch_put *const put, struct db *const db, struct error *const err)
+static int push(struct scratch_put *put, struct db *db, struct error *err)
 {
 	struct bucket bucket;
 	struct version current;
 	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0)
 		return -1;
 	put->version.bucket = bucket.id;
-	const int found = version_find_current(db, bucket.id, put->version.key, NULL, &current, err);
-	return found < 0 ? -1 : version_push(db, bucket.versioning, found == 1 ? &current : NULL, &put->version, err);
+	const int found =
+		version_find_current(db, bucket.id, put->version.key, NULL, &current, err);
+	return found < 0 ? -1
+			 : version_push(db, bucket.versioning, found == 1 ? &current : NULL,
+				   &put->version, err);
 }
 
-static int add_hidden(struct scratch_put *const put, struct db *const db, struct error *const err)
+static int add_hidden(struct scratch_put *put, struct db *db, struct error *err)
 {
 	put->version.bucket = put->bucket_id;
 	if (put->bucket_id == 0 && bucket_row_find(db, put->bucket, &put->version.bucket, err) != 0)
 		return -1;
-	return version_add_hidden(db, &put->version, err) != 0 ? -1 : scratch_row_add(db, put->version.sequence, err);
+	return version_add_hidden(db, &put->version, err) != 0
+		? -1
+		: scratch_row_add(db, put->version.sequence, err);
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct scratch_put *const put = (struct scratch_put *)change;
 	const struct stored_part *const part = ingest_part(put->body.ingest);
@@ -107,10 +113,10 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if ((put->is_hidden ? add_hidden : push)(put, db, err) != 0)
 		return -1;
 	return part->is_inline ? part_inline_add(db, put->version.sequence, part->inline_bytes, err)
-		: part_single_add(db, put->version.part_set, part, err);
+			       : part_single_add(db, put->version.part_set, part, err);
 }
 
-static int write_piece(struct scratch_put *const put, const struct span piece, struct error *const err)
+static int write_piece(struct scratch_put *put, struct span piece, struct error *err)
 {
 	for (;;) {
 		lock_enter(&put->lock);
@@ -126,13 +132,15 @@ static int write_piece(struct scratch_put *const put, const struct span piece, s
 	}
 }
 
-static int write_file(struct scratch_put *const put, const int fd, const uint64_t size, const char *const path, struct error *const err)
+static int write_file(
+	struct scratch_put *put, int fd, uint64_t size, const char *path, struct error *err)
 {
 	const struct file_ops *const files = store_files(put->store);
 	uint8_t *const piece = memory_new(STORE_PIECE_BYTES);
 	int result = 0;
 	for (uint64_t at = 0; result == 0 && at < size;) {
-		const size_t len = size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
+		const size_t len =
+			size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
 		result = file_read_at(files, fd, piece, len, (off_t)at, path, err);
 		if (result == 0)
 			result = write_piece(put, span_of(piece, len), err);
@@ -142,7 +150,7 @@ static int write_file(struct scratch_put *const put, const int fd, const uint64_
 	return result;
 }
 
-static int finish(struct scratch_put *const put, struct error *const err)
+static int finish(struct scratch_put *put, struct error *err)
 {
 	ingest_finish(put->body.ingest);
 	lock_enter(&put->lock);
@@ -158,11 +166,14 @@ static int finish(struct scratch_put *const put, struct error *const err)
 	return result;
 }
 
-static int store_file(struct scratch_put *const put, const char *const path, struct error *const err)
+static int store_file(struct scratch_put *put, const char *path, struct error *err)
 {
 	const struct file_ops *const files = store_files(put->store);
-	const struct ingest_options options = {.packs = store_packs(put->store), .checksum = put->is_hidden ? CHECKSUM_NONE : CHECKSUM_CRC64NVME,
-		.room = has_room, .done = is_done, .owner = put};
+	const struct ingest_options options = {.packs = store_packs(put->store),
+		.checksum = put->is_hidden ? CHECKSUM_NONE : CHECKSUM_CRC64NVME,
+		.room = has_room,
+		.done = is_done,
+		.owner = put};
 	uint64_t size = 0;
 	if (file_size(path, &size, err) != 0)
 		return -1;
@@ -178,7 +189,7 @@ static int store_file(struct scratch_put *const put, const char *const path, str
 	return result;
 }
 
-static int run(struct scratch_put *const put, const char *const path, int64_t *const out_version, struct error *const err)
+static int run(struct scratch_put *put, const char *path, int64_t *out_version, struct error *err)
 {
 	lock_init(&put->lock, LOCK_SCRATCH);
 	lock_condition_init(&put->wake);
@@ -189,16 +200,18 @@ static int run(struct scratch_put *const put, const char *const path, int64_t *c
 	return result;
 }
 
-int scratch_store(struct store *const store, const char *const path, const struct span bucket, const struct span key, const bool hidden,
-	int64_t *const out_version, struct error *const err)
+int scratch_store(struct store *store, const char *path, struct span bucket, struct span key,
+	bool hidden, int64_t *out_version, struct error *err)
 {
-	struct scratch_put put = {.store = store, .bucket = bucket, .is_hidden = hidden, .version = {.key = key}};
+	struct scratch_put put = {
+		.store = store, .bucket = bucket, .is_hidden = hidden, .version = {.key = key}};
 	return run(&put, path, out_version, err);
 }
 
-int scratch_store_hidden(struct store *const store, const char *const path, const int64_t bucket, const struct span key,
-	int64_t *const out_version, struct error *const err)
+int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
+	int64_t *out_version, struct error *err)
 {
-	struct scratch_put put = {.store = store, .bucket_id = bucket, .is_hidden = true, .version = {.key = key}};
+	struct scratch_put put = {
+		.store = store, .bucket_id = bucket, .is_hidden = true, .version = {.key = key}};
 	return run(&put, path, out_version, err);
 }

@@ -6,11 +6,13 @@
 #include "weights/model/safetensors.h"
 
 struct shard_header {
-	struct buffer bytes;          /* the length and the JSON, as they lie */
+	struct buffer bytes; /* the length and the JSON, as they lie */
 	struct safetensors *tensors;
 };
-/* `name` is for messages. invalid when the object is no safetensors file. Release in either case. */
-int shard_header_read(struct store *store, const struct object *object, const char *name, struct shard_header *out, struct error *err);
+/* `name` is for messages. invalid when the object is no safetensors file. Release in either
+ * case. */
+int shard_header_read(struct store *store, const struct object *object, const char *name,
+	struct shard_header *out, struct error *err);
 void shard_header_release(struct shard_header *header);
 
 #endif

@@ -18,7 +18,7 @@ struct storing {
 	const char *prefix;
 };
 
-static char *join(const char *const folder, const char *const name)
+static char *join(const char *folder, const char *name)
 {
 	const size_t len = strlen(folder) + strlen(name) + 2;
 	char *const path = memory_new(len);
@@ -26,18 +26,21 @@ static char *join(const char *const folder, const char *const name)
 	return path;
 }
 
-static int store_file(const struct storing *const storing, const char *const path, const char *const name, struct error *const err)
+static int store_file(
+	const struct storing *storing, const char *path, const char *name, struct error *err)
 {
 	struct stored_folder *const stored = storing->stored;
 	struct stored_file file = {0};
 	const size_t len = strlen(storing->prefix) + strlen(name) + 1;
 	if (stored->count == STEP_OBJECTS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "%s has over %d files.", storing->prefix, STEP_OBJECTS_MAX);
+		return error_set(err, ERROR_TOO_LARGE, "%s has over %d files.", storing->prefix,
+			STEP_OBJECTS_MAX);
 	if (file_size(path, &file.size, err) != 0)
 		return -1;
 	char *const key = memory_new(len);
 	snprintf(key, len, "%s%s", storing->prefix, name);
-	const int result = scratch_store_hidden(storing->store, path, storing->bucket, span_text(key), &file.version, err);
+	const int result = scratch_store_hidden(
+		storing->store, path, storing->bucket, span_text(key), &file.version, err);
 	free(key);
 	if (result != 0)
 		return -1;
@@ -47,13 +50,14 @@ static int store_file(const struct storing *const storing, const char *const pat
 	return 0;
 }
 
-static int store_below(const struct storing *const storing, const char *const folder, const char *const inside, const unsigned depth,
-	struct error *const err)
+static int store_below(const struct storing *storing, const char *folder, const char *inside,
+	unsigned depth, struct error *err)
 {
 	char **names;
 	size_t count;
 	if (depth > DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep.", folder, DEPTH_MAX);
+		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep.", folder,
+			DEPTH_MAX);
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
@@ -64,7 +68,9 @@ static int store_below(const struct storing *const storing, const char *const fo
 		if (lstat(path, &facts) != 0)
 			result = error_set_errno(err, "looking at %s", path);
 		else
-			result = S_ISDIR(facts.st_mode) ? store_below(storing, path, name, depth + 1, err) : store_file(storing, path, name, err);
+			result = S_ISDIR(facts.st_mode)
+				? store_below(storing, path, name, depth + 1, err)
+				: store_file(storing, path, name, err);
 		free(name);
 		free(path);
 	}
@@ -72,10 +78,11 @@ static int store_below(const struct storing *const storing, const char *const fo
 	return result;
 }
 
-int stored_folder_put(struct stored_folder *const stored, struct store *const store, const int64_t bucket, const char *const folder,
-	const char *const prefix, struct error *const err)
+int stored_folder_put(struct stored_folder *stored, struct store *store, int64_t bucket,
+	const char *folder, const char *prefix, struct error *err)
 {
-	const struct storing storing = {.stored = stored, .store = store, .bucket = bucket, .prefix = prefix};
+	const struct storing storing = {
+		.stored = stored, .store = store, .bucket = bucket, .prefix = prefix};
 	*stored = (struct stored_folder){.count = 0};
 	if (store_below(&storing, folder, "", 0, err) == 0)
 		return 0;
@@ -83,12 +90,13 @@ int stored_folder_put(struct stored_folder *const stored, struct store *const st
 	return -1;
 }
 
-void stored_folder_release(struct stored_folder *const stored, struct store *const store, const bool taken)
+void stored_folder_release(struct stored_folder *stored, struct store *store, bool taken)
 {
 	for (size_t i = 0; i < stored->count; i++) {
 		struct error ignored = {0};
 		if (!taken)
-			(void)scratch_release(store, stored->files[i].version, &ignored); /* what stays held goes at the next start */
+			(void)scratch_release(store, stored->files[i].version,
+				&ignored); /* what stays held goes at the next start */
 		free(stored->files[i].name);
 	}
 	free(stored->files);

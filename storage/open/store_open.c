@@ -1,4 +1,5 @@
-/* Opens in the order of dependence and closes in the reverse. store_start brings catalog and packs together before anything else may write. */
+/* Opens in the order of dependence and closes in the reverse. store_start brings catalog and packs
+ * together before anything else may write. */
 #include "storage/open/store_open.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@
 
 enum { HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
 
-/* What runs behind the requests and nobody asks for anything, and what all of it was opened with. */
+/* What runs behind the requests and nobody asks for anything, and what all of it was opened
+ * with. */
 struct store_threads {
 	struct store_options options;
 	struct catalog_copy *catalog_copy; /* NULL: the catalog is none */
@@ -52,10 +54,16 @@ static void fill_defaults(struct store_options *options)
 
 static struct store_params params_of(const struct store_options *options)
 {
-	return (struct store_params){.folder = options->folder, .files = options->files, .clock = options->clock,
-		.metrics = options->metrics, .log = options->log, .helper_threads = options->helper_threads,
-		.disk_reserve = options->disk_reserve, .pack_max_bytes = options->pack_max_bytes,
-		.fast_etags = options->fast_etags, .memory_packs = options->memory_packs};
+	return (struct store_params){.folder = options->folder,
+		.files = options->files,
+		.clock = options->clock,
+		.metrics = options->metrics,
+		.log = options->log,
+		.helper_threads = options->helper_threads,
+		.disk_reserve = options->disk_reserve,
+		.pack_max_bytes = options->pack_max_bytes,
+		.fast_etags = options->fast_etags,
+		.memory_packs = options->memory_packs};
 }
 
 static struct store *new_store(const struct store_options *options)
@@ -79,9 +87,9 @@ static struct store *new_store(const struct store_options *options)
 	return store;
 }
 
-/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a start
- * finds the table right again. They keep nobody from the rest; as long as a table is damaged nothing is
- * deleted, and as long as leases are missing no steps go (step_keep.h). */
+/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a
+ * start finds the table right again. They keep nobody from the rest; as long as a table is damaged
+ * nothing is deleted, and as long as leases are missing no steps go (step_keep.h). */
 static int pass_damage(const struct store *store, int result, const struct error *err)
 {
 	if (result == 0 || err->kind != ERROR_DAMAGED)
@@ -104,14 +112,21 @@ static int fill_caches(struct store *store, struct db *db, struct error *err)
 static int open_catalog(struct store *store, struct error *err)
 {
 	struct store_threads *const threads = store_parts(store)->threads;
-	const struct store_start_params params = {.folder = store_folder(store), .files = store_files(store), .packs = store_packs(store),
-		.floor = store_disk_floor(store), .log = store_log(store), .health = store_health(store),
-		.after_damage = threads->options.after_damage, .memory_packs = threads->options.memory_packs};
+	const struct store_start_params params = {.folder = store_folder(store),
+		.files = store_files(store),
+		.packs = store_packs(store),
+		.floor = store_disk_floor(store),
+		.log = store_log(store),
+		.health = store_health(store),
+		.after_damage = threads->options.after_damage,
+		.memory_packs = threads->options.memory_packs};
 	struct store_start start;
 	if (store_start(&params, &start, err) != 0)
 		return -1;
 	threads->catalog_copy = start.copy;
-	const struct store_catalog catalog = {.path = start.catalog_path, .acknowledged = start.acknowledged, .identity = start.store};
+	const struct store_catalog catalog = {.path = start.catalog_path,
+		.acknowledged = start.acknowledged,
+		.identity = start.store};
 	store_set_catalog(store, &catalog);
 	if (fill_caches(store, start.db, err) != 0) {
 		db_close(start.db);
@@ -142,7 +157,8 @@ static void start_threads(struct store *store)
 	const struct store_options *const options = &threads->options;
 	threads->catalog_checker = catalog_checker_start(store);
 	threads->sweeper = sweeper_start(store);
-	threads->lifecycle_worker = lifecycle_worker_start(store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
+	threads->lifecycle_worker = lifecycle_worker_start(
+		store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
 	parts->gc = gc_start(store, &options->gc);
 	parts->step_worker = step_worker_start(store, &options->steps);
 	threads->fleet_worker = fleet_worker_start(store);
@@ -155,8 +171,9 @@ static int open_all(struct store *store, struct error *err)
 {
 	struct store_threads *const threads = store_parts(store)->threads;
 	const struct store_params params = params_of(&threads->options);
-	if (file_make_folder(store_files(store), store_folder(store), 0700, err) != 0 || store_open_packs(store, &params, err) != 0
-		|| open_catalog(store, err) != 0 || scratch_recover(store, err) != 0)
+	if (file_make_folder(store_files(store), store_folder(store), 0700, err) != 0 ||
+		store_open_packs(store, &params, err) != 0 || open_catalog(store, err) != 0 ||
+		scratch_recover(store, err) != 0)
 		return -1;
 	threads->checkpointer = checkpointer_start(store_catalog_path(store), err);
 	return threads->checkpointer == NULL ? -1 : 0;

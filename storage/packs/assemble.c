@@ -1,6 +1,7 @@
-/* Raw chunks go from the pack to the caller's buffer in scatter reads of several; a chunk that is encoded, cut by the range or larger
- * than what is left of the buffer is decoded into a spare buffer, which is then given out in pieces. An error that comes after some
- * bytes of a call is kept for the next one. */
+/* Raw chunks go from the pack to the caller's buffer in scatter reads of several; a chunk that is
+ * encoded, cut by the range or larger than what is left of the buffer is decoded into a spare
+ * buffer, which is then given out in pieces. An error that comes after some bytes of a call is kept
+ * for the next one. */
 #include "storage/packs/assemble.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ struct assemble {
 	struct body_source source;
 	struct pack_store *packs;
 	struct segment *segments;
-	uint8_t *turns;     /* of the hold of each segment's pack */
+	uint8_t *turns; /* of the hold of each segment's pack */
 	size_t count;
 	size_t segment;     /* where the next chunk lies */
 	uint32_t chunk;     /* in that segment */
@@ -25,30 +26,35 @@ struct assemble {
 	struct error error;
 };
 
-static bool same_pack_as_before(const struct assemble *const assemble, const size_t i)
+static bool same_pack_as_before(const struct assemble *assemble, size_t i)
 {
-	return i > 0 && memcmp(&assemble->segments[i].pack, &assemble->segments[i - 1].pack, sizeof(struct pack_id)) == 0;
+	return i > 0 &&
+		memcmp(&assemble->segments[i].pack, &assemble->segments[i - 1].pack,
+			sizeof(struct pack_id)) == 0;
 }
 
-static void assemble_close(struct body_source *const source)
+static void assemble_close(struct body_source *source)
 {
 	struct assemble *const assemble = (struct assemble *)source;
 	for (size_t i = 0; i < assemble->count; i++)
 		if (!same_pack_as_before(assemble, i))
-			pack_store_unhold(assemble->packs, &assemble->segments[i].pack, assemble->turns[i]);
+			pack_store_unhold(
+				assemble->packs, &assemble->segments[i].pack, assemble->turns[i]);
 	free(assemble->segments);
 	free(assemble->turns);
 	free(assemble->spare);
 	free(assemble);
 }
 
-static struct pack_run assemble_run(const struct assemble *const assemble)
+static struct pack_run assemble_run(const struct assemble *assemble)
 {
 	const struct segment *const segment = &assemble->segments[assemble->segment];
-	return (struct pack_run){ .pack = segment->pack, .first = segment->first + assemble->chunk, .chunks = segment->count - assemble->chunk };
+	return (struct pack_run){.pack = segment->pack,
+		.first = segment->first + assemble->chunk,
+		.chunks = segment->count - assemble->chunk};
 }
 
-static void assemble_advance(struct assemble *const assemble, const uint32_t chunks)
+static void assemble_advance(struct assemble *assemble, uint32_t chunks)
 {
 	assemble->chunk += chunks;
 	if (assemble->chunk < assemble->segments[assemble->segment].count)
@@ -58,19 +64,21 @@ static void assemble_advance(struct assemble *const assemble, const uint32_t chu
 	assemble->segment++;
 }
 
-static int assemble_out_of_chunks(struct error *const err)
+static int assemble_out_of_chunks(struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "the chunks of the object are fewer bytes than its segments say");
+	return error_set(err, ERROR_CORRUPT,
+		"the chunks of the object are fewer bytes than its segments say");
 }
 
 /* Decodes the next chunk into the spare buffer, past what lies before the range. */
-static int assemble_fill_spare(struct assemble *const assemble, struct error *const err)
+static int assemble_fill_spare(struct assemble *assemble, struct error *err)
 {
 	if (assemble->spare == NULL)
 		assemble->spare = memory_new(CHUNK_MAX_BYTES);
 	const struct pack_run run = assemble_run(assemble);
 	size_t len;
-	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, assemble->spare, &len, err) != 0)
+	if (pack_store_read_chunk(
+		    assemble->packs, &run.pack, run.first, NULL, assemble->spare, &len, err) != 0)
 		return -1;
 	if (assemble->skip >= len)
 		return assemble_out_of_chunks(err);
@@ -82,17 +90,18 @@ static int assemble_fill_spare(struct assemble *const assemble, struct error *co
 }
 
 /* Decodes the next chunk, whole, straight to the caller. */
-static ptrdiff_t assemble_decode(struct assemble *const assemble, uint8_t *const into, struct error *const err)
+static ptrdiff_t assemble_decode(struct assemble *assemble, uint8_t *into, struct error *err)
 {
 	const struct pack_run run = assemble_run(assemble);
 	size_t len;
-	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, into, &len, err) != 0)
+	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, into, &len, err) !=
+		0)
 		return -1;
 	assemble_advance(assemble, 1);
 	return (ptrdiff_t)len;
 }
 
-static size_t assemble_give_spare(struct assemble *const assemble, uint8_t *const into, const size_t capacity)
+static size_t assemble_give_spare(struct assemble *assemble, uint8_t *into, size_t capacity)
 {
 	size_t len = assemble->spare_len - assemble->spare_at;
 	len = len < capacity ? len : capacity;
@@ -102,7 +111,8 @@ static size_t assemble_give_spare(struct assemble *const assemble, uint8_t *cons
 }
 
 /* Some bytes, 1 to capacity (which is within the range); -1 with the error set. */
-static ptrdiff_t assemble_step(struct assemble *const assemble, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t assemble_step(
+	struct assemble *assemble, uint8_t *into, size_t capacity, struct error *err)
 {
 	if (assemble->spare_at < assemble->spare_len)
 		return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
@@ -112,7 +122,8 @@ static ptrdiff_t assemble_step(struct assemble *const assemble, uint8_t *const i
 		const struct pack_run run = assemble_run(assemble);
 		uint32_t chunks;
 		size_t len;
-		const int result = pack_store_read_run(assemble->packs, &run, into, capacity, &chunks, &len, err);
+		const int result = pack_store_read_run(
+			assemble->packs, &run, into, capacity, &chunks, &len, err);
 		assemble_advance(assemble, chunks);
 		if (len > 0 && result != 0) {
 			assemble->failed = true; /* what came before the bad record is right */
@@ -128,12 +139,15 @@ static ptrdiff_t assemble_step(struct assemble *const assemble, uint8_t *const i
 	return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
 }
 
-static ptrdiff_t assemble_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t assemble_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct assemble *const assemble = (struct assemble *)source;
 	size_t used = 0;
 	while (!assemble->failed && used < capacity && assemble->remaining > 0) {
-		const size_t room = assemble->remaining < capacity - used ? (size_t)assemble->remaining : capacity - used;
+		const size_t room = assemble->remaining < capacity - used
+			? (size_t)assemble->remaining
+			: capacity - used;
 		if (used > 0 && room < CHUNK_MIN_BYTES && assemble->spare_at == assemble->spare_len)
 			break; /* the next chunk hardly fits: leave it whole for the next call */
 		const ptrdiff_t len = assemble_step(assemble, into + used, room, &assemble->error);
@@ -149,7 +163,7 @@ static ptrdiff_t assemble_read(struct body_source *const source, uint8_t *const 
 }
 
 /* Moves to the chunk that holds byte `offset` of the current segment. */
-static int assemble_seek_chunk(struct assemble *const assemble, uint64_t offset, struct error *const err)
+static int assemble_seek_chunk(struct assemble *assemble, uint64_t offset, struct error *err)
 {
 	while (offset > 0) {
 		const struct pack_run run = assemble_run(assemble);
@@ -157,7 +171,8 @@ static int assemble_seek_chunk(struct assemble *const assemble, uint64_t offset,
 		size_t count;
 		if (run.chunks == 0)
 			return assemble_out_of_chunks(err);
-		if (pack_store_chunk_entries(assemble->packs, &run, entries, PACK_RUN_CHUNKS, &count, err) != 0)
+		if (pack_store_chunk_entries(
+			    assemble->packs, &run, entries, PACK_RUN_CHUNKS, &count, err) != 0)
 			return -1;
 		for (size_t i = 0; i < count; i++) {
 			if (offset < entries[i].size) {
@@ -171,26 +186,28 @@ static int assemble_seek_chunk(struct assemble *const assemble, uint64_t offset,
 	return 0;
 }
 
-static int assemble_seek(struct assemble *const assemble, uint64_t offset, struct error *const err)
+static int assemble_seek(struct assemble *assemble, uint64_t offset, struct error *err)
 {
-	while (assemble->segment < assemble->count && offset >= assemble->segments[assemble->segment].bytes)
+	while (assemble->segment < assemble->count &&
+		offset >= assemble->segments[assemble->segment].bytes)
 		offset -= assemble->segments[assemble->segment++].bytes;
 	return assemble->remaining == 0 ? 0 : assemble_seek_chunk(assemble, offset, err);
 }
 
-struct body_source *assemble_open(struct pack_store *const packs, const struct segment *const segments, const size_t count,
-	const uint64_t offset, const uint64_t length, struct error *const err)
+struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
+	size_t count, uint64_t offset, uint64_t length, struct error *err)
 {
 	uint64_t total = 0;
 	for (size_t i = 0; i < count; i++)
 		total += segments[i].bytes;
 	if (offset > total || length > total - offset) {
-		error_set(err, ERROR_RANGE, "bytes %llu to %llu lie outside the object's %llu", (unsigned long long)offset,
-			(unsigned long long)(offset + length), (unsigned long long)total);
+		error_set(err, ERROR_RANGE, "bytes %llu to %llu lie outside the object's %llu",
+			(unsigned long long)offset, (unsigned long long)(offset + length),
+			(unsigned long long)total);
 		return NULL;
 	}
 	struct assemble *const assemble = memory_new(sizeof *assemble);
-	assemble->source = (struct body_source){ .read = assemble_read, .close = assemble_close };
+	assemble->source = (struct body_source){.read = assemble_read, .close = assemble_close};
 	assemble->packs = packs;
 	assemble->segments = memory_new_array(count + 1, sizeof *segments);
 	memcpy(assemble->segments, segments, count * sizeof *segments);
@@ -213,7 +230,8 @@ struct assemble_inline {
 	uint8_t bytes[];
 };
 
-static ptrdiff_t assemble_inline_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t assemble_inline_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	(void)err;
 	struct assemble_inline *const whole = (struct assemble_inline *)source;
@@ -224,15 +242,16 @@ static ptrdiff_t assemble_inline_read(struct body_source *const source, uint8_t 
 	return (ptrdiff_t)len;
 }
 
-static void assemble_inline_close(struct body_source *const source)
+static void assemble_inline_close(struct body_source *source)
 {
 	free(source);
 }
 
-struct body_source *assemble_open_inline(const struct span bytes)
+struct body_source *assemble_open_inline(struct span bytes)
 {
 	struct assemble_inline *const whole = memory_new(sizeof *whole + bytes.len);
-	whole->source = (struct body_source){ .read = assemble_inline_read, .close = assemble_inline_close };
+	whole->source =
+		(struct body_source){.read = assemble_inline_read, .close = assemble_inline_close};
 	whole->len = bytes.len;
 	if (bytes.len > 0)
 		memcpy(whole->bytes, bytes.data, bytes.len);

@@ -1,16 +1,16 @@
-/* An object's bytes, or a range of them, streamed out of packs, each record verified (invariant 7). Holds the packs it reads. One
- * thread at a time. */
+/* An object's bytes, or a range of them, streamed out of packs, each record verified (invariant 7).
+ * Holds the packs it reads. One thread at a time. */
 #ifndef STORAGE_PACKS_ASSEMBLE_H
 #define STORAGE_PACKS_ASSEMBLE_H
 
 #include "base/stream.h"
 #include "storage/packs/pack_store.h"
 
-/* `segments` (copied) are the object's, in order; reads [offset, offset+length) of their bytes. Reads of at least ASSEMBLE_BLOCK_BYTES at a
- * time avoid a copy for raw chunks. Close frees it. */
+/* `segments` (copied) are the object's, in order; reads [offset, offset+length) of their bytes.
+ * Reads of at least ASSEMBLE_BLOCK_BYTES at a time avoid a copy for raw chunks. Close frees it. */
 enum { ASSEMBLE_BLOCK_BYTES = 256 * 1024 };
-struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments, size_t count, uint64_t offset, uint64_t length,
-	struct error *err);
+struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
+	size_t count, uint64_t offset, uint64_t length, struct error *err);
 /* A copy of inline bytes as a source. */
 struct body_source *assemble_open_inline(struct span bytes);
 

@@ -1,4 +1,5 @@
-/* Packs as files: FOLDER/xx/<name>, xx being the first two characters of the name, so that no folder grows huge. */
+/* Packs as files: FOLDER/xx/<name>, xx being the first two characters of the name, so that no
+ * folder grows huge. */
 #include "storage/packs/backend.h"
 
 #include <errno.h>
@@ -33,12 +34,15 @@ struct folder_file {
 	char path[];
 };
 
-static int folder_path(const struct backend_folder *const folder, const char *const name, char out[FOLDER_PATH_BYTES], struct error *const err)
+static int folder_path(const struct backend_folder *folder, const char *name,
+	char out[FOLDER_PATH_BYTES], struct error *err)
 {
 	ASSERT(strlen(name) > FOLDER_PREFIX && strchr(name, '/') == NULL && name[0] != '.');
-	const int len = snprintf(out, FOLDER_PATH_BYTES, "%s/%.*s/%s", folder->folder, FOLDER_PREFIX, name, name);
+	const int len = snprintf(
+		out, FOLDER_PATH_BYTES, "%s/%.*s/%s", folder->folder, FOLDER_PREFIX, name, name);
 	if (len < 0 || len >= FOLDER_PATH_BYTES)
-		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name, folder->folder);
+		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name,
+			folder->folder);
 	return 0;
 }
 
@@ -51,15 +55,14 @@ static void folder_note_name(struct backend_folder *folder, const char *name)
 }
 
 /* The folder that holds `path`, in place of it. */
-static void folder_cut_to_parent(char *const path)
+static void folder_cut_to_parent(char *path)
 {
 	char *const slash = strrchr(path, '/');
 	ASSERT(slash != NULL);
 	*slash = '\0';
 }
 
-static int folder_make_parent(const struct file_ops *const files, const char *const path,
-	struct error *const err)
+static int folder_make_parent(const struct file_ops *files, const char *path, struct error *err)
 {
 	char parent[FOLDER_PATH_BYTES];
 	snprintf(parent, sizeof parent, "%s", path);
@@ -67,8 +70,8 @@ static int folder_make_parent(const struct file_ops *const files, const char *co
 	return file_exists(parent) ? 0 : file_make_folder(files, parent, 0700, err);
 }
 
-static int folder_open_path(struct backend_folder *const folder, const char *const name, const int flags, struct backend_file **const out_file,
-	struct error *const err)
+static int folder_open_path(struct backend_folder *folder, const char *name, int flags,
+	struct backend_file **out_file, struct error *err)
 {
 	char path[FOLDER_PATH_BYTES];
 	if (folder_path(folder, name, path, err) != 0)
@@ -88,29 +91,33 @@ static int folder_open_path(struct backend_folder *const folder, const char *con
 	return 0;
 }
 
-static int folder_create(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+static int folder_create(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err)
 {
-	return folder_open_path((struct backend_folder *)backend, name, O_RDWR | O_CREAT | O_EXCL, out_file, err);
+	return folder_open_path(
+		(struct backend_folder *)backend, name, O_RDWR | O_CREAT | O_EXCL, out_file, err);
 }
 
-static int folder_open(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+static int folder_open(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err)
 {
 	return folder_open_path((struct backend_folder *)backend, name, O_RDONLY, out_file, err);
 }
 
-static const struct file_ops *folder_files(const struct backend_file *const file)
+static const struct file_ops *folder_files(const struct backend_file *file)
 {
 	return ((const struct backend_folder *)file->backend)->files;
 }
 
-static int folder_append(struct backend_file *const base, const struct span bytes, const uint64_t offset, struct error *const err)
+static int folder_append(
+	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	return file_write_at(folder_files(base), file->fd, bytes, (off_t)offset, file->path, err);
 }
 
 /* Drops the first `done` bytes of the parts. Gives how many parts are used up. */
-static int folder_advance(struct iovec *const parts, const int count, size_t done)
+static int folder_advance(struct iovec *parts, int count, size_t done)
 {
 	int used = 0;
 	while (used < count && done >= parts[used].iov_len)
@@ -122,8 +129,8 @@ static int folder_advance(struct iovec *const parts, const int count, size_t don
 	return used;
 }
 
-static int folder_read(struct backend_file *const base, const struct iovec *const parts, const int count, const uint64_t offset,
-	struct error *const err)
+static int folder_read(struct backend_file *base, const struct iovec *parts, int count,
+	uint64_t offset, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	const struct file_ops *const files = folder_files(base);
@@ -138,18 +145,21 @@ static int folder_read(struct backend_file *const base, const struct iovec *cons
 		if (got < 0)
 			return error_set_errno(err, "cannot read %s", file->path);
 		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "%s ends at byte %lld, inside a record", file->path, (long long)at);
+			return error_set(err, ERROR_CORRUPT,
+				"%s ends at byte %lld, inside a record", file->path, (long long)at);
 		at += got;
 		first += folder_advance(rest + first, count - first, (size_t)got);
 	}
 	return 0;
 }
 
-/* Whoever made the parent may not have synced its name yet, or may have failed to: so everybody does, until it was done once. */
+/* Whoever made the parent may not have synced its name yet, or may have failed to: so everybody
+ * does, until it was done once. */
 static int folder_sync_parent(struct backend_folder *folder, const char *parent, struct error *err)
 {
 	uint8_t number; /* names are hex */
-	const bool is_known = decode_hex(span_text(parent + strlen(parent) - FOLDER_PREFIX), &number, 1);
+	const bool is_known =
+		decode_hex(span_text(parent + strlen(parent) - FOLDER_PREFIX), &number, 1);
 	if (is_known && atomic_load(&folder->parents_synced[number]))
 		return 0;
 	if (file_sync_folder(folder->files, folder->folder, err) != 0)
@@ -159,7 +169,7 @@ static int folder_sync_parent(struct backend_folder *folder, const char *parent,
 	return 0;
 }
 
-static int folder_sync(struct backend_file *const base, struct error *const err)
+static int folder_sync(struct backend_file *base, struct error *err)
 {
 	struct folder_file *const file = (struct folder_file *)base;
 	if (file_sync(folder_files(base), file->fd, file->path, err) != 0)
@@ -170,20 +180,22 @@ static int folder_sync(struct backend_file *const base, struct error *const err)
 	snprintf(parent, sizeof parent, "%s", file->path);
 	folder_cut_to_parent(parent);
 	if (file_sync_folder(folder_files(base), parent, err) != 0 ||
-	    folder_sync_parent((struct backend_folder *)base->backend, parent, err) != 0)
+		folder_sync_parent((struct backend_folder *)base->backend, parent, err) != 0)
 		return -1;
 	atomic_store(&file->name_synced, true);
 	return 0;
 }
 
-static int folder_truncate(struct backend_file *const base, const uint64_t length, struct error *const err)
+static int folder_truncate(struct backend_file *base, uint64_t length, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	const struct file_ops *const files = folder_files(base);
-	return files->ftruncate(files, file->fd, (off_t)length) == 0 ? 0 : error_set_errno(err, "cannot cut %s", file->path);
+	return files->ftruncate(files, file->fd, (off_t)length) == 0
+		? 0
+		: error_set_errno(err, "cannot cut %s", file->path);
 }
 
-static int folder_size(struct backend_file *const base, uint64_t *const out_size, struct error *const err)
+static int folder_size(struct backend_file *base, uint64_t *out_size, struct error *err)
 {
 	const struct folder_file *const file = (const struct folder_file *)base;
 	struct stat state;
@@ -193,15 +205,16 @@ static int folder_size(struct backend_file *const base, uint64_t *const out_size
 	return 0;
 }
 
-static void folder_close(struct backend_file *const base)
+static void folder_close(struct backend_file *base)
 {
 	struct folder_file *const file = (struct folder_file *)base;
 	close(file->fd);
 	free(file);
 }
 
-static int folder_put_by(struct backend *const backend, const char *const name, const struct span bytes,
-	int (*const write)(const struct file_ops *, const char *, struct span, mode_t, struct error *), struct error *const err)
+static int folder_put_by(struct backend *backend, const char *name, struct span bytes,
+	int (*write)(const struct file_ops *, const char *, struct span, mode_t, struct error *),
+	struct error *err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
@@ -211,17 +224,20 @@ static int folder_put_by(struct backend *const backend, const char *const name, 
 	return write(folder->files, path, bytes, 0600, err);
 }
 
-static int folder_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+static int folder_put(
+	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
 	return folder_put_by(backend, name, bytes, file_publish, err);
 }
 
-static int folder_put_derived(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+static int folder_put_derived(
+	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
 	return folder_put_by(backend, name, bytes, file_place, err);
 }
 
-static int folder_get(struct backend *const backend, const char *const name, struct buffer *const out, struct error *const err)
+static int folder_get(
+	struct backend *backend, const char *name, struct buffer *out, struct error *err)
 {
 	char path[FOLDER_PATH_BYTES];
 	if (folder_path((const struct backend_folder *)backend, name, path, err) != 0)
@@ -229,7 +245,7 @@ static int folder_get(struct backend *const backend, const char *const name, str
 	return file_read_all(path, out, err);
 }
 
-static int folder_remove(struct backend *const backend, const char *const name, struct error *const err)
+static int folder_remove(struct backend *backend, const char *name, struct error *err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
@@ -241,10 +257,12 @@ static int folder_remove(struct backend *const backend, const char *const name, 
 	return 0;
 }
 
-static int aside_path(const struct backend_folder *folder, const char *name, char out[FOLDER_PATH_BYTES], struct error *err)
+static int aside_path(const struct backend_folder *folder, const char *name,
+	char out[FOLDER_PATH_BYTES], struct error *err)
 {
 	if (snprintf(out, FOLDER_PATH_BYTES, "%s/%s", folder->aside, name) >= FOLDER_PATH_BYTES)
-		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name, folder->aside);
+		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name,
+			folder->aside);
 	return 0;
 }
 
@@ -263,51 +281,60 @@ static int sync_aside(struct backend_folder *folder, struct error *err)
 	return 0;
 }
 
-/* Where there are no hard links the file is moved at once, and also onto a name that an earlier move has left. */
-static int give_name(const struct backend_folder *folder, const char *from, const char *to, struct error *err)
+/* Where there are no hard links the file is moved at once, and also onto a name that an earlier
+ * move has left. */
+static int give_name(
+	const struct backend_folder *folder, const char *from, const char *to, struct error *err)
 {
 	const struct file_ops *files = folder->files;
-	return files->link(files, from, to) == 0 || files->rename(files, from, to) == 0 ? 0
+	return files->link(files, from, to) == 0 || files->rename(files, from, to) == 0
+		? 0
 		: error_set_errno(err, "cannot move %s to %s", from, to);
 }
 
 static int take_name(const struct backend_folder *folder, const char *path, struct error *err)
 {
 	const struct file_ops *files = folder->files;
-	return files->unlink(files, path) == 0 || errno == ENOENT ? 0 : error_set_errno(err, "cannot remove %s", path);
+	return files->unlink(files, path) == 0 || errno == ENOENT
+		? 0
+		: error_set_errno(err, "cannot remove %s", path);
 }
 
 static bool is_same_file(const char *one, const char *other)
 {
 	struct stat a;
 	struct stat b;
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino;
 }
 
-/* What lies there already is not replaced, as it may be the better one: NAME.1 and so on are tried. A move that a power cut broke off has
- * left both names. */
-static int find_place_aside(const struct backend_folder *folder, const char *name, const char *from, char to[FOLDER_PATH_BYTES],
-	struct error *err)
+/* What lies there already is not replaced, as it may be the better one: NAME.1 and so on are tried.
+ * A move that a power cut broke off has left both names. */
+static int find_place_aside(const struct backend_folder *folder, const char *name, const char *from,
+	char to[FOLDER_PATH_BYTES], struct error *err)
 {
 	char numbered[NAME_MAX + 1];
 	int result = aside_path(folder, name, to, err);
 	for (unsigned i = 1; result == 0 && file_exists(to) && !is_same_file(from, to); i++) {
 		if (snprintf(numbered, sizeof numbered, "%s.%u", name, i) >= (int)sizeof numbered)
-			return error_set(err, ERROR_INVALID, "the name %s is too long to be numbered", name);
+			return error_set(
+				err, ERROR_INVALID, "the name %s is too long to be numbered", name);
 		result = aside_path(folder, numbered, to, err);
 	}
 	return result;
 }
 
-/* The new name lasts before the old one goes: whatever a power cut keeps, the file is in one place or in both. */
+/* The new name lasts before the old one goes: whatever a power cut keeps, the file is in one place
+ * or in both. */
 static int folder_set_aside(struct backend *backend, const char *name, struct error *err)
 {
 	struct backend_folder *folder = (struct backend_folder *)backend;
 	char from[FOLDER_PATH_BYTES];
 	char to[FOLDER_PATH_BYTES];
-	if (folder_path(folder, name, from, err) != 0 || find_place_aside(folder, name, from, to, err) != 0 ||
-	    file_make_folder(folder->files, folder->aside, 0700, err) != 0 || give_name(folder, from, to, err) != 0 ||
-	    sync_aside(folder, err) != 0)
+	if (folder_path(folder, name, from, err) != 0 ||
+		find_place_aside(folder, name, from, to, err) != 0 ||
+		file_make_folder(folder->files, folder->aside, 0700, err) != 0 ||
+		give_name(folder, from, to, err) != 0 || sync_aside(folder, err) != 0)
 		return -1;
 	folder_note_name(folder, name);
 	return take_name(folder, from, err);
@@ -323,8 +350,10 @@ static int folder_bring_back(struct backend *backend, const char *name, struct e
 		return -1;
 	snprintf(part, sizeof part, "%s", to);
 	folder_cut_to_parent(part);
-	if (folder_make_parent(folder->files, to, err) != 0 || give_name(folder, from, to, err) != 0 ||
-	    file_sync_folder(folder->files, part, err) != 0 || folder_sync_parent(folder, part, err) != 0)
+	if (folder_make_parent(folder->files, to, err) != 0 ||
+		give_name(folder, from, to, err) != 0 ||
+		file_sync_folder(folder->files, part, err) != 0 ||
+		folder_sync_parent(folder, part, err) != 0)
 		return -1;
 	atomic_store(&folder->aside_changed, true);
 	return take_name(folder, from, err);
@@ -336,7 +365,9 @@ static int sync_part(struct backend_folder *folder, unsigned number, struct erro
 	if (!atomic_exchange(&folder->names_changed[number], false))
 		return 0;
 	snprintf(path, sizeof path, "%s/%02x", folder->folder, number);
-	if (!file_exists(path) || file_sync_folder(folder->files, path, err) == 0) /* a name may go that never was there */
+	if (!file_exists(path) ||
+		file_sync_folder(folder->files, path, err) ==
+			0) /* a name may go that never was there */
 		return 0;
 	atomic_store(&folder->names_changed[number], true);
 	return -1;
@@ -360,7 +391,8 @@ static int folder_sync_names(struct backend *backend, struct error *err)
 }
 
 /* A name that vanished meanwhile is passed over. */
-static int folder_take_one(const char *const path, const char *const name, backend_take_fn *const take, void *const taker, struct error *const err)
+static int folder_take_one(
+	const char *path, const char *name, backend_take_fn *take, void *taker, struct error *err)
 {
 	char full[FOLDER_PATH_BYTES + NAME_MAX];
 	struct stat state;
@@ -370,7 +402,7 @@ static int folder_take_one(const char *const path, const char *const name, backe
 	return errno == ENOENT ? 0 : error_set_errno(err, "cannot stat %s", full);
 }
 
-static int folder_list_one(const char *const path, backend_take_fn *const take, void *const taker, struct error *const err)
+static int folder_list_one(const char *path, backend_take_fn *take, void *taker, struct error *err)
 {
 	char **names = NULL;
 	size_t count = 0;
@@ -383,7 +415,8 @@ static int folder_list_one(const char *const path, backend_take_fn *const take, 
 	return result;
 }
 
-static int folder_list(struct backend *const backend, backend_take_fn *const take, void *const taker, struct error *const err)
+static int folder_list(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char **names = NULL;
@@ -401,13 +434,14 @@ static int folder_list(struct backend *const backend, backend_take_fn *const tak
 	return result;
 }
 
-static int folder_list_aside(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+static int folder_list_aside(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	const struct backend_folder *folder = (const struct backend_folder *)backend;
 	return file_exists(folder->aside) ? folder_list_one(folder->aside, take, taker, err) : 0;
 }
 
-static void folder_free(struct backend *const backend)
+static void folder_free(struct backend *backend)
 {
 	struct backend_folder *const folder = (struct backend_folder *)backend;
 	free(folder->aside);
@@ -437,7 +471,8 @@ static const struct backend_ops folder_ops = {
 	.can_append = true,
 };
 
-struct backend *backend_folder_open(const char *const path, const char *const aside, const struct file_ops *const files, struct error *const err)
+struct backend *backend_folder_open(
+	const char *path, const char *aside, const struct file_ops *files, struct error *err)
 {
 	const struct file_ops *const used = files != NULL ? files : file_system();
 	if (file_make_folder(used, path, 0700, err) != 0)

@@ -1,5 +1,5 @@
-/* Packs in memory, for tests and for trying things out: nothing outlives the process. One lock for all; files are counted, so that a
- * removed one stays readable while open. */
+/* Packs in memory, for tests and for trying things out: nothing outlives the process. One lock for
+ * all; files are counted, so that a removed one stays readable while open. */
 #include "storage/packs/backend.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct memory_file {
 	struct memory_blob *blob;
 };
 
-static struct memory_blob **memory_find(struct backend_memory *const memory, const char *const name)
+static struct memory_blob **memory_find(struct backend_memory *memory, const char *name)
 {
 	struct memory_blob **link = &memory->blobs;
 	while (*link != NULL && ((*link)->is_aside || strcmp((*link)->name, name) != 0))
@@ -43,21 +43,25 @@ static int memory_set_aside(struct backend *backend, const char *name, struct er
 	if (blob != NULL)
 		blob->is_aside = true;
 	lock_leave(&memory->lock);
-	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
+	return blob != NULL ? 0
+			    : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
 }
 
 static int memory_bring_back(struct backend *backend, const char *name, struct error *err)
 {
 	struct backend_memory *memory = (struct backend_memory *)backend;
 	lock_enter(&memory->lock);
-	struct memory_blob *blob = NULL; /* the first that was set aside, which is last in the list */
+	/* the first that was set aside, which is last in the list */
+	struct memory_blob *blob = NULL;
 	for (struct memory_blob *other = memory->blobs; other != NULL; other = other->next)
 		if (other->is_aside && strcmp(other->name, name) == 0)
 			blob = other;
 	if (blob != NULL)
 		blob->is_aside = false;
 	lock_leave(&memory->lock);
-	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
+	return blob != NULL
+		? 0
+		: error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
 }
 
 static int memory_sync_names(struct backend *backend, struct error *err)
@@ -66,7 +70,7 @@ static int memory_sync_names(struct backend *backend, struct error *err)
 	return 0;
 }
 
-static void memory_unreference(struct memory_blob *const blob)
+static void memory_unreference(struct memory_blob *blob)
 {
 	if (--blob->references > 0)
 		return;
@@ -74,7 +78,7 @@ static void memory_unreference(struct memory_blob *const blob)
 	free(blob);
 }
 
-static struct memory_blob *memory_add(struct backend_memory *const memory, const char *const name)
+static struct memory_blob *memory_add(struct backend_memory *memory, const char *name)
 {
 	struct memory_blob *const blob = memory_new(sizeof *blob + strlen(name) + 1);
 	memcpy(blob->name, name, strlen(name) + 1);
@@ -84,7 +88,7 @@ static struct memory_blob *memory_add(struct backend_memory *const memory, const
 	return blob;
 }
 
-static void memory_write(struct memory_blob *const blob, const struct span bytes, const size_t offset)
+static void memory_write(struct memory_blob *blob, struct span bytes, size_t offset)
 {
 	ASSERT(offset <= blob->len);
 	if (offset + bytes.len > blob->capacity) {
@@ -97,7 +101,7 @@ static void memory_write(struct memory_blob *const blob, const struct span bytes
 		blob->len = offset + bytes.len;
 }
 
-static struct backend_file *memory_file_new(struct backend_memory *const memory, struct memory_blob *const blob)
+static struct backend_file *memory_file_new(struct backend_memory *memory, struct memory_blob *blob)
 {
 	struct memory_file *const file = memory_new(sizeof *file);
 	file->base.backend = &memory->base;
@@ -106,7 +110,8 @@ static struct backend_file *memory_file_new(struct backend_memory *const memory,
 	return &file->base;
 }
 
-static int memory_create(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+static int memory_create(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err)
 {
 	struct backend_memory *const memory = (struct backend_memory *)backend;
 	lock_enter(&memory->lock);
@@ -117,7 +122,8 @@ static int memory_create(struct backend *const backend, const char *const name, 
 	return taken ? error_set(err, ERROR_EXISTS, "the memory file %s exists already", name) : 0;
 }
 
-static int memory_open(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+static int memory_open(struct backend *backend, const char *name, struct backend_file **out_file,
+	struct error *err)
 {
 	struct backend_memory *const memory = (struct backend_memory *)backend;
 	lock_enter(&memory->lock);
@@ -125,15 +131,17 @@ static int memory_open(struct backend *const backend, const char *const name, st
 	if (blob != NULL)
 		*out_file = memory_file_new(memory, blob);
 	lock_leave(&memory->lock);
-	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name) : 0;
+	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name)
+			    : 0;
 }
 
-static struct lock *memory_lock(const struct backend_file *const file)
+static struct lock *memory_lock(const struct backend_file *file)
 {
 	return &((struct backend_memory *)file->backend)->lock;
 }
 
-static int memory_append(struct backend_file *const base, const struct span bytes, const uint64_t offset, struct error *const err)
+static int memory_append(
+	struct backend_file *base, struct span bytes, uint64_t offset, struct error *err)
 {
 	(void)err;
 	lock_enter(memory_lock(base));
@@ -142,8 +150,8 @@ static int memory_append(struct backend_file *const base, const struct span byte
 	return 0;
 }
 
-static int memory_read(struct backend_file *const base, const struct iovec *const parts, const int count, const uint64_t offset,
-	struct error *const err)
+static int memory_read(struct backend_file *base, const struct iovec *parts, int count,
+	uint64_t offset, struct error *err)
 {
 	const struct memory_blob *const blob = ((struct memory_file *)base)->blob;
 	uint64_t at = offset;
@@ -156,17 +164,19 @@ static int memory_read(struct backend_file *const base, const struct iovec *cons
 		at += parts[i].iov_len;
 	}
 	lock_leave(memory_lock(base));
-	return whole ? 0 : error_set(err, ERROR_CORRUPT, "the memory file %s ends inside a record", blob->name);
+	return whole ? 0
+		     : error_set(err, ERROR_CORRUPT, "the memory file %s ends inside a record",
+			       blob->name);
 }
 
-static int memory_sync(struct backend_file *const base, struct error *const err)
+static int memory_sync(struct backend_file *base, struct error *err)
 {
 	(void)base;
 	(void)err;
 	return 0;
 }
 
-static int memory_truncate(struct backend_file *const base, const uint64_t length, struct error *const err)
+static int memory_truncate(struct backend_file *base, uint64_t length, struct error *err)
 {
 	(void)err;
 	struct memory_blob *const blob = ((struct memory_file *)base)->blob;
@@ -177,7 +187,7 @@ static int memory_truncate(struct backend_file *const base, const uint64_t lengt
 	return 0;
 }
 
-static int memory_size(struct backend_file *const base, uint64_t *const out_size, struct error *const err)
+static int memory_size(struct backend_file *base, uint64_t *out_size, struct error *err)
 {
 	(void)err;
 	lock_enter(memory_lock(base));
@@ -186,7 +196,7 @@ static int memory_size(struct backend_file *const base, uint64_t *const out_size
 	return 0;
 }
 
-static void memory_close(struct backend_file *const base)
+static void memory_close(struct backend_file *base)
 {
 	struct lock *const lock = memory_lock(base);
 	lock_enter(lock);
@@ -195,7 +205,8 @@ static void memory_close(struct backend_file *const base)
 	free(base);
 }
 
-static int memory_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+static int memory_put(
+	struct backend *backend, const char *name, struct span bytes, struct error *err)
 {
 	(void)err;
 	struct backend_memory *const memory = (struct backend_memory *)backend;
@@ -208,7 +219,8 @@ static int memory_put(struct backend *const backend, const char *const name, con
 	return 0;
 }
 
-static int memory_get(struct backend *const backend, const char *const name, struct buffer *const out, struct error *const err)
+static int memory_get(
+	struct backend *backend, const char *name, struct buffer *out, struct error *err)
 {
 	struct backend_memory *const memory = (struct backend_memory *)backend;
 	lock_enter(&memory->lock);
@@ -216,10 +228,11 @@ static int memory_get(struct backend *const backend, const char *const name, str
 	if (blob != NULL)
 		buffer_add(out, blob->data, blob->len);
 	lock_leave(&memory->lock);
-	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name) : buffer_check(out, name, err);
+	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name)
+			    : buffer_check(out, name, err);
 }
 
-static int memory_remove(struct backend *const backend, const char *const name, struct error *const err)
+static int memory_remove(struct backend *backend, const char *name, struct error *err)
 {
 	(void)err;
 	struct backend_memory *const memory = (struct backend_memory *)backend;
@@ -240,7 +253,8 @@ struct memory_name {
 };
 
 /* The names are copied first: `take` may remove. */
-static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take, void *taker, struct error *err)
+static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take,
+	void *taker, struct error *err)
 {
 	struct memory_name *names = NULL;
 	size_t count = 0;
@@ -249,7 +263,8 @@ static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take
 		if (blob->is_aside != is_aside)
 			continue;
 		names = memory_grow(names, count + 1, sizeof *names);
-		names[count++] = (struct memory_name){ .name = memory_copy_text(blob->name), .size = blob->len };
+		names[count++] = (struct memory_name){
+			.name = memory_copy_text(blob->name), .size = blob->len};
 	}
 	lock_leave(&memory->lock);
 	int result = 0;
@@ -261,17 +276,19 @@ static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take
 	return result;
 }
 
-static int memory_list(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+static int memory_list(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	return list_blobs((struct backend_memory *)backend, false, take, taker, err);
 }
 
-static int memory_list_aside(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+static int memory_list_aside(
+	struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
 {
 	return list_blobs((struct backend_memory *)backend, true, take, taker, err);
 }
 
-static void memory_free(struct backend *const backend)
+static void memory_free(struct backend *backend)
 {
 	struct backend_memory *const memory = (struct backend_memory *)backend;
 	while (memory->blobs != NULL) {

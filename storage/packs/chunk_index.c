@@ -1,9 +1,10 @@
-/* Two connections to one WAL file: helpers add through the one, everybody looks up through the other, so that a lookup never waits for
- * an insert. Ids are cut to 16 bytes: what is found is a hint that the caller compares with the pack's own index. The file is derived
- * data of this machine, so its schema need not please a second engine.
+/* Two connections to one WAL file: helpers add through the one, everybody looks up through the
+ * other, so that a lookup never waits for an insert. Ids are cut to 16 bytes: what is found is a
+ * hint that the caller compares with the pack's own index. The file is derived data of this
+ * machine, so its schema need not please a second engine.
  *
- * Damage fails nothing: where a page cannot be read, whoever met it moves the file aside, and from there on nothing is found and nothing
- * added. The next start finds no file, and makes it anew. */
+ * Damage fails nothing: where a page cannot be read, whoever met it moves the file aside, and from
+ * there on nothing is found and nothing added. The next start finds no file, and makes it anew. */
 #include "storage/packs/chunk_index.h"
 
 #include <stdatomic.h>
@@ -32,7 +33,8 @@ struct chunk_index {
 	struct lock write_lock;
 	struct db *writer;
 	struct lock read_lock;
-	struct db *reader; /* the writer itself in memory, where a second connection would see another database */
+	/* the writer itself in memory, where a second connection would see another database */
+	struct db *reader;
 };
 
 static const char SQL_SCHEMA[] =
@@ -40,7 +42,8 @@ static const char SQL_SCHEMA[] =
 	"CREATE TABLE chunk (id BLOB PRIMARY KEY, pack INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE INDEX chunk_pack ON chunk (pack);";
 static const char SQL_LAZY[] = "PRAGMA synchronous=NORMAL;";
-static const char SQL_FIND[] = "SELECT p.id, c.number FROM chunk c JOIN pack p ON p.number = c.pack WHERE c.id = ?1";
+static const char SQL_FIND[] =
+	"SELECT p.id, c.number FROM chunk c JOIN pack p ON p.number = c.pack WHERE c.id = ?1";
 static const char SQL_PACK_NUMBER[] = "SELECT number FROM pack WHERE id = ?1";
 static const char SQL_PACK_LIST[] = "SELECT id FROM pack ORDER BY number";
 static const char SQL_PACK_ADD[] = "INSERT INTO pack (id) VALUES (?1)";
@@ -49,26 +52,29 @@ static const char SQL_CHUNK_ADD[] =
 	"INSERT INTO chunk (id, pack, number) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET pack = excluded.pack, number = excluded.number";
 static const char SQL_CHUNK_DELETE[] = "DELETE FROM chunk WHERE pack = ?1";
 
-static int index_prepare_file(struct db *const db, bool *const out_new, struct error *const err)
+static int index_prepare_file(struct db *db, bool *out_new, struct error *err)
 {
 	int version;
 	int application;
-	if (db_get_version(db, &version, &application, err) != 0 || db_run_script(db, SQL_LAZY, err) != 0)
+	if (db_get_version(db, &version, &application, err) != 0 ||
+		db_run_script(db, SQL_LAZY, err) != 0)
 		return -1;
 	if (version == INDEX_VERSION && application == INDEX_APPLICATION)
 		return 0;
 	if (version != 0 || application != 0)
-		return error_set(err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
+		return error_set(
+			err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
 	*out_new = true;
 	if (db_begin(db, err) != 0)
 		return -1;
-	if (db_run_script(db, SQL_SCHEMA, err) == 0 && db_set_version(db, INDEX_VERSION, INDEX_APPLICATION, err) == 0)
+	if (db_run_script(db, SQL_SCHEMA, err) == 0 &&
+		db_set_version(db, INDEX_VERSION, INDEX_APPLICATION, err) == 0)
 		return db_commit(db, err);
 	db_rollback(db);
 	return -1;
 }
 
-static struct db *index_open_writer(const char *const path, bool *const out_new, struct error *const err)
+static struct db *index_open_writer(const char *path, bool *out_new, struct error *err)
 {
 	struct db *const db = db_open(path, DB_WRITE, err);
 	if (db == NULL || index_prepare_file(db, out_new, err) == 0)
@@ -78,10 +84,9 @@ static struct db *index_open_writer(const char *const path, bool *const out_new,
 }
 
 /* The damaged file is kept, once, for whoever wants to know. */
-static int index_move_aside(const struct file_ops *const files, const char *const path,
-	struct error *const err)
+static int index_move_aside(const struct file_ops *files, const char *path, struct error *err)
 {
-	static const char *const companions[] = { "-wal", "-shm" };
+	static const char *const companions[] = {"-wal", "-shm"};
 	char aside[4096];
 	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
 		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
@@ -120,7 +125,9 @@ static int index_connect(struct chunk_index *index, bool *out_new, struct error 
 {
 	bool is_new = false;
 	struct db *writer = index_open_writer(index->path, &is_new, err);
-	struct db *reader = writer == NULL || is_in_memory(index->path) ? writer : db_open(index->path, DB_READ, err);
+	struct db *reader = writer == NULL || is_in_memory(index->path)
+		? writer
+		: db_open(index->path, DB_READ, err);
 	if (reader == NULL || index_look(reader, err) != 0) {
 		if (reader != writer)
 			db_close(reader);
@@ -133,7 +140,8 @@ static int index_connect(struct chunk_index *index, bool *out_new, struct error 
 	return 0;
 }
 
-struct chunk_index *chunk_index_open(const struct chunk_index_options *options, bool *out_rebuild, struct error *err)
+struct chunk_index *chunk_index_open(
+	const struct chunk_index_options *options, bool *out_rebuild, struct error *err)
 {
 	struct chunk_index *index = memory_new(sizeof *index);
 	struct error first = {0};
@@ -146,7 +154,8 @@ struct chunk_index *chunk_index_open(const struct chunk_index_options *options, 
 		return index;
 	if (is_damage(&first) && !is_in_memory(options->path)) {
 		log_failure(index->log, LOG_WARNING, NULL, "chunk_index_damaged", &first);
-		if (index_move_aside(index->files, index->path, err) == 0 && index_connect(index, out_rebuild, err) == 0)
+		if (index_move_aside(index->files, index->path, err) == 0 &&
+			index_connect(index, out_rebuild, err) == 0)
 			return index;
 	} else {
 		*err = first;
@@ -155,7 +164,7 @@ struct chunk_index *chunk_index_open(const struct chunk_index_options *options, 
 	return NULL;
 }
 
-void chunk_index_close(struct chunk_index *const index)
+void chunk_index_close(struct chunk_index *index)
 {
 	if (index == NULL)
 		return;
@@ -188,13 +197,14 @@ static int index_tell(struct chunk_index *index, int result, const struct error 
 	return 0;
 }
 
-bool chunk_index_sampled(const struct chunk_id *const id)
+bool chunk_index_sampled(const struct chunk_id *id)
 {
 	return chunk_id_modulo_word(id) % INDEX_SAMPLE == 0;
 }
 
 /* 1 and the place, 0 when it is not known, -1. */
-static int index_find_row(struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
+static int index_find_row(
+	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
 {
 	struct db_statement *statement = db_prepare(db, SQL_FIND, err);
 	if (statement == NULL)
@@ -214,7 +224,8 @@ static int index_find_row(struct db *db, const struct chunk_id *id, struct chunk
 	return got;
 }
 
-bool chunk_index_find(struct chunk_index *index, const struct chunk_id *id, struct chunk_place *out_place)
+bool chunk_index_find(
+	struct chunk_index *index, const struct chunk_id *id, struct chunk_place *out_place)
 {
 	struct lock *lock = index->reader == index->writer ? &index->write_lock : &index->read_lock;
 	struct error err = {0}; /* unknown is always a right answer */
@@ -229,7 +240,8 @@ bool chunk_index_find(struct chunk_index *index, const struct chunk_id *id, stru
 }
 
 /* 1 and the number, 0 when the pack has none, -1. */
-static int index_find_pack(struct db *const db, const struct pack_id *const pack, int64_t *const out_number, struct error *const err)
+static int index_find_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBER, err);
 	if (statement == NULL)
@@ -242,7 +254,8 @@ static int index_find_pack(struct db *const db, const struct pack_id *const pack
 	return result;
 }
 
-static int index_add_pack(struct db *const db, const struct pack_id *const pack, int64_t *const out_number, struct error *const err)
+static int index_add_pack(
+	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
 {
 	const int known = index_find_pack(db, pack, out_number, err);
 	if (known != 0)
@@ -257,11 +270,14 @@ static int index_add_pack(struct db *const db, const struct pack_id *const pack,
 	return 0;
 }
 
-static int index_add_rows(struct db *const db, const struct chunk_index_row *const rows, const size_t count, struct error *const err)
+static int index_add_rows(
+	struct db *db, const struct chunk_index_row *rows, size_t count, struct error *err)
 {
 	int64_t number = 0;
 	for (size_t i = 0; i < count; i++) {
-		const bool same_pack = i > 0 && memcmp(rows[i].place.pack.bytes, rows[i - 1].place.pack.bytes, PACK_ID_BYTES) == 0;
+		const bool same_pack = i > 0 &&
+			memcmp(rows[i].place.pack.bytes, rows[i - 1].place.pack.bytes,
+				PACK_ID_BYTES) == 0;
 		if (!same_pack && index_add_pack(db, &rows[i].place.pack, &number, err) != 0)
 			return -1;
 		struct db_statement *const statement = db_prepare(db, SQL_CHUNK_ADD, err);
@@ -276,9 +292,9 @@ static int index_add_rows(struct db *const db, const struct chunk_index_row *con
 	return 0;
 }
 
-static int index_remove_pack(struct db *const db, const struct pack_id *const pack, struct error *const err)
+static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err)
 {
-	static const char *const deletions[] = { SQL_CHUNK_DELETE, SQL_PACK_DELETE };
+	static const char *const deletions[] = {SQL_CHUNK_DELETE, SQL_PACK_DELETE};
 	int64_t number;
 	const int known = index_find_pack(db, pack, &number, err);
 	if (known != 1)
@@ -295,7 +311,7 @@ static int index_remove_pack(struct db *const db, const struct pack_id *const pa
 }
 
 /* Ends the transaction that `result` was made in, and keeps the log short. */
-static int index_settle(struct db *const db, const int result, struct error *const err)
+static int index_settle(struct db *db, int result, struct error *err)
 {
 	if (result != 0) {
 		db_rollback(db);
@@ -325,23 +341,27 @@ static int index_end(struct chunk_index *index, int result, const struct error *
 	return result;
 }
 
-int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count, struct error *err)
+int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count,
+	struct error *err)
 {
 	int result = index_begin(index, err);
 	if (result == 1)
-		result = index_settle(index->writer, index_add_rows(index->writer, rows, count, err), err);
+		result = index_settle(
+			index->writer, index_add_rows(index->writer, rows, count, err), err);
 	return index_end(index, result, err);
 }
 
-int chunk_index_forget_pack(struct chunk_index *index, const struct pack_id *pack, struct error *err)
+int chunk_index_forget_pack(
+	struct chunk_index *index, const struct pack_id *pack, struct error *err)
 {
 	int result = index_begin(index, err);
 	if (result == 1)
-		result = index_settle(index->writer, index_remove_pack(index->writer, pack, err), err);
+		result = index_settle(
+			index->writer, index_remove_pack(index->writer, pack, err), err);
 	return index_end(index, result, err);
 }
 
-static int index_list(struct db *const db, struct pack_id **const packs, size_t *const count, struct error *const err)
+static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
 	if (statement == NULL)
@@ -359,14 +379,16 @@ static int index_list(struct db *const db, struct pack_id **const packs, size_t 
 	return got;
 }
 
-int chunk_index_packs(struct chunk_index *index, struct pack_id **out_packs, size_t *out_count, struct error *err)
+int chunk_index_packs(
+	struct chunk_index *index, struct pack_id **out_packs, size_t *out_count, struct error *err)
 {
 	int result = 0;
 	*out_packs = NULL;
 	*out_count = 0;
 	lock_enter(&index->write_lock);
 	if (!atomic_load(&index->is_given_up))
-		result = index_tell(index, index_list(index->writer, out_packs, out_count, err), err);
+		result = index_tell(
+			index, index_list(index->writer, out_packs, out_count, err), err);
 	lock_leave(&index->write_lock);
 	if (result == 0)
 		return 0;
@@ -376,7 +398,7 @@ int chunk_index_packs(struct chunk_index *index, struct pack_id **out_packs, siz
 }
 
 /* Some pages of what is free; 1: there is more. */
-static int index_trim_some(struct db *const db, struct error *const err)
+static int index_trim_some(struct db *db, struct error *err)
 {
 	int64_t pages = 0;
 	if (db_free_pages(db, &pages, err) != 0)

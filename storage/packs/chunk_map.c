@@ -7,19 +7,19 @@
 
 enum { CHUNK_MAP_FIRST_SLOTS = 16 };
 
-void chunk_map_init(struct chunk_map *const map)
+void chunk_map_init(struct chunk_map *map)
 {
 	*map = (struct chunk_map){0};
 }
 
-void chunk_map_release(struct chunk_map *const map)
+void chunk_map_release(struct chunk_map *map)
 {
 	free(map->slots);
 	chunk_map_init(map);
 }
 
 /* The slot that holds the tag, or the free one where it belongs. */
-static uint64_t *map_slot(const struct chunk_map *const map, const uint32_t tag)
+static uint64_t *map_slot(const struct chunk_map *map, uint32_t tag)
 {
 	size_t at = tag & (map->slot_count - 1);
 	while (map->slots[at] != 0 && map->slots[at] >> 32 != tag)
@@ -27,9 +27,11 @@ static uint64_t *map_slot(const struct chunk_map *const map, const uint32_t tag)
 	return &map->slots[at];
 }
 
-static void map_grow(struct chunk_map *const map)
+static void map_grow(struct chunk_map *map)
 {
-	struct chunk_map grown = { .slot_count = map->slot_count == 0 ? CHUNK_MAP_FIRST_SLOTS : 2 * map->slot_count, .count = map->count };
+	struct chunk_map grown = {
+		.slot_count = map->slot_count == 0 ? CHUNK_MAP_FIRST_SLOTS : 2 * map->slot_count,
+		.count = map->count};
 	grown.slots = memory_new_array(grown.slot_count, sizeof *grown.slots);
 	for (size_t i = 0; i < map->slot_count; i++)
 		if (map->slots[i] != 0)
@@ -38,12 +40,12 @@ static void map_grow(struct chunk_map *const map)
 	*map = grown;
 }
 
-static uint32_t map_tag(const struct chunk_id *const id)
+static uint32_t map_tag(const struct chunk_id *id)
 {
 	return (uint32_t)little_endian_get(id->bytes, 4);
 }
 
-void chunk_map_add(struct chunk_map *const map, const struct chunk_id *const id, const uint32_t number)
+void chunk_map_add(struct chunk_map *map, const struct chunk_id *id, uint32_t number)
 {
 	if (map->count >= CHUNK_MAP_MAX)
 		return;
@@ -54,7 +56,7 @@ void chunk_map_add(struct chunk_map *const map, const struct chunk_id *const id,
 	*slot = (uint64_t)map_tag(id) << 32 | ((uint64_t)number + 1);
 }
 
-bool chunk_map_find(const struct chunk_map *const map, const struct chunk_id *const id, uint32_t *const out_number)
+bool chunk_map_find(const struct chunk_map *map, const struct chunk_id *id, uint32_t *out_number)
 {
 	if (map->slot_count == 0)
 		return false;

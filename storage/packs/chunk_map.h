@@ -1,6 +1,6 @@
-/* Finds the number of a chunk by its id: an open-addressing table of 32-bit tags, 8 bytes a slot. It keeps no ids, so what it finds is
- * a candidate that the caller compares; of two ids with equal tags the later stays, which costs a missed repeat and no more. One
- * thread at a time. */
+/* Finds the number of a chunk by its id: an open-addressing table of 32-bit tags, 8 bytes a slot.
+ * It keeps no ids, so what it finds is a candidate that the caller compares; of two ids with equal
+ * tags the later stays, which costs a missed repeat and no more. One thread at a time. */
 #ifndef STORAGE_PACKS_CHUNK_MAP_H
 #define STORAGE_PACKS_CHUNK_MAP_H
 

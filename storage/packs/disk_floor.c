@@ -7,13 +7,12 @@ enum { SHARE = 8 };
 
 static const char REFUSAL[] = "The server's disk is full: ";
 
-static double megabytes(const uint64_t bytes)
+static double megabytes(uint64_t bytes)
 {
 	return (double)bytes / 1e6;
 }
 
-static int refuse(
-	const uint64_t free, const uint64_t kept, const uint64_t needed, struct error *const err)
+static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *err)
 {
 	char need[64] = "";
 	if (needed > 0)
@@ -24,22 +23,23 @@ static int refuse(
 		REFUSAL, megabytes(free), megabytes(kept), need);
 }
 
-bool disk_floor_refuses(const struct error *const err)
+bool disk_floor_refuses(const struct error *err)
 {
 	return err->kind == ERROR_NO_SPACE && strncmp(err->text, REFUSAL, sizeof REFUSAL - 1) == 0;
 }
 
-int disk_floor_check(const struct disk_floor *const floor, struct error *const err)
+int disk_floor_check(const struct disk_floor *floor, struct error *err)
 {
 	return disk_floor_check_room(floor, 0, err);
 }
 
-int disk_floor_check_room(const struct disk_floor *const floor, const uint64_t bytes, struct error *const err)
+int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct error *err)
 {
 	struct file_space space;
 	if (floor != NULL && store_health_may_write(floor->health, err) != 0)
 		return -1;
-	if (floor == NULL || floor->bytes + bytes == 0 || floor->files->space(floor->files, floor->folder, &space) != 0)
+	if (floor == NULL || floor->bytes + bytes == 0 ||
+		floor->files->space(floor->files, floor->folder, &space) != 0)
 		return 0;
 	const uint64_t kept = floor->bytes < space.all / SHARE ? floor->bytes : space.all / SHARE;
 	if (space.free >= kept && space.free - kept >= bytes)

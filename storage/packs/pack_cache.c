@@ -1,5 +1,6 @@
-/* One table of small nodes. A node with an index or an open file stands in the list of the recently used; trimming walks that list from its
- * old end and takes what is neither pinned nor needed. What is taken is freed and closed after the lock is left. */
+/* One table of small nodes. A node with an index or an open file stands in the list of the recently
+ * used; trimming walks that list from its old end and takes what is neither pinned nor needed. What
+ * is taken is freed and closed after the lock is left. */
 #include "storage/packs/pack_cache_internal.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 enum { CACHE_FIRST_BUCKETS = 64 };
 
-struct pack_cache *pack_cache_new(struct backend *const backend, const struct pack_cache_limits *const limits)
+struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cache_limits *limits)
 {
 	struct pack_cache *const cache = memory_new(sizeof *cache);
 	cache->backend = backend;
@@ -22,7 +23,7 @@ struct pack_cache *pack_cache_new(struct backend *const backend, const struct pa
 	return cache;
 }
 
-static void pack_free(struct pack_cache *const cache, struct pack *const pack)
+static void pack_free(struct pack_cache *cache, struct pack *pack)
 {
 	pack_index_free(pack->index);
 	if (pack->opened != NULL)
@@ -31,7 +32,7 @@ static void pack_free(struct pack_cache *const cache, struct pack *const pack)
 	free(pack);
 }
 
-void pack_cache_free(struct pack_cache *const cache)
+void pack_cache_free(struct pack_cache *cache)
 {
 	for (size_t i = 0; i < cache->bucket_count; i++)
 		while (cache->buckets[i] != NULL) {
@@ -46,15 +47,16 @@ void pack_cache_free(struct pack_cache *const cache)
 }
 
 /* Ids are random, so any of their bytes make a bucket. */
-struct pack **pack_cache_link(const struct pack_cache *const cache, const struct pack_id *const id)
+struct pack **pack_cache_link(const struct pack_cache *cache, const struct pack_id *id)
 {
-	struct pack **link = &cache->buckets[little_endian_get(id->bytes, 8) & (cache->bucket_count - 1)];
+	struct pack **link =
+		&cache->buckets[little_endian_get(id->bytes, 8) & (cache->bucket_count - 1)];
 	while (*link != NULL && !pack_id_equal(&(*link)->id, id))
 		link = &(*link)->chained;
 	return link;
 }
 
-static void cache_grow(struct pack_cache *const cache)
+static void cache_grow(struct pack_cache *cache)
 {
 	struct pack **const old = cache->buckets;
 	const size_t old_count = cache->bucket_count;
@@ -70,7 +72,7 @@ static void cache_grow(struct pack_cache *const cache)
 	free(old);
 }
 
-struct pack *pack_cache_find_or_add(struct pack_cache *const cache, const struct pack_id *const id)
+struct pack *pack_cache_find_or_add(struct pack_cache *cache, const struct pack_id *id)
 {
 	struct pack *const found = *pack_cache_link(cache, id);
 	if (found != NULL)
@@ -85,7 +87,7 @@ struct pack *pack_cache_find_or_add(struct pack_cache *const cache, const struct
 	return pack;
 }
 
-static void cache_unlist(struct pack_cache *const cache, struct pack *const pack)
+static void cache_unlist(struct pack_cache *cache, struct pack *pack)
 {
 	if (!pack->listed)
 		return;
@@ -96,7 +98,7 @@ static void cache_unlist(struct pack_cache *const cache, struct pack *const pack
 	pack->listed = false;
 }
 
-static void cache_touch(struct pack_cache *const cache, struct pack *const pack)
+static void cache_touch(struct pack_cache *cache, struct pack *pack)
 {
 	cache_unlist(cache, pack);
 	if (pack->index == NULL && pack->opened == NULL)
@@ -107,34 +109,40 @@ static void cache_touch(struct pack_cache *const cache, struct pack *const pack)
 	pack->listed = true;
 }
 
-static void cache_count_index(struct pack_cache *const cache, struct pack *const pack)
+static void cache_count_index(struct pack_cache *cache, struct pack *pack)
 {
 	cache->index_bytes -= pack->index_bytes;
 	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
 	cache->index_bytes += pack->index_bytes;
 }
 
-static void cache_drop_index(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+static void cache_drop_index(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
 	garbage->indexes[garbage->count] = pack->index;
 	pack->index = NULL;
 	cache_count_index(cache, pack);
 }
 
-static void cache_drop_file(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+static void cache_drop_file(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
 	garbage->files[garbage->count] = pack->opened;
 	cache->open_files -= pack->opened != NULL;
 	pack->opened = NULL;
 }
 
-static void cache_trim(struct pack_cache *const cache, struct cache_garbage *const garbage)
+static void cache_trim(struct pack_cache *cache, struct cache_garbage *garbage)
 {
-	for (struct pack *pack = cache->oldest, *next; pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
+	for (struct pack *pack = cache->oldest, *next;
+		pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
 		next = pack->newer;
-		const bool drop_index = cache->index_bytes > cache->limits.index_bytes && pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
-		const bool drop_file = cache->open_files > cache->limits.open_files && pack->opened != NULL;
-		if (cache->index_bytes <= cache->limits.index_bytes && cache->open_files <= cache->limits.open_files)
+		const bool drop_index = cache->index_bytes > cache->limits.index_bytes &&
+			pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
+		const bool drop_file =
+			cache->open_files > cache->limits.open_files && pack->opened != NULL;
+		if (cache->index_bytes <= cache->limits.index_bytes &&
+			cache->open_files <= cache->limits.open_files)
 			break;
 		if (pack->pins > 0 || (!drop_index && !drop_file))
 			continue;
@@ -149,9 +157,11 @@ static void cache_trim(struct pack_cache *const cache, struct cache_garbage *con
 }
 
 /* Frees the node once nobody knows, holds or pins it. */
-void pack_cache_forget_if_idle(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+void pack_cache_forget_if_idle(
+	struct pack_cache *cache, struct pack *pack, struct cache_garbage *garbage)
 {
-	if (pack->known || pack_is_held(pack) || pack->pins > 0 || garbage->count == CACHE_TRIM_BATCH)
+	if (pack->known || pack_is_held(pack) || pack->pins > 0 ||
+		garbage->count == CACHE_TRIM_BATCH)
 		return;
 	cache_drop_index(cache, pack, garbage);
 	cache_drop_file(cache, pack, garbage);
@@ -165,7 +175,7 @@ void pack_cache_forget_if_idle(struct pack_cache *const cache, struct pack *cons
 	free(pack);
 }
 
-void pack_cache_leave(struct pack_cache *const cache, struct cache_garbage *const garbage)
+void pack_cache_leave(struct pack_cache *cache, struct cache_garbage *garbage)
 {
 	cache_trim(cache, garbage);
 	lock_leave(&cache->lock);
@@ -176,8 +186,8 @@ void pack_cache_leave(struct pack_cache *const cache, struct cache_garbage *cons
 	}
 }
 
-void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const id, const uint64_t length, struct pack_index *const index,
-	const enum pack_cache_mode mode)
+void pack_cache_add(struct pack_cache *cache, const struct pack_id *id, uint64_t length,
+	struct pack_index *index, enum pack_cache_mode mode)
 {
 	ASSERT(index != NULL || mode == PACK_CACHE_SAVED);
 	struct cache_garbage garbage = {0};
@@ -194,7 +204,8 @@ void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const 
 	pack_cache_leave(cache, &garbage);
 }
 
-void pack_cache_set_mode(struct pack_cache *const cache, const struct pack_id *const id, const enum pack_cache_mode mode)
+void pack_cache_set_mode(
+	struct pack_cache *cache, const struct pack_id *id, enum pack_cache_mode mode)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -204,7 +215,7 @@ void pack_cache_set_mode(struct pack_cache *const cache, const struct pack_id *c
 	pack_cache_leave(cache, &garbage);
 }
 
-enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struct pack_id *const id)
+enum pack_cache_mode pack_cache_mode(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);
@@ -213,7 +224,7 @@ enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struc
 	return mode;
 }
 
-void pack_cache_add_record(struct pack_cache *const cache, const struct pack_record *const record)
+void pack_cache_add_record(struct pack_cache *cache, const struct pack_record *record)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = pack_cache_find_or_add(cache, &record->id);
@@ -225,7 +236,7 @@ void pack_cache_add_record(struct pack_cache *const cache, const struct pack_rec
 	lock_leave(&cache->lock);
 }
 
-void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *const id, struct pack_id *const out_file)
+void pack_cache_remove(struct pack_cache *cache, const struct pack_id *id, struct pack_id *out_file)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -240,7 +251,8 @@ void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *con
 	pack_cache_leave(cache, &garbage);
 }
 
-static void cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index, const unsigned forms)
+static void cache_replace(struct pack_cache *cache, const struct pack_id *id,
+	struct pack_index *index, unsigned forms)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -248,9 +260,19 @@ static void cache_replace(struct pack_cache *const cache, const struct pack_id *
 	struct pack *const old = *link;
 	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
 	struct pack *const pack = memory_new(sizeof *pack);
-	*pack = (struct pack){ .chained = old->chained, .id = *id, .file = index->file, .length = index->length, .references = old->references,
-		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .form = old->form + forms, .known = true, .retiring = old->retiring,
-		.is_checked = forms == 0, .index = index }; /* a mended pack has records that were copied unread */
+	*pack = (struct pack){.chained = old->chained,
+		.id = *id,
+		.file = index->file,
+		.length = index->length,
+		.references = old->references,
+		.reads = {old->reads[0], old->reads[1]},
+		.turn = old->turn,
+		.form = old->form + forms,
+		.known = true,
+		.retiring = old->retiring,
+		/* a mended pack has records that were copied unread */
+		.is_checked = forms == 0,
+		.index = index};
 	*link = pack;
 	cache_count_index(cache, pack);
 	cache_touch(cache, pack);
@@ -261,17 +283,18 @@ static void cache_replace(struct pack_cache *const cache, const struct pack_id *
 	pack_cache_leave(cache, &garbage);
 }
 
-void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+void pack_cache_replace(
+	struct pack_cache *cache, const struct pack_id *id, struct pack_index *index)
 {
 	cache_replace(cache, id, index, 0);
 }
 
-void pack_cache_reform(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+void pack_cache_reform(struct pack_cache *cache, const struct pack_id *id, struct pack_index *index)
 {
 	cache_replace(cache, id, index, 1);
 }
 
-unsigned pack_cache_form(struct pack_cache *const cache, const struct pack_id *const id)
+unsigned pack_cache_form(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);
@@ -280,7 +303,7 @@ unsigned pack_cache_form(struct pack_cache *const cache, const struct pack_id *c
 	return form;
 }
 
-bool pack_cache_knows(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);
@@ -289,13 +312,14 @@ bool pack_cache_knows(struct pack_cache *const cache, const struct pack_id *cons
 	return known;
 }
 
-size_t pack_cache_list(struct pack_cache *const cache, struct pack_id **const out_packs)
+size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs)
 {
 	lock_enter(&cache->lock);
 	*out_packs = memory_new_array(cache->pack_count + 1, sizeof **out_packs);
 	size_t count = 0;
 	for (size_t i = 0; i < cache->bucket_count; i++)
-		for (const struct pack *pack = cache->buckets[i]; pack != NULL; pack = pack->chained)
+		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
+			pack = pack->chained)
 			if (pack->known)
 				(*out_packs)[count++] = pack->id;
 	lock_leave(&cache->lock);
@@ -307,12 +331,15 @@ static int compare_ids(const void *left, const void *right)
 	return memcmp(left, right, sizeof(struct pack_id));
 }
 
-static void mark_files(struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used)
+static void mark_files(
+	struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used)
 {
 	lock_enter(&cache->lock);
 	for (size_t i = 0; i < cache->bucket_count; i++)
-		for (const struct pack *pack = cache->buckets[i]; pack != NULL; pack = pack->chained) {
-			const struct pack_id *found = bsearch(&pack->file, files, count, sizeof *files, compare_ids);
+		for (const struct pack *pack = cache->buckets[i]; pack != NULL;
+			pack = pack->chained) {
+			const struct pack_id *found =
+				bsearch(&pack->file, files, count, sizeof *files, compare_ids);
 			if (found != NULL && pack->known)
 				used[found - files] = true;
 		}
@@ -332,7 +359,8 @@ void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_
 	free(used);
 }
 
-static int cache_load_index(struct pack_cache *const cache, struct pack *const pack, const uint64_t length, struct error *const err)
+static int cache_load_index(
+	struct pack_cache *cache, struct pack *pack, uint64_t length, struct error *err)
 {
 	bool walked = false;
 	struct pack_index *index = pack_id_equal(&pack->id, &pack->file)
@@ -355,7 +383,7 @@ static int cache_load_index(struct pack_cache *const cache, struct pack *const p
 	return 0;
 }
 
-static int cache_open_file(struct pack_cache *const cache, struct pack *const pack, struct error *const err)
+static int cache_open_file(struct pack_cache *cache, struct pack *pack, struct error *err)
 {
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&pack->file, PACK_FILE_PACK, name);
@@ -375,16 +403,17 @@ static int cache_open_file(struct pack_cache *const cache, struct pack *const pa
 	return 0;
 }
 
-static int cache_unknown(const struct pack_id *const id, struct error *const err)
+static int cache_unknown(const struct pack_id *id, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(id, text);
 	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
 }
 
-/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its place meanwhile and with it the files. */
-static struct pack *cache_try_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, bool *const out_replaced,
-	struct error *const err)
+/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its
+ * place meanwhile and with it the files. */
+static struct pack *cache_try_pin(struct pack_cache *cache, const struct pack_id *id,
+	bool with_file, bool *out_replaced, struct error *err)
 {
 	*out_replaced = false;
 	lock_enter(&cache->lock);
@@ -400,7 +429,8 @@ static struct pack *cache_try_pin(struct pack_cache *const cache, const struct p
 	const bool lacks_file = with_file && pack->opened == NULL;
 	cache_touch(cache, pack);
 	lock_leave(&cache->lock);
-	if ((!lacks_index || cache_load_index(cache, pack, length, err) == 0) && (!lacks_file || cache_open_file(cache, pack, err) == 0))
+	if ((!lacks_index || cache_load_index(cache, pack, length, err) == 0) &&
+		(!lacks_file || cache_open_file(cache, pack, err) == 0))
 		return pack;
 	if (err->kind == ERROR_NOT_FOUND)
 		err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
@@ -411,7 +441,8 @@ static struct pack *cache_try_pin(struct pack_cache *const cache, const struct p
 	return NULL;
 }
 
-struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, struct error *const err)
+struct pack *pack_cache_pin(
+	struct pack_cache *cache, const struct pack_id *id, bool with_file, struct error *err)
 {
 	bool replaced = true;
 	struct pack *pack = NULL;
@@ -420,7 +451,7 @@ struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id
 	return pack;
 }
 
-void pack_cache_unpin(struct pack_cache *const cache, struct pack *const pack)
+void pack_cache_unpin(struct pack_cache *cache, struct pack *pack)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -430,14 +461,15 @@ void pack_cache_unpin(struct pack_cache *const cache, struct pack *const pack)
 	pack_cache_leave(cache, &garbage);
 }
 
-struct backend_file *pack_file(const struct pack *const pack)
+struct backend_file *pack_file(const struct pack *pack)
 {
 	ASSERT(pack->opened != NULL);
 	return pack->opened;
 }
 
-/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another in the list too. */
-static size_t index_run(const struct pack_index *const index, const uint32_t first, const size_t capacity)
+/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another
+ * in the list too. */
+static size_t index_run(const struct pack_index *index, uint32_t first, size_t capacity)
 {
 	const struct pack_entry *const entry = pack_index_find(index, first);
 	if (entry == NULL)
@@ -450,8 +482,8 @@ static size_t index_run(const struct pack_index *const index, const uint32_t fir
 	return run < rest ? run : rest;
 }
 
-size_t pack_cache_copy_entries(struct pack_cache *const cache, const struct pack *const pack, const uint32_t first, struct pack_entry *const out,
-	const size_t capacity)
+size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack, uint32_t first,
+	struct pack_entry *out, size_t capacity)
 {
 	lock_enter(&cache->lock);
 	const size_t copied = index_run(pack->index, first, capacity);
@@ -461,16 +493,18 @@ size_t pack_cache_copy_entries(struct pack_cache *const cache, const struct pack
 	return copied;
 }
 
-const struct pack_index *pack_cache_sealed_index(struct pack_cache *const cache, const struct pack *const pack)
+const struct pack_index *pack_cache_sealed_index(struct pack_cache *cache, const struct pack *pack)
 {
 	lock_enter(&cache->lock);
-	const struct pack_index *const index = pack->mode != PACK_CACHE_GROWING ? pack->index : NULL;
+	const struct pack_index *const index =
+		pack->mode != PACK_CACHE_GROWING ? pack->index : NULL;
 	lock_leave(&cache->lock);
 	return index;
 }
 
-void pack_cache_extend(struct pack_cache *const cache, const struct pack_id *const id, const struct chunk_id *const xorb,
-	const struct pack_entry *const entries, const uint32_t count, uint32_t *const out_first, uint64_t *const out_length)
+void pack_cache_extend(struct pack_cache *cache, const struct pack_id *id,
+	const struct chunk_id *xorb, const struct pack_entry *entries, uint32_t count,
+	uint32_t *out_first, uint64_t *out_length)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
@@ -483,7 +517,7 @@ void pack_cache_extend(struct pack_cache *const cache, const struct pack_id *con
 	lock_leave(&cache->lock);
 }
 
-void pack_cache_cut(struct pack_cache *const cache, const struct pack_id *const id, const uint32_t chunks)
+void pack_cache_cut(struct pack_cache *cache, const struct pack_id *id, uint32_t chunks)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
@@ -493,7 +527,7 @@ void pack_cache_cut(struct pack_cache *const cache, const struct pack_id *const 
 	lock_leave(&cache->lock);
 }
 
-size_t pack_cache_index_bytes(struct pack_cache *const cache)
+size_t pack_cache_index_bytes(struct pack_cache *cache)
 {
 	lock_enter(&cache->lock);
 	const size_t bytes = cache->index_bytes;
@@ -501,7 +535,7 @@ size_t pack_cache_index_bytes(struct pack_cache *const cache)
 	return bytes;
 }
 
-unsigned pack_cache_open_files(struct pack_cache *const cache)
+unsigned pack_cache_open_files(struct pack_cache *cache)
 {
 	lock_enter(&cache->lock);
 	const unsigned files = cache->open_files;

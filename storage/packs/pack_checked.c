@@ -1,5 +1,5 @@
-/* Which chunks of a pack were read since the start and found right: one bit for each, in the pack's node, so that
- * it outlives the index. */
+/* Which chunks of a pack were read since the start and found right: one bit for each, in the pack's
+ * node, so that it outlives the index. */
 #include "storage/packs/pack_cache_internal.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 static bool has_bit(const struct pack *pack, uint32_t chunk)
 {
-	return chunk / 8 < pack->checked_bytes && (pack->checked[chunk / 8] >> (chunk % 8) & 1) != 0;
+	return chunk / 8 < pack->checked_bytes &&
+		(pack->checked[chunk / 8] >> (chunk % 8) & 1) != 0;
 }
 
 static bool has_bits(const struct pack *pack, uint32_t first, uint32_t count)
@@ -19,11 +20,13 @@ static bool has_bits(const struct pack *pack, uint32_t first, uint32_t count)
 	return true;
 }
 
-bool pack_cache_is_checked(struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
+bool pack_cache_is_checked(
+	struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
 {
 	lock_enter(&cache->lock);
 	const struct pack *pack = *pack_cache_link(cache, id);
-	bool is_checked = pack != NULL && pack->known && (pack->is_checked || has_bits(pack, first, count));
+	bool is_checked =
+		pack != NULL && pack->known && (pack->is_checked || has_bits(pack, first, count));
 	lock_leave(&cache->lock);
 	return is_checked;
 }
@@ -40,7 +43,8 @@ static void make_room(struct pack *pack, uint32_t end)
 	pack->checked_bytes = bytes;
 }
 
-void pack_cache_set_checked(struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
+void pack_cache_set_checked(
+	struct pack_cache *cache, const struct pack_id *id, uint32_t first, uint32_t count)
 {
 	lock_enter(&cache->lock);
 	struct pack *pack = *pack_cache_link(cache, id);

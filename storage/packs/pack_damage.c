@@ -21,7 +21,7 @@ struct pack_damage {
 	struct damaged_chunk *chunks; /* in order */
 };
 
-bool pack_damage_is(const struct error *const err)
+bool pack_damage_is(const struct error *err)
 {
 	return err->kind == ERROR_CORRUPT || err->os_errno == EIO;
 }
@@ -33,7 +33,7 @@ struct pack_damage *pack_damage_new(void)
 	return damage;
 }
 
-void pack_damage_free(struct pack_damage *const damage)
+void pack_damage_free(struct pack_damage *damage)
 {
 	if (damage == NULL)
 		return;
@@ -68,7 +68,8 @@ static size_t find(const struct pack_damage *damage, const struct pack_id *pack,
 	return from;
 }
 
-static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count)
+static size_t count_in(const struct pack_damage *damage, const struct pack_id *pack, uint32_t first,
+	uint32_t count)
 {
 	return find(damage, pack, (uint64_t)first + count) - find(damage, pack, first);
 }
@@ -79,17 +80,20 @@ static void insert(struct pack_damage *damage, const struct pack_id *pack, uint3
 	size_t at = find(damage, pack, chunk);
 	if (count == damage->capacity) {
 		damage->capacity = damage->capacity == 0 ? 16 : 2 * damage->capacity;
-		damage->chunks = memory_grow(damage->chunks, damage->capacity, sizeof *damage->chunks);
+		damage->chunks =
+			memory_grow(damage->chunks, damage->capacity, sizeof *damage->chunks);
 	}
-	memmove(damage->chunks + at + 1, damage->chunks + at, (count - at) * sizeof *damage->chunks);
+	memmove(damage->chunks + at + 1, damage->chunks + at,
+		(count - at) * sizeof *damage->chunks);
 	damage->chunks[at] = (struct damaged_chunk){.pack = *pack, .chunk = chunk};
 	atomic_store(&damage->count, count + 1);
 }
 
-void pack_damage_note(struct pack_damage *const damage, const struct pack_id *const pack, const uint32_t chunk)
+void pack_damage_note(struct pack_damage *damage, const struct pack_id *pack, uint32_t chunk)
 {
 	lock_enter(&damage->lock);
-	const bool is_new = damage->count < PACK_DAMAGE_MAX && count_in(damage, pack, chunk, 1) == 0;
+	const bool is_new =
+		damage->count < PACK_DAMAGE_MAX && count_in(damage, pack, chunk, 1) == 0;
 	if (is_new)
 		insert(damage, pack, chunk);
 	lock_leave(&damage->lock);
@@ -102,7 +106,8 @@ bool pack_damage_is_known(const struct pack_damage *damage)
 	return atomic_load(&damage->count) > 0;
 }
 
-bool pack_damage_has(struct pack_damage *const damage, const struct pack_id *const pack, const uint32_t first, const uint32_t count)
+bool pack_damage_has(
+	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count)
 {
 	if (atomic_load(&damage->count) == 0)
 		return false;
@@ -112,7 +117,8 @@ bool pack_damage_has(struct pack_damage *const damage, const struct pack_id *con
 	return has;
 }
 
-void pack_damage_forget(struct pack_damage *const damage, const struct pack_id *const pack, const uint32_t first, const uint32_t count)
+void pack_damage_forget(
+	struct pack_damage *damage, const struct pack_id *pack, uint32_t first, uint32_t count)
 {
 	if (atomic_load(&damage->count) == 0)
 		return;
@@ -121,7 +127,8 @@ void pack_damage_forget(struct pack_damage *const damage, const struct pack_id *
 	const size_t gone = count_in(damage, pack, first, count);
 	const size_t behind = damage->count - at - gone;
 	if (gone > 0)
-		memmove(damage->chunks + at, damage->chunks + at + gone, behind * sizeof *damage->chunks);
+		memmove(damage->chunks + at, damage->chunks + at + gone,
+			behind * sizeof *damage->chunks);
 	atomic_fetch_sub(&damage->count, gone);
 	lock_leave(&damage->lock);
 	if (gone > 0 && damage->listener.forgotten != NULL)

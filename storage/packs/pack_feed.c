@@ -1,4 +1,5 @@
-/* Sealed packs on their way into the chunk index. Derived data: a failure is logged and costs space, no more. */
+/* Sealed packs on their way into the chunk index. Derived data: a failure is logged and costs
+ * space, no more. */
 #include "storage/packs/pack_store_parts.h"
 
 #include <stdlib.h>
@@ -15,7 +16,8 @@ struct pack_feed {
 	struct pack_id packs[];
 };
 
-static int feed_flush(struct chunk_index *const chunk_index, const struct chunk_index_row *const rows, size_t *const count, struct error *const err)
+static int feed_flush(struct chunk_index *chunk_index, const struct chunk_index_row *rows,
+	size_t *count, struct error *err)
 {
 	const size_t full = *count;
 	*count = 0;
@@ -23,7 +25,8 @@ static int feed_flush(struct chunk_index *const chunk_index, const struct chunk_
 }
 
 /* Sampled chunks, and the first of each xorb, which begins an object. */
-static int feed_rows(struct chunk_index *const chunk_index, const struct pack_index *const index, struct error *const err)
+static int feed_rows(
+	struct chunk_index *chunk_index, const struct pack_index *index, struct error *err)
 {
 	struct chunk_index_row *const rows = memory_new_array(FEED_ROWS, sizeof *rows);
 	size_t count = 0;
@@ -33,10 +36,12 @@ static int feed_rows(struct chunk_index *const chunk_index, const struct pack_in
 		const uint32_t number = pack_index_number(index, i);
 		while (xorb < index->xorb_count && index->xorbs[xorb].first < number)
 			xorb++;
-		const bool is_first = xorb < index->xorb_count && index->xorbs[xorb].first == number;
+		const bool is_first =
+			xorb < index->xorb_count && index->xorbs[xorb].first == number;
 		if (!is_first && !chunk_index_sampled(&index->entries[i].id))
 			continue;
-		rows[count++] = (struct chunk_index_row){ .id = index->entries[i].id, .place = { .pack = index->pack, .chunk = number } };
+		rows[count++] = (struct chunk_index_row){.id = index->entries[i].id,
+			.place = {.pack = index->pack, .chunk = number}};
 		if (count == FEED_ROWS)
 			result = feed_flush(chunk_index, rows, &count, err);
 	}
@@ -49,10 +54,12 @@ static int feed_rows(struct chunk_index *const chunk_index, const struct pack_in
 static int feed_pinned(struct pack_store *store, const struct pack *pinned, struct error *err)
 {
 	const struct pack_index *index = pack_cache_sealed_index(store->cache, pinned);
-	return index == NULL || store->chunk_index == NULL ? 0 : feed_rows(store->chunk_index, index, err);
+	return index == NULL || store->chunk_index == NULL
+		? 0
+		: feed_rows(store->chunk_index, index, err);
 }
 
-int pack_feed_one(struct pack_store *const store, const struct pack_id *const pack, struct error *const err)
+int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, err);
 	if (pinned == NULL)
@@ -62,32 +69,35 @@ int pack_feed_one(struct pack_store *const store, const struct pack_id *const pa
 	return result;
 }
 
-static void feed_save(struct pack_store *const store, const struct pack_id *const pack)
+static void feed_save(struct pack_store *store, const struct pack_id *pack)
 {
 	struct error err = {0};
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, &err);
-	const struct pack_index *const index = pinned != NULL ? pack_cache_sealed_index(store->cache, pinned) : NULL;
+	const struct pack_index *const index =
+		pinned != NULL ? pack_cache_sealed_index(store->cache, pinned) : NULL;
 	if (index != NULL && pack_index_save(index, store->backend, &err) != 0)
-		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save", &err); /* it is made anew when wanted */
+		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save",
+			&err); /* it is made anew when wanted */
 	if (pinned != NULL)
 		pack_cache_unpin(store->cache, pinned);
 	pack_cache_set_mode(store->cache, pack, PACK_CACHE_SAVED);
 }
 
-static void feed_run(struct helper_job *const job)
+static void feed_run(struct helper_job *job)
 {
 	struct pack_feed *const feed = (struct pack_feed *)job;
 	for (size_t i = 0; i < feed->count; i++) {
 		struct error err = {0};
 		if (pack_cache_mode(feed->store->cache, &feed->packs[i]) == PACK_CACHE_UNSAVED)
 			feed_save(feed->store, &feed->packs[i]);
-		if (pack_cache_knows(feed->store->cache, &feed->packs[i]) && pack_feed_one(feed->store, &feed->packs[i], &err) != 0)
+		if (pack_cache_knows(feed->store->cache, &feed->packs[i]) &&
+			pack_feed_one(feed->store, &feed->packs[i], &err) != 0)
 			log_failure(feed->store->log, LOG_WARNING, NULL, "chunk_index_add", &err);
 	}
 	free(feed);
 }
 
-void pack_feed_submit(struct pack_store *const store, const struct pack_id *const packs, const size_t count)
+void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count)
 {
 	if (count == 0)
 		return;
@@ -113,7 +123,7 @@ static int reindex_one(struct pack_store *store, const struct pack_id *id, struc
 	return result == 0 ? 0 : error_wrap(err, "The chunk index cannot be made anew");
 }
 
-int pack_store_reindex(struct pack_store *const store, struct error *const err)
+int pack_store_reindex(struct pack_store *store, struct error *err)
 {
 	struct pack_id *packs;
 	const size_t count = pack_cache_list(store->cache, &packs);

@@ -1,4 +1,5 @@
-/* The bytes of a pack: header, chunk records, xorb footers, entries, file names. docs/FORMAT.md, "Packs". Pure functions; any thread. */
+/* The bytes of a pack: header, chunk records, xorb footers, entries, file names. docs/FORMAT.md,
+ * "Packs". Pure functions; any thread. */
 #ifndef STORAGE_PACKS_PACK_FORMAT_H
 #define STORAGE_PACKS_PACK_FORMAT_H
 
@@ -7,42 +8,47 @@
 #include "storage/packs/segment.h"
 
 enum {
-	PACK_GROWN_VERSION = 1,                  /* written xorb by xorb, each with its footer */
-	PACK_COMPACTED_VERSION = 2,              /* written anew by gc (pack_table.h) */
+	PACK_GROWN_VERSION = 1,     /* written xorb by xorb, each with its footer */
+	PACK_COMPACTED_VERSION = 2, /* written anew by gc (pack_table.h) */
 	PACK_HEADER_BYTES = 64,
 	PACK_RECORD_HEADER_BYTES = XORB_RECORD_HEADER_BYTES,
 	PACK_ENTRY_BYTES = 48,
-	PACK_FOOTER_FIXED_BYTES = 64,            /* a footer without its entries */
-	PACK_FOOTER_TAIL_BYTES = 16,             /* its end, which tells its size */
+	PACK_FOOTER_FIXED_BYTES = 64, /* a footer without its entries */
+	PACK_FOOTER_TAIL_BYTES = 16,  /* its end, which tells its size */
 	PACK_STORED_MAX_BYTES = XORB_STORED_MAX_BYTES,
 	PACK_MAX_CHUNKS = 32768,
 	PACK_NAME_BYTES = 48
 };
 
-/* One chunk record, as footers and indexes describe it; `offset` (of its record header in the pack) is computed, never stored. */
+/* One chunk record, as footers and indexes describe it; `offset` (of its record header in the pack)
+ * is computed, never stored. */
 struct pack_entry {
 	struct chunk_id id;
 	uint64_t checksum; /* XXH3-64 of the payload */
 	uint32_t offset;
-	uint32_t stored;   /* C */
-	uint32_t size;     /* U */
+	uint32_t stored; /* C */
+	uint32_t size;   /* U */
 	uint8_t codec;
 };
 
-void pack_format_put_header(const struct pack_id *pack, const struct pack_origin *origin, uint8_t out[PACK_HEADER_BYTES]);
-/* corrupt, or unsupported for a newer version. */
-int pack_format_check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, struct error *err);
-/* Of a compacted pack: whose it is, and which of its files this is. */
-void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file, const struct pack_origin *origin,
+void pack_format_put_header(const struct pack_id *pack, const struct pack_origin *origin,
 	uint8_t out[PACK_HEADER_BYTES]);
+/* corrupt, or unsupported for a newer version. */
+int pack_format_check_header(
+	const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, struct error *err);
+/* Of a compacted pack: whose it is, and which of its files this is. */
+void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file,
+	const struct pack_origin *origin, uint8_t out[PACK_HEADER_BYTES]);
 /* Who made a file, by its header: false when that is not a pack's or is damaged. */
 bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *out);
-int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, const struct pack_id *file,
-	struct error *err);
+int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES],
+	const struct pack_id *pack, const struct pack_id *file, struct error *err);
 
-void pack_format_put_record_header(const struct pack_entry *entry, uint8_t out[PACK_RECORD_HEADER_BYTES]);
+void pack_format_put_record_header(
+	const struct pack_entry *entry, uint8_t out[PACK_RECORD_HEADER_BYTES]);
 /* Whether the 8 bytes in front of a payload say what the entry says. */
-bool pack_format_record_matches(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry);
+bool pack_format_record_matches(
+	const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry);
 
 void pack_format_put_entry(const struct pack_entry *entry, uint8_t out[PACK_ENTRY_BYTES]);
 /* False when the lengths or the codec cannot be. The offset is left 0. */
@@ -54,15 +60,19 @@ struct pack_footer {
 	uint32_t record_bytes;
 };
 size_t pack_format_footer_bytes(uint32_t count);
-void pack_format_add_footer(struct buffer *out, const struct pack_footer *footer, const struct pack_entry *entries);
+void pack_format_add_footer(
+	struct buffer *out, const struct pack_footer *footer, const struct pack_entry *entries);
 /* The footer's size from its last PACK_FOOTER_TAIL_BYTES; 0 when they cannot be a footer's end. */
 size_t pack_format_footer_size(const uint8_t tail[PACK_FOOTER_TAIL_BYTES]);
 /* A whole footer, checked; `entries` has room for XORB_MAX_CHUNKS. */
-int pack_format_get_footer(struct span bytes, struct pack_footer *out, struct pack_entry *entries, struct error *err);
+int pack_format_get_footer(
+	struct span bytes, struct pack_footer *out, struct pack_entry *entries, struct error *err);
 
 enum pack_file_kind { PACK_FILE_PACK, PACK_FILE_INDEX };
-void pack_format_name(const struct pack_id *pack, enum pack_file_kind kind, char out[PACK_NAME_BYTES]);
-bool pack_format_parse_name(const char *name, struct pack_id *out_pack, enum pack_file_kind *out_kind);
+void pack_format_name(
+	const struct pack_id *pack, enum pack_file_kind kind, char out[PACK_NAME_BYTES]);
+bool pack_format_parse_name(
+	const char *name, struct pack_id *out_pack, enum pack_file_kind *out_kind);
 
 /* 32 hex digits for messages. */
 enum { PACK_ID_TEXT_BYTES = 33 };

@@ -1,12 +1,13 @@
-/* Who needs a pack: references of what may yet be committed, reads by turn, and gc that waits for both (invariant 5). */
+/* Who needs a pack: references of what may yet be committed, reads by turn, and gc that waits for
+ * both (invariant 5). */
 #include "storage/packs/pack_cache_internal.h"
 
-bool pack_is_held(const struct pack *const pack)
+bool pack_is_held(const struct pack *pack)
 {
 	return pack->references > 0 || pack->reads[0] > 0 || pack->reads[1] > 0;
 }
 
-bool pack_cache_refer(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_refer(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
@@ -17,14 +18,14 @@ bool pack_cache_refer(struct pack_cache *const cache, const struct pack_id *cons
 	return granted;
 }
 
-void pack_cache_refer_again(struct pack_cache *const cache, const struct pack_id *const id)
+void pack_cache_refer_again(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	pack_cache_find_or_add(cache, id)->references++;
 	lock_leave(&cache->lock);
 }
 
-void pack_cache_unrefer(struct pack_cache *const cache, const struct pack_id *const id)
+void pack_cache_unrefer(struct pack_cache *cache, const struct pack_id *id)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -35,7 +36,7 @@ void pack_cache_unrefer(struct pack_cache *const cache, const struct pack_id *co
 	pack_cache_leave(cache, &garbage);
 }
 
-bool pack_cache_is_referred(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_is_referred(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);
@@ -44,7 +45,7 @@ bool pack_cache_is_referred(struct pack_cache *const cache, const struct pack_id
 	return referred;
 }
 
-void pack_cache_retire(struct pack_cache *const cache, const struct pack_id *const id, const bool is_retiring)
+void pack_cache_retire(struct pack_cache *cache, const struct pack_id *id, bool is_retiring)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
@@ -53,7 +54,7 @@ void pack_cache_retire(struct pack_cache *const cache, const struct pack_id *con
 	lock_leave(&cache->lock);
 }
 
-unsigned pack_cache_hold(struct pack_cache *const cache, const struct pack_id *const id)
+unsigned pack_cache_hold(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = pack_cache_find_or_add(cache, id);
@@ -63,7 +64,7 @@ unsigned pack_cache_hold(struct pack_cache *const cache, const struct pack_id *c
 	return turn;
 }
 
-void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *const id, const unsigned turn)
+void pack_cache_unhold(struct pack_cache *cache, const struct pack_id *id, unsigned turn)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -74,7 +75,7 @@ void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *con
 	pack_cache_leave(cache, &garbage);
 }
 
-bool pack_cache_turn(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_turn(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *pack_cache_link(cache, id);
@@ -85,7 +86,7 @@ bool pack_cache_turn(struct pack_cache *const cache, const struct pack_id *const
 	return can_turn;
 }
 
-bool pack_cache_is_read_from_before(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_is_read_from_before(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);
@@ -94,7 +95,7 @@ bool pack_cache_is_read_from_before(struct pack_cache *const cache, const struct
 	return is_read;
 }
 
-bool pack_cache_is_held(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_is_held(struct pack_cache *cache, const struct pack_id *id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *pack_cache_link(cache, id);

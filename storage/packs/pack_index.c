@@ -13,12 +13,13 @@ enum {
 	INDEX_HEADER_BYTES = 48,
 	INDEX_XORB_BYTES = CHUNK_ID_BYTES + 8,
 	INDEX_CHECKSUM_BYTES = 8,
-	INDEX_MAX_BYTES = INDEX_HEADER_BYTES + PACK_MAX_CHUNKS * (INDEX_XORB_BYTES + PACK_ENTRY_BYTES) + INDEX_CHECKSUM_BYTES
+	INDEX_MAX_BYTES = INDEX_HEADER_BYTES +
+		PACK_MAX_CHUNKS * (INDEX_XORB_BYTES + PACK_ENTRY_BYTES) + INDEX_CHECKSUM_BYTES
 };
 
 static const char index_magic[8] = "DBKTPIDX";
 
-struct pack_index *pack_index_new(const struct pack_id *const pack)
+struct pack_index *pack_index_new(const struct pack_id *pack)
 {
 	struct pack_index *const index = memory_new(sizeof *index);
 	index->pack = *pack;
@@ -27,7 +28,7 @@ struct pack_index *pack_index_new(const struct pack_id *const pack)
 	return index;
 }
 
-void pack_index_free(struct pack_index *const index)
+void pack_index_free(struct pack_index *index)
 {
 	if (index == NULL)
 		return;
@@ -37,19 +38,21 @@ void pack_index_free(struct pack_index *const index)
 	free(index);
 }
 
-size_t pack_index_memory(const struct pack_index *const index)
+size_t pack_index_memory(const struct pack_index *index)
 {
-	const size_t numbers = index->numbers != NULL ? index->capacity * sizeof *index->numbers : 0;
-	return sizeof *index + index->capacity * sizeof *index->entries + index->xorb_capacity * sizeof *index->xorbs + numbers;
+	const size_t numbers =
+		index->numbers != NULL ? index->capacity * sizeof *index->numbers : 0;
+	return sizeof *index + index->capacity * sizeof *index->entries +
+		index->xorb_capacity * sizeof *index->xorbs + numbers;
 }
 
-uint32_t pack_index_number(const struct pack_index *const index, const uint32_t at)
+uint32_t pack_index_number(const struct pack_index *index, uint32_t at)
 {
 	ASSERT(at < index->count);
 	return index->numbers != NULL ? index->numbers[at] : at;
 }
 
-uint32_t pack_index_at(const struct pack_index *const index, const uint32_t chunk)
+uint32_t pack_index_at(const struct pack_index *index, uint32_t chunk)
 {
 	if (index->numbers == NULL)
 		return chunk < index->count ? chunk : index->count;
@@ -65,18 +68,19 @@ uint32_t pack_index_at(const struct pack_index *const index, const uint32_t chun
 	return from;
 }
 
-const struct pack_entry *pack_index_find(const struct pack_index *const index, const uint32_t chunk)
+const struct pack_entry *pack_index_find(const struct pack_index *index, uint32_t chunk)
 {
 	const uint32_t at = pack_index_at(index, chunk);
-	return at < index->count && pack_index_number(index, at) == chunk ? &index->entries[at] : NULL;
+	return at < index->count && pack_index_number(index, at) == chunk ? &index->entries[at]
+									  : NULL;
 }
 
-static uint32_t index_grown(const uint32_t capacity, const uint32_t needed)
+static uint32_t index_grown(uint32_t capacity, uint32_t needed)
 {
 	return needed <= capacity ? capacity : needed > 2 * capacity ? needed : 2 * capacity;
 }
 
-static void index_make_room(struct pack_index *const index, const uint32_t chunks, const uint32_t xorbs)
+static void index_make_room(struct pack_index *index, uint32_t chunks, uint32_t xorbs)
 {
 	const uint32_t capacity = index_grown(index->capacity, index->count + chunks);
 	if (capacity > index->capacity)
@@ -88,12 +92,14 @@ static void index_make_room(struct pack_index *const index, const uint32_t chunk
 	index->xorb_capacity = xorb_capacity;
 }
 
-void pack_index_add_xorb(struct pack_index *const index, const struct chunk_id *const hash, const struct pack_entry *const entries,
-	const uint32_t count)
+void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash,
+	const struct pack_entry *entries, uint32_t count)
 {
-	ASSERT(count >= 1 && count <= XORB_MAX_CHUNKS && index->count + count <= PACK_MAX_CHUNKS && index->numbers == NULL);
+	ASSERT(count >= 1 && count <= XORB_MAX_CHUNKS && index->count + count <= PACK_MAX_CHUNKS &&
+		index->numbers == NULL);
 	index_make_room(index, count, 1);
-	index->xorbs[index->xorb_count++] = (struct pack_xorb){ .hash = *hash, .first = index->count, .count = count };
+	index->xorbs[index->xorb_count++] =
+		(struct pack_xorb){.hash = *hash, .first = index->count, .count = count};
 	uint64_t at = index->length;
 	for (uint32_t i = 0; i < count; i++) {
 		struct pack_entry *const entry = &index->entries[index->count++];
@@ -105,7 +111,7 @@ void pack_index_add_xorb(struct pack_index *const index, const struct chunk_id *
 	ASSERT(index->length <= UINT32_MAX);
 }
 
-void pack_index_cut(struct pack_index *const index, const uint32_t chunks)
+void pack_index_cut(struct pack_index *index, uint32_t chunks)
 {
 	while (index->xorb_count > 0 && index->xorbs[index->xorb_count - 1].first >= chunks) {
 		const struct pack_xorb *const last = &index->xorbs[--index->xorb_count];
@@ -115,11 +121,11 @@ void pack_index_cut(struct pack_index *const index, const uint32_t chunks)
 	ASSERT(index->count == chunks);
 }
 
-void pack_index_encode(const struct pack_index *const index, struct buffer *const out)
+void pack_index_encode(const struct pack_index *index, struct buffer *out)
 {
 	ASSERT(index->numbers == NULL);
-	const size_t size = INDEX_HEADER_BYTES + (size_t)index->xorb_count * INDEX_XORB_BYTES + (size_t)index->count * PACK_ENTRY_BYTES +
-		INDEX_CHECKSUM_BYTES;
+	const size_t size = INDEX_HEADER_BYTES + (size_t)index->xorb_count * INDEX_XORB_BYTES +
+		(size_t)index->count * PACK_ENTRY_BYTES + INDEX_CHECKSUM_BYTES;
 	uint8_t *const start = buffer_reserve(out, size);
 	if (start == NULL)
 		return;
@@ -144,47 +150,57 @@ void pack_index_encode(const struct pack_index *const index, struct buffer *cons
 }
 
 /* Header and checksum; gives the counts, which then fit the length. */
-static int index_check(const struct span bytes, uint32_t *const out_chunks, uint32_t *const out_xorbs, struct error *const err)
+static int index_check(
+	struct span bytes, uint32_t *out_chunks, uint32_t *out_xorbs, struct error *err)
 {
-	if (bytes.len < INDEX_HEADER_BYTES + INDEX_CHECKSUM_BYTES || memcmp(bytes.data, index_magic, sizeof index_magic) != 0)
+	if (bytes.len < INDEX_HEADER_BYTES + INDEX_CHECKSUM_BYTES ||
+		memcmp(bytes.data, index_magic, sizeof index_magic) != 0)
 		return error_set(err, ERROR_CORRUPT, "a pack index does not begin with its magic");
 	if (little_endian_get(bytes.data + 8, 2) > INDEX_READ_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED, "a pack index has a newer format version");
-	if (little_endian_get(bytes.data + bytes.len - INDEX_CHECKSUM_BYTES, 8) != xxh3_64(span_slice(bytes, 0, bytes.len - INDEX_CHECKSUM_BYTES)))
+	if (little_endian_get(bytes.data + bytes.len - INDEX_CHECKSUM_BYTES, 8) !=
+		xxh3_64(span_slice(bytes, 0, bytes.len - INDEX_CHECKSUM_BYTES)))
 		return error_set(err, ERROR_CORRUPT, "a pack index has a wrong checksum");
 	const uint64_t chunks = little_endian_get(bytes.data + 12, 4);
 	const uint64_t xorbs = little_endian_get(bytes.data + 40, 4);
-	const uint64_t size = INDEX_HEADER_BYTES + xorbs * INDEX_XORB_BYTES + chunks * PACK_ENTRY_BYTES + INDEX_CHECKSUM_BYTES;
-	if (chunks < 1 || chunks > PACK_MAX_CHUNKS || xorbs < 1 || xorbs > chunks || size != bytes.len)
-		return error_set(err, ERROR_CORRUPT, "a pack index counts more or fewer chunks than it holds");
+	const uint64_t size = INDEX_HEADER_BYTES + xorbs * INDEX_XORB_BYTES +
+		chunks * PACK_ENTRY_BYTES + INDEX_CHECKSUM_BYTES;
+	if (chunks < 1 || chunks > PACK_MAX_CHUNKS || xorbs < 1 || xorbs > chunks ||
+		size != bytes.len)
+		return error_set(err, ERROR_CORRUPT,
+			"a pack index counts more or fewer chunks than it holds");
 	*out_chunks = (uint32_t)chunks;
 	*out_xorbs = (uint32_t)xorbs;
 	return 0;
 }
 
 /* Adds the xorb described at `at`, whose entries begin at `entry_bytes` + its first chunk. */
-static int index_decode_xorb(struct pack_index *const index, const uint8_t *const at, const uint8_t *const entry_bytes, const uint32_t chunks,
-	struct pack_entry *const entries, struct error *const err)
+static int index_decode_xorb(struct pack_index *index, const uint8_t *at,
+	const uint8_t *entry_bytes, uint32_t chunks, struct pack_entry *entries, struct error *err)
 {
 	struct chunk_id hash;
 	memcpy(hash.bytes, at, CHUNK_ID_BYTES);
 	const uint64_t first = little_endian_get(at + CHUNK_ID_BYTES, 4);
 	const uint64_t count = little_endian_get(at + CHUNK_ID_BYTES + 4, 4);
 	if (first != index->count || count < 1 || count > XORB_MAX_CHUNKS || count > chunks - first)
-		return error_set(err, ERROR_CORRUPT, "the xorbs of a pack index do not follow on one another");
+		return error_set(err, ERROR_CORRUPT,
+			"the xorbs of a pack index do not follow on one another");
 	uint64_t end = index->length + pack_format_footer_bytes((uint32_t)count);
 	for (uint64_t i = 0; i < count; i++) {
-		if (!pack_format_get_entry(entry_bytes + (first + i) * PACK_ENTRY_BYTES, &entries[i]))
-			return error_set(err, ERROR_CORRUPT, "an entry of a pack index has an impossible length or codec");
+		if (!pack_format_get_entry(
+			    entry_bytes + (first + i) * PACK_ENTRY_BYTES, &entries[i]))
+			return error_set(err, ERROR_CORRUPT,
+				"an entry of a pack index has an impossible length or codec");
 		end += PACK_RECORD_HEADER_BYTES + (uint64_t)entries[i].stored;
 	}
 	if (end > UINT32_MAX)
-		return error_set(err, ERROR_CORRUPT, "the records of a pack index add up to more than 4 GiB");
+		return error_set(err, ERROR_CORRUPT,
+			"the records of a pack index add up to more than 4 GiB");
 	pack_index_add_xorb(index, &hash, entries, (uint32_t)count);
 	return 0;
 }
 
-struct pack_index *pack_index_decode(const struct span bytes, struct error *const err)
+struct pack_index *pack_index_decode(struct span bytes, struct error *err)
 {
 	uint32_t chunks = 0;
 	uint32_t xorbs = 0;
@@ -195,13 +211,18 @@ struct pack_index *pack_index_decode(const struct span bytes, struct error *cons
 	struct pack_index *index = pack_index_new(&pack);
 	index_make_room(index, chunks, xorbs);
 	struct pack_entry *const entries = memory_new_array(XORB_MAX_CHUNKS, sizeof *entries);
-	const uint8_t *const entry_bytes = bytes.data + INDEX_HEADER_BYTES + (size_t)xorbs * INDEX_XORB_BYTES;
+	const uint8_t *const entry_bytes =
+		bytes.data + INDEX_HEADER_BYTES + (size_t)xorbs * INDEX_XORB_BYTES;
 	int result = 0;
 	for (uint32_t i = 0; i < xorbs && result == 0; i++)
-		result = index_decode_xorb(index, bytes.data + INDEX_HEADER_BYTES + (size_t)i * INDEX_XORB_BYTES, entry_bytes, chunks, entries, err);
+		result = index_decode_xorb(index,
+			bytes.data + INDEX_HEADER_BYTES + (size_t)i * INDEX_XORB_BYTES, entry_bytes,
+			chunks, entries, err);
 	free(entries);
-	if (result == 0 && (index->count != chunks || index->length != little_endian_get(bytes.data + 32, 8)))
-		result = error_set(err, ERROR_CORRUPT, "the records of a pack index do not add up to the length of its pack");
+	if (result == 0 &&
+		(index->count != chunks || index->length != little_endian_get(bytes.data + 32, 8)))
+		result = error_set(err, ERROR_CORRUPT,
+			"the records of a pack index do not add up to the length of its pack");
 	if (result != 0) {
 		pack_index_free(index);
 		return NULL;
@@ -209,9 +230,10 @@ struct pack_index *pack_index_decode(const struct span bytes, struct error *cons
 	return index;
 }
 
-static int walk_read(struct backend_file *const file, void *const into, const size_t len, const uint64_t offset, struct error *const err)
+static int walk_read(
+	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err)
 {
-	const struct iovec part = { .iov_base = into, .iov_len = len };
+	const struct iovec part = {.iov_base = into, .iov_len = len};
 	return file->backend->ops->read(file, &part, 1, offset, err);
 }
 
@@ -222,7 +244,8 @@ struct walk_footer { /* one footer met on the way from the end to the front */
 };
 
 /* The footer that ends at `end`; NULL with the error set. Its xorb begins at *out_start. */
-static struct walk_footer *walk_one(struct backend_file *const file, const uint64_t end, uint64_t *const out_start, struct error *const err)
+static struct walk_footer *walk_one(
+	struct backend_file *file, uint64_t end, uint64_t *out_start, struct error *err)
 {
 	uint8_t tail[PACK_FOOTER_TAIL_BYTES];
 	if (end < PACK_HEADER_BYTES + sizeof tail) {
@@ -233,7 +256,8 @@ static struct walk_footer *walk_one(struct backend_file *const file, const uint6
 		return NULL;
 	const size_t size = pack_format_footer_size(tail);
 	if (size == 0 || size > end - PACK_HEADER_BYTES) {
-		error_set(err, ERROR_CORRUPT, "a pack does not end with a xorb footer at byte %llu", (unsigned long long)end);
+		error_set(err, ERROR_CORRUPT, "a pack does not end with a xorb footer at byte %llu",
+			(unsigned long long)end);
 		return NULL;
 	}
 	struct walk_footer *const walked = memory_new(sizeof *walked);
@@ -241,9 +265,11 @@ static struct walk_footer *walk_one(struct backend_file *const file, const uint6
 	uint8_t *const bytes = memory_new(size);
 	int result = walk_read(file, bytes, size, end - size, err);
 	if (result == 0)
-		result = pack_format_get_footer(span_of(bytes, size), &walked->footer, walked->entries, err);
+		result = pack_format_get_footer(
+			span_of(bytes, size), &walked->footer, walked->entries, err);
 	if (result == 0 && walked->footer.record_bytes > end - size - PACK_HEADER_BYTES)
-		result = error_set(err, ERROR_CORRUPT, "a xorb footer claims more records than lie before it");
+		result = error_set(
+			err, ERROR_CORRUPT, "a xorb footer claims more records than lie before it");
 	free(bytes);
 	if (result != 0) {
 		free(walked->entries);
@@ -254,33 +280,40 @@ static struct walk_footer *walk_one(struct backend_file *const file, const uint6
 	return walked;
 }
 
-static int walk_header(struct backend_file *const file, const struct pack_id *const pack, struct error *const err)
+static int walk_header(struct backend_file *file, const struct pack_id *pack, struct error *err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
-	return walk_read(file, header, sizeof header, 0, err) != 0 ? -1 : pack_format_check_header(header, pack, err);
+	return walk_read(file, header, sizeof header, 0, err) != 0
+		? -1
+		: pack_format_check_header(header, pack, err);
 }
 
 /* Moves the walked footers into the index, front to back, and frees them. */
-static int walk_collect(struct pack_index *const index, struct walk_footer *first, struct error *const err)
+static int walk_collect(struct pack_index *index, struct walk_footer *first, struct error *err)
 {
 	int result = 0;
 	while (first != NULL) {
 		struct walk_footer *const walked = first;
 		first = walked->next;
 		if (walked->footer.count > PACK_MAX_CHUNKS - index->count)
-			result = error_set(err, ERROR_CORRUPT, "a pack holds more than %d chunks", PACK_MAX_CHUNKS);
+			result = error_set(err, ERROR_CORRUPT, "a pack holds more than %d chunks",
+				PACK_MAX_CHUNKS);
 		if (result == 0)
-			pack_index_add_xorb(index, &walked->footer.hash, walked->entries, walked->footer.count);
+			pack_index_add_xorb(
+				index, &walked->footer.hash, walked->entries, walked->footer.count);
 		free(walked->entries);
 		free(walked);
 	}
 	return result;
 }
 
-struct pack_index *pack_index_walk(struct backend_file *const file, const struct pack_id *const pack, const uint64_t length, struct error *const err)
+struct pack_index *pack_index_walk(
+	struct backend_file *file, const struct pack_id *pack, uint64_t length, struct error *err)
 {
 	struct walk_footer *first = NULL;
-	int result = length <= UINT32_MAX ? walk_header(file, pack, err) : error_set(err, ERROR_CORRUPT, "a pack is over 4 GiB long");
+	int result = length <= UINT32_MAX
+		? walk_header(file, pack, err)
+		: error_set(err, ERROR_CORRUPT, "a pack is over 4 GiB long");
 	for (uint64_t end = length; result == 0 && end != PACK_HEADER_BYTES;) {
 		struct walk_footer *const walked = walk_one(file, end, &end, err);
 		if (walked == NULL) {
@@ -306,7 +339,8 @@ struct pack_index *pack_index_walk(struct backend_file *const file, const struct
 	return NULL;
 }
 
-static struct pack_index *index_from_sidecar(struct backend *const backend, const struct pack_id *const pack, const uint64_t length)
+static struct pack_index *index_from_sidecar(
+	struct backend *backend, const struct pack_id *pack, uint64_t length)
 {
 	struct error ignored = {0}; /* whatever is wrong with it, the footers tell the same */
 	struct buffer bytes;
@@ -324,8 +358,8 @@ static struct pack_index *index_from_sidecar(struct backend *const backend, cons
 	return index;
 }
 
-struct pack_index *pack_index_load(struct backend *const backend, const struct pack_id *const pack, const uint64_t length, bool *const out_walked,
-	struct error *const err)
+struct pack_index *pack_index_load(struct backend *backend, const struct pack_id *pack,
+	uint64_t length, bool *out_walked, struct error *err)
 {
 	struct pack_index *index = index_from_sidecar(backend, pack, length);
 	*out_walked = index == NULL;
@@ -341,14 +375,16 @@ struct pack_index *pack_index_load(struct backend *const backend, const struct p
 	return index;
 }
 
-int pack_index_save(const struct pack_index *const index, struct backend *const backend, struct error *const err)
+int pack_index_save(const struct pack_index *index, struct backend *backend, struct error *err)
 {
 	struct buffer bytes;
 	buffer_init(&bytes, INDEX_MAX_BYTES);
 	pack_index_encode(index, &bytes);
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&index->pack, PACK_FILE_INDEX, name);
-	const int result = buffer_check(&bytes, name, err) != 0 ? -1 : backend->ops->put_derived(backend, name, buffer_span(&bytes), err);
+	const int result = buffer_check(&bytes, name, err) != 0
+		? -1
+		: backend->ops->put_derived(backend, name, buffer_span(&bytes), err);
 	buffer_release(&bytes);
 	return result;
 }

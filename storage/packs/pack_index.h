@@ -1,6 +1,7 @@
-/* What one pack holds: its xorbs and chunk entries with their offsets; in memory, as the sidecar file beside a sealed pack, and made
- * anew from the pack's footers. A compacted pack lacks chunks and has its index in itself (pack_table.h). docs/FORMAT.md, "Pack index". Not
- * locked: its owner sees to that. */
+/* What one pack holds: its xorbs and chunk entries with their offsets; in memory, as the sidecar
+ * file beside a sealed pack, and made anew from the pack's footers. A compacted pack lacks chunks
+ * and has its index in itself (pack_table.h). docs/FORMAT.md, "Pack index". Not locked: its owner
+ * sees to that. */
 #ifndef STORAGE_PACKS_PACK_INDEX_H
 #define STORAGE_PACKS_PACK_INDEX_H
 
@@ -25,18 +26,22 @@ struct pack_index {
 	uint32_t xorb_capacity;
 };
 
-struct pack_index *pack_index_new(const struct pack_id *pack); /* of a pack with nothing but its header */
-void pack_index_free(struct pack_index *index);                /* NULL is fine */
+/* of a pack with nothing but its header */
+struct pack_index *pack_index_new(const struct pack_id *pack);
+void pack_index_free(struct pack_index *index); /* NULL is fine */
 size_t pack_index_memory(const struct pack_index *index);
 /* The entry of a chunk; NULL when the pack has no such chunk, or no more. */
 const struct pack_entry *pack_index_find(const struct pack_index *index, uint32_t chunk);
-/* The place in the list of the first entry with this number or a higher one; `count` when there is none. */
+/* The place in the list of the first entry with this number or a higher one; `count` when there is
+ * none. */
 uint32_t pack_index_at(const struct pack_index *index, uint32_t chunk);
 /* The chunk number of entry `at`. */
 uint32_t pack_index_number(const struct pack_index *index, uint32_t at);
 
-/* A xorb behind the last one: entries are copied, their offsets computed, the length moved behind its footer. */
-void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash, const struct pack_entry *entries, uint32_t count);
+/* A xorb behind the last one: entries are copied, their offsets computed, the length moved behind
+ * its footer. */
+void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash,
+	const struct pack_entry *entries, uint32_t count);
 /* Forgets all behind `chunks`, which must be the end of a xorb. */
 void pack_index_cut(struct pack_index *index, uint32_t chunks);
 
@@ -44,10 +49,14 @@ void pack_index_cut(struct pack_index *index, uint32_t chunks);
 void pack_index_encode(const struct pack_index *index, struct buffer *out);
 struct pack_index *pack_index_decode(struct span bytes, struct error *err);
 
-/* From the footers of an open file whose first `length` bytes count. corrupt when they are not a whole pack. */
-struct pack_index *pack_index_walk(struct backend_file *file, const struct pack_id *pack, uint64_t length, struct error *err);
-/* The sidecar when it is right, else by walking; *out_walked then says that it should be saved. Of packs that were never compacted. */
-struct pack_index *pack_index_load(struct backend *backend, const struct pack_id *pack, uint64_t length, bool *out_walked, struct error *err);
+/* From the footers of an open file whose first `length` bytes count. corrupt when they are not a
+ * whole pack. */
+struct pack_index *pack_index_walk(
+	struct backend_file *file, const struct pack_id *pack, uint64_t length, struct error *err);
+/* The sidecar when it is right, else by walking; *out_walked then says that it should be saved. Of
+ * packs that were never compacted. */
+struct pack_index *pack_index_load(struct backend *backend, const struct pack_id *pack,
+	uint64_t length, bool *out_walked, struct error *err);
 int pack_index_save(const struct pack_index *index, struct backend *backend, struct error *err);
 
 #endif

@@ -1,7 +1,9 @@
-/* Looks into the index of a pinned pack, growing or not: xorbs, and what of a run of chunks is there. */
+/* Looks into the index of a pinned pack, growing or not: xorbs, and what of a run of chunks is
+ * there. */
 #include "storage/packs/pack_cache_internal.h"
 
-bool pack_cache_find_xorb(struct pack_cache *const cache, const struct pack *const pack, const uint32_t chunk, struct pack_xorb *const out)
+bool pack_cache_find_xorb(
+	struct pack_cache *cache, const struct pack *pack, uint32_t chunk, struct pack_xorb *out)
 {
 	lock_enter(&cache->lock);
 	const struct pack_index *const index = pack->index;
@@ -14,15 +16,16 @@ bool pack_cache_find_xorb(struct pack_cache *const cache, const struct pack *con
 		else
 			to = middle;
 	}
-	const bool found = from > 0 && chunk - index->xorbs[from - 1].first < index->xorbs[from - 1].count;
+	const bool found =
+		from > 0 && chunk - index->xorbs[from - 1].first < index->xorbs[from - 1].count;
 	if (found)
 		*out = index->xorbs[from - 1];
 	lock_leave(&cache->lock);
 	return found;
 }
 
-size_t pack_cache_copy_present(struct pack_cache *const cache, const struct pack *const pack, uint32_t *const from, const uint32_t end,
-	struct pack_entry *const out, const size_t capacity)
+size_t pack_cache_copy_present(struct pack_cache *cache, const struct pack *pack, uint32_t *from,
+	uint32_t end, struct pack_entry *out, size_t capacity)
 {
 	lock_enter(&cache->lock);
 	const struct pack_index *const index = pack->index;

@@ -6,29 +6,33 @@
 #include "base/memory.h"
 #include "storage/packs/pack_store_parts.h"
 
-bool pack_record_is_plain(const struct pack_entry *const entry, const bool as_stored)
+bool pack_record_is_plain(const struct pack_entry *entry, bool as_stored)
 {
 	return as_stored || !codec_private(entry->codec);
 }
 
-uint32_t pack_record_shown(const struct pack_entry *const entry, const bool as_stored)
+uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored)
 {
-	return PACK_RECORD_HEADER_BYTES + (pack_record_is_plain(entry, as_stored) ? entry->stored : entry->size);
+	return PACK_RECORD_HEADER_BYTES +
+		(pack_record_is_plain(entry, as_stored) ? entry->stored : entry->size);
 }
 
-static uint32_t record_bytes(const struct pack_entry *const entry)
+static uint32_t record_bytes(const struct pack_entry *entry)
 {
 	return PACK_RECORD_HEADER_BYTES + entry->stored;
 }
 
 /* How many of the entries lie on one another, as they are shown, within `capacity` bytes. */
-static uint32_t plain_run(const struct pack_entry *const entries, const size_t count, const bool as_stored, const size_t capacity)
+static uint32_t plain_run(
+	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity)
 {
 	size_t total = 0;
 	uint32_t run = 0;
 	while (run < count) {
 		const struct pack_entry *const entry = &entries[run];
-		if (!pack_record_is_plain(entry, as_stored) || entry->offset != entries[0].offset + total || record_bytes(entry) > capacity - total)
+		if (!pack_record_is_plain(entry, as_stored) ||
+			entry->offset != entries[0].offset + total ||
+			record_bytes(entry) > capacity - total)
 			break;
 		total += record_bytes(entry);
 		run++;
@@ -37,18 +41,19 @@ static uint32_t plain_run(const struct pack_entry *const entries, const size_t c
 }
 
 /* *out_chunks counts those before a bad one. */
-static int read_together(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
-	uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	size_t total = 0;
 	for (uint32_t i = 0; i < count; i++)
 		total += record_bytes(&entries[i]);
-	const struct iovec part = { .iov_base = into, .iov_len = total };
+	const struct iovec part = {.iov_base = into, .iov_len = total};
 	if (file->backend->ops->read(file, &part, 1, entries[0].offset, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *const record = into + *out_len;
-		if (pack_record_check(record, &entries[i], record + PACK_RECORD_HEADER_BYTES, err) != 0)
+		if (pack_record_check(
+			    record, &entries[i], record + PACK_RECORD_HEADER_BYTES, err) != 0)
 			return -1;
 		*out_len += record_bytes(&entries[i]);
 		++*out_chunks;
@@ -56,38 +61,42 @@ static int read_together(struct backend_file *const file, const struct pack_entr
 	return 0;
 }
 
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that one's. */
-static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count, uint8_t *into,
-	uint32_t *out_chunks, size_t *out_len, struct error *err)
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
+ * one's. */
+static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err) : result;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
+			  : result;
 }
 
-static int read_decoded(struct pack_store *const store, struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into,
-	struct error *const err)
+static int read_decoded(struct pack_store *store, struct backend_file *file,
+	const struct pack_entry *entry, uint8_t *into, struct error *err)
 {
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
 	uint8_t header[PACK_RECORD_HEADER_BYTES];
 	const struct iovec parts[] = {
-		{ .iov_base = header, .iov_len = sizeof header },
-		{ .iov_base = scratch->stored, .iov_len = entry->stored },
+		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = scratch->stored, .iov_len = entry->stored},
 	};
 	int result = file->backend->ops->read(file, parts, 2, entry->offset, err);
 	if (result == 0)
 		result = pack_record_check(header, entry, scratch->stored, err);
 	if (result == 0)
-		result = codec_decode(scratch->codec, (enum codec)entry->codec, span_of(scratch->stored, entry->stored),
-			into + PACK_RECORD_HEADER_BYTES, entry->size, err);
+		result = codec_decode(scratch->codec, (enum codec)entry->codec,
+			span_of(scratch->stored, entry->stored), into + PACK_RECORD_HEADER_BYTES,
+			entry->size, err);
 	pack_store_give_scratch(store, scratch);
-	const struct pack_entry shown = { .codec = CODEC_RAW, .stored = entry->size, .size = entry->size };
+	const struct pack_entry shown = {
+		.codec = CODEC_RAW, .stored = entry->size, .size = entry->size};
 	pack_format_put_record_header(&shown, into);
 	return result;
 }
 
-int pack_store_read_records(struct pack_store *const store, const struct pack_run *const run, const bool as_stored, uint8_t *const into,
-	const size_t capacity, uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
+int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
+	uint8_t *into, size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	*out_chunks = 0;
 	*out_len = 0;
@@ -96,32 +105,39 @@ int pack_store_read_records(struct pack_store *const store, const struct pack_ru
 		return pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
-	const size_t found = pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
+	const size_t found =
+		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	const uint32_t plain = plain_run(entries, found, as_stored, capacity);
 	int result = 0;
 	if (found == 0)
 		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
 	else if (plain > 0)
-		result = read_plain(pack_file(pinned), entries, plain, into, out_chunks, out_len, err);
-	else if (!pack_record_is_plain(&entries[0], as_stored) && pack_record_shown(&entries[0], as_stored) <= capacity) {
+		result = read_plain(
+			pack_file(pinned), entries, plain, into, out_chunks, out_len, err);
+	else if (!pack_record_is_plain(&entries[0], as_stored) &&
+		pack_record_shown(&entries[0], as_stored) <= capacity) {
 		result = read_decoded(store, pack_file(pinned), &entries[0], into, err);
 		*out_chunks = result == 0;
 		*out_len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
 	}
 	pack_cache_unpin(store->cache, pinned);
-	return result == 0 ? 0 : pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
+	return result == 0
+		? 0
+		: pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
 }
 
 enum { CHECK_BYTES = 1024 * 1024 };
 
-int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes, size_t capacity, struct error *err)
+int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes,
+	size_t capacity, struct error *err)
 {
 	struct pack_run rest = *run;
 	int result = 0;
 	while (result == 0 && rest.chunks > 0) {
 		uint32_t chunks;
 		size_t len;
-		result = pack_store_read_records(store, &rest, true, bytes, capacity, &chunks, &len, err);
+		result = pack_store_read_records(
+			store, &rest, true, bytes, capacity, &chunks, &len, err);
 		if (chunks > 0)
 			pack_cache_set_checked(store->cache, &rest.pack, rest.first, chunks);
 		rest.first += chunks;
@@ -132,7 +148,8 @@ int pack_store_check_into(struct pack_store *store, const struct pack_run *run, 
 	return result;
 }
 
-int pack_store_check_records(struct pack_store *const store, const struct pack_run *const run, struct error *const err)
+int pack_store_check_records(
+	struct pack_store *store, const struct pack_run *run, struct error *err)
 {
 	uint8_t *const bytes = memory_new(CHECK_BYTES);
 	const int result = pack_store_check_into(store, run, bytes, CHECK_BYTES, err);
@@ -140,7 +157,10 @@ int pack_store_check_records(struct pack_store *const store, const struct pack_r
 	return result;
 }
 
-int pack_store_prove_records(struct pack_store *store, const struct pack_run *run, struct error *err)
+int pack_store_prove_records(
+	struct pack_store *store, const struct pack_run *run, struct error *err)
 {
-	return pack_store_is_checked(store, run) && !pack_store_is_damaged(store, run) ? 0 : pack_store_check_records(store, run, err);
+	return pack_store_is_checked(store, run) && !pack_store_is_damaged(store, run)
+		? 0
+		: pack_store_check_records(store, run, err);
 }

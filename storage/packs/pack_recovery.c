@@ -1,6 +1,7 @@
-/* One listing tells of sealed packs all there is to know; only packs that were open are walked, and of
- * files that no row names the header is read: it says which store made them, and in which life. Bytes
- * behind a pack's committed length mean nothing and stay where they are, until the pack is compacted. */
+/* One listing tells of sealed packs all there is to know; only packs that were open are walked, and
+ * of files that no row names the header is read: it says which store made them, and in which life.
+ * Bytes behind a pack's committed length mean nothing and stay where they are, until the pack is
+ * compacted. */
 #include "storage/packs/pack_recovery.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ struct stray { /* a file that no row names */
 	uint64_t size;
 	struct pack_id file;
 	enum pack_file_kind kind;
-	bool is_leftover;      /* a sidecar that was never finished */
+	bool is_leftover; /* a sidecar that was never finished */
 	bool has_origin;
 	struct pack_origin origin;
 };
@@ -40,7 +41,8 @@ struct pack_recovery {
 
 static int recovered_compare(const void *a, const void *b)
 {
-	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file, sizeof(struct pack_id));
+	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file,
+		sizeof(struct pack_id));
 }
 
 static void take_records(struct pack_recovery *recovery)
@@ -49,29 +51,33 @@ static void take_records(struct pack_recovery *recovery)
 	recovery->packs = memory_new_array(count + 1, sizeof *recovery->packs);
 	for (size_t i = 0; i < count; i++) {
 		const struct pack_record *record = &recovery->names.records[i];
-		recovery->packs[i] = (struct recovered){.record = record, .file = pack_record_file(record)};
+		recovery->packs[i] =
+			(struct recovered){.record = record, .file = pack_record_file(record)};
 	}
 	qsort(recovery->packs, count, sizeof *recovery->packs, recovered_compare);
 }
 
-static struct recovered *find_named(const struct pack_recovery *recovery, const struct pack_id *file)
+static struct recovered *find_named(
+	const struct pack_recovery *recovery, const struct pack_id *file)
 {
 	const struct recovered wanted = {.file = file};
 	size_t count = recovery->names.record_count;
 	return count == 0 ? NULL
-		: bsearch(&wanted, recovery->packs, count, sizeof *recovery->packs, recovered_compare);
+			  : bsearch(&wanted, recovery->packs, count, sizeof *recovery->packs,
+				    recovered_compare);
 }
 
 static void add_stray(struct pack_recovery *recovery, const struct stray *stray)
 {
 	size_t count = recovery->stray_count;
 	if ((count & (count - 1)) == 0)
-		recovery->strays = memory_grow(recovery->strays, count == 0 ? 1 : 2 * count, sizeof *recovery->strays);
+		recovery->strays = memory_grow(
+			recovery->strays, count == 0 ? 1 : 2 * count, sizeof *recovery->strays);
 	recovery->strays[recovery->stray_count++] = *stray;
 }
 
-/* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are not ours, and
- * stay. */
+/* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are not ours,
+ * and stay. */
 static bool is_leftover(const char *name)
 {
 	return strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
@@ -101,7 +107,8 @@ static int take_name_aside(void *taker, const char *name, uint64_t size, struct 
 	struct pack_recovery *recovery = taker;
 	struct pack_id file;
 	enum pack_file_kind kind;
-	struct recovered *pack = pack_format_parse_name(name, &file, &kind) ? find_named(recovery, &file) : NULL;
+	struct recovered *pack =
+		pack_format_parse_name(name, &file, &kind) ? find_named(recovery, &file) : NULL;
 	(void)err;
 	if (pack != NULL && kind == PACK_FILE_PACK && !pack->is_there) {
 		pack->is_aside = true;
@@ -118,7 +125,7 @@ static void read_origin(const struct pack_recovery *recovery, struct stray *stra
 	struct error ignored = {0}; /* what cannot be read has no origin */
 	struct backend_file *file;
 	if (stray->is_leftover || stray->kind != PACK_FILE_PACK || stray->size < sizeof header ||
-	    ops->open(recovery->store->backend, stray->name, &file, &ignored) != 0)
+		ops->open(recovery->store->backend, stray->name, &file, &ignored) != 0)
 		return;
 	if (ops->read(file, &part, 1, 0, &ignored) == 0)
 		stray->has_origin = pack_format_read_origin(header, &stray->origin);
@@ -147,7 +154,8 @@ static void note_stray(struct pack_recovery *recovery, const struct stray *stray
 	if (is_of_store(recovery, stray)) {
 		if (stray->origin.life >= facts->newest_life)
 			snprintf(facts->newest_name, sizeof facts->newest_name, "%s", stray->name);
-		facts->newest_life = stray->origin.life > facts->newest_life ? stray->origin.life : facts->newest_life;
+		facts->newest_life = stray->origin.life > facts->newest_life ? stray->origin.life
+									     : facts->newest_life;
 	} else if (stray->has_origin && has_store(&stray->origin)) {
 		facts->foreign++;
 		snprintf(facts->foreign_name, sizeof facts->foreign_name, "%s", stray->name);
@@ -180,7 +188,8 @@ struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct 
 	recovery->origin = *origin;
 	take_records(recovery);
 	if (store->backend->ops->list(store->backend, take_name, recovery, err) != 0 ||
-	    store->backend->ops->list_aside(store->backend, take_name_aside, recovery, err) != 0) {
+		store->backend->ops->list_aside(store->backend, take_name_aside, recovery, err) !=
+			0) {
 		pack_recovery_free(recovery);
 		return NULL;
 	}
@@ -207,35 +216,43 @@ void pack_recovery_free(struct pack_recovery *recovery)
 static bool is_removal(const struct pack_recovery *recovery, const struct stray *stray)
 {
 	for (size_t i = 0; i < recovery->names.removal_count; i++)
-		if (!stray->is_leftover && pack_id_equal(&recovery->names.removals[i], &stray->file))
+		if (!stray->is_leftover &&
+			pack_id_equal(&recovery->names.removals[i], &stray->file))
 			return true;
 	return false;
 }
 
-/* Sidecars are copies: in a store without damage nothing wants one whose pack no row names. Nor an empty file, as a kill leaves it that
- * comes before the header. */
-static enum stray_fate fate_of(const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
+/* Sidecars are copies: in a store without damage nothing wants one whose pack no row names. Nor an
+ * empty file, as a kill leaves it that comes before the header. */
+static enum stray_fate fate_of(
+	const struct pack_recovery *recovery, const struct stray *stray, bool is_whole)
 {
 	bool is_copy = stray->is_leftover || stray->kind == PACK_FILE_INDEX;
-	bool is_of_last_life = is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
-	if (is_removal(recovery, stray) || (is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
+	bool is_of_last_life =
+		is_of_store(recovery, stray) && stray->origin.life == recovery->origin.life;
+	if (is_removal(recovery, stray) ||
+		(is_whole && (is_copy || stray->size == 0 || is_of_last_life)))
 		return STRAY_REFUSE;
 	return STRAY_ASIDE;
 }
 
-static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray, enum stray_fate fate,
-	struct error *err)
+static int settle_stray(const struct pack_recovery *recovery, const struct stray *stray,
+	enum stray_fate fate, struct error *err)
 {
-	static const char *const events[] = {[STRAY_ASIDE] = "set_aside", [STRAY_REFUSE] = "orphan_removed"};
-	static const enum log_level levels[] = {[STRAY_ASIDE] = LOG_WARNING, [STRAY_REFUSE] = LOG_INFO};
+	static const char *const events[] = {
+		[STRAY_ASIDE] = "set_aside", [STRAY_REFUSE] = "orphan_removed"};
+	static const enum log_level levels[] = {
+		[STRAY_ASIDE] = LOG_WARNING, [STRAY_REFUSE] = LOG_INFO};
 	struct backend *backend = recovery->store->backend;
-	const struct log_field fields[] = {log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
+	const struct log_field fields[] = {
+		log_text("name", stray->name), log_number("bytes", (int64_t)stray->size)};
 	log_event(recovery->store->log, levels[fate], NULL, events[fate], fields, 2);
 	return fate == STRAY_REFUSE ? backend->ops->remove(backend, stray->name, err)
-		: backend->ops->set_aside(backend, stray->name, err);
+				    : backend->ops->set_aside(backend, stray->name, err);
 }
 
-static int bring_back(const struct pack_recovery *recovery, struct recovered *pack, struct error *err)
+static int bring_back(
+	const struct pack_recovery *recovery, struct recovered *pack, struct error *err)
 {
 	struct backend *backend = recovery->store->backend;
 	struct error ignored = {0}; /* the index is made once more where it is not there */
@@ -253,7 +270,8 @@ static int bring_back(const struct pack_recovery *recovery, struct recovered *pa
 static int settle_files(struct pack_recovery *recovery, bool is_whole, struct error *err)
 {
 	for (size_t i = 0; i < recovery->names.record_count; i++)
-		if (recovery->packs[i].is_aside && bring_back(recovery, &recovery->packs[i], err) != 0)
+		if (recovery->packs[i].is_aside &&
+			bring_back(recovery, &recovery->packs[i], err) != 0)
 			return -1;
 	for (size_t i = 0; i < recovery->stray_count; i++) {
 		const struct stray *stray = &recovery->strays[i];
@@ -263,8 +281,8 @@ static int settle_files(struct pack_recovery *recovery, bool is_whole, struct er
 	return recovery->store->backend->ops->sync_names(recovery->store->backend, err);
 }
 
-static void complain(const struct pack_recovery *recovery, enum log_level level, const struct pack_id *pack,
-	struct error *err)
+static void complain(const struct pack_recovery *recovery, enum log_level level,
+	const struct pack_id *pack, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
@@ -280,17 +298,20 @@ static int walk_open_pack(const struct pack_recovery *recovery, const struct pac
 		return -1;
 	int result = 0;
 	if (index->count != record->chunks)
-		result = error_set(err, ERROR_CORRUPT, "its footers count %u chunks, %u are committed", index->count,
+		result = error_set(err, ERROR_CORRUPT,
+			"its footers count %u chunks, %u are committed", index->count,
 			record->chunks);
 	struct error save = {0};
 	if (result == 0 && pack_index_save(index, recovery->store->backend, &save) != 0)
-		complain(recovery, LOG_WARNING, &record->id, &save); /* it is made once more when it is wanted */
+		complain(recovery, LOG_WARNING, &record->id,
+			&save); /* it is made once more when it is wanted */
 	pack_index_free(index);
 	return result;
 }
 
 /* It was open: its index is made now, of the committed bytes alone. */
-static int make_index(const struct pack_recovery *recovery, const struct recovered *pack, struct error *err)
+static int make_index(
+	const struct pack_recovery *recovery, const struct recovered *pack, struct error *err)
 {
 	const struct backend_ops *ops = recovery->store->backend->ops;
 	struct backend_file *file;
@@ -330,8 +351,8 @@ static void settle_pack(const struct pack_recovery *recovery, const struct recov
 		complain(recovery, LOG_ERROR, &pack->record->id, &damage);
 }
 
-/* Sealed just now, or before but without an index yet: they enter the chunk index as any pack does when
- * it seals. */
+/* Sealed just now, or before but without an index yet: they enter the chunk index as any pack does
+ * when it seals. */
 static void feed_packs(const struct pack_recovery *recovery)
 {
 	struct pack_id *packs = memory_new_array(recovery->names.record_count + 1, sizeof *packs);
@@ -340,7 +361,7 @@ static void feed_packs(const struct pack_recovery *recovery)
 		const struct recovered *pack = &recovery->packs[i];
 		bool lacks_index = !pack->has_index && pack_id_equal(pack->file, &pack->record->id);
 		if (pack->is_there && pack->record->state != PACK_CONDEMNED &&
-		    (pack->record->state == PACK_OPEN || lacks_index))
+			(pack->record->state == PACK_OPEN || lacks_index))
 			packs[count++] = pack->record->id;
 	}
 	if (recovery->store->helpers != NULL)
@@ -348,8 +369,8 @@ static void feed_packs(const struct pack_recovery *recovery)
 	free(packs);
 }
 
-int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole, struct pack_record **out_sealed,
-	size_t *out_sealed_count, struct error *err)
+int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole,
+	struct pack_record **out_sealed, size_t *out_sealed_count, struct error *err)
 {
 	learn_packs(recovery);
 	if (settle_files(recovery, is_whole, err) != 0)

@@ -9,8 +9,8 @@
 
 enum { REWRITE_BYTES = 1024 * 1024 };
 
-int pack_rewrite_measure(struct pack_store *const store, const struct pack_id *const pack, const uint8_t *const live, uint64_t *const out_length,
-	uint64_t *const out_old_length, struct error *const err)
+int pack_rewrite_measure(struct pack_store *store, const struct pack_id *pack, const uint8_t *live,
+	uint64_t *out_length, uint64_t *out_old_length, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, err);
 	if (pinned == NULL)
@@ -23,12 +23,13 @@ int pack_rewrite_measure(struct pack_store *const store, const struct pack_id *c
 	return 0;
 }
 
-static uint64_t record_bytes(const struct pack_entry *const entry)
+static uint64_t record_bytes(const struct pack_entry *entry)
 {
 	return PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
 }
 
-static int check_records(const struct pack_entry *const *const entries, const uint32_t count, const uint8_t *at, struct error *const err)
+static int check_records(const struct pack_entry *const *entries, uint32_t count, const uint8_t *at,
+	struct error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (pack_record_check(at, entries[i], at + PACK_RECORD_HEADER_BYTES, err) != 0)
@@ -40,13 +41,14 @@ static int check_records(const struct pack_entry *const *const entries, const ui
 
 /* The next records that lie on one another in the old file, as many as fit; gives how many. */
 enum { REWRITE_RECORDS = 512 };
-static uint32_t take_run(const struct pack_index *const from, const struct pack_index *const to, const uint32_t first,
-	const struct pack_entry **const out, size_t *const out_bytes)
+static uint32_t take_run(const struct pack_index *from, const struct pack_index *to, uint32_t first,
+	const struct pack_entry **out, size_t *out_bytes)
 {
 	uint32_t count = 0;
 	*out_bytes = 0;
 	while (count < REWRITE_RECORDS && first + count < to->count) {
-		const struct pack_entry *const entry = pack_index_find(from, pack_index_number(to, first + count));
+		const struct pack_entry *const entry =
+			pack_index_find(from, pack_index_number(to, first + count));
 		const bool follows = count == 0 || entry->offset == out[0]->offset + *out_bytes;
 		if (!follows || (count > 0 && *out_bytes + record_bytes(entry) > REWRITE_BYTES))
 			break;
@@ -56,8 +58,9 @@ static uint32_t take_run(const struct pack_index *const from, const struct pack_
 	return count;
 }
 
-static int copy_records(const struct pack_index *const from, struct backend_file *const file, const struct pack_index *const to,
-	struct pack_writer *const writer, const struct pack_pace *const pace, struct error *const err)
+static int copy_records(const struct pack_index *from, struct backend_file *file,
+	const struct pack_index *to, struct pack_writer *writer, const struct pack_pace *pace,
+	struct error *err)
 {
 	const struct pack_entry *run[REWRITE_RECORDS];
 	uint8_t *const bytes = memory_new(REWRITE_BYTES);
@@ -65,10 +68,11 @@ static int copy_records(const struct pack_index *const from, struct backend_file
 	size_t size;
 	for (uint32_t done = 0, count; result == 0 && done < to->count; done += count) {
 		count = take_run(from, to, done, run, &size);
-		const struct iovec part = { .iov_base = bytes, .iov_len = size };
+		const struct iovec part = {.iov_base = bytes, .iov_len = size};
 		ASSERT(writer->length == to->entries[done].offset);
-		if (file->backend->ops->read(file, &part, 1, run[0]->offset, err) != 0 || check_records(run, count, bytes, err) != 0 ||
-		    pack_writer_append(writer, span_of(bytes, size), err) != 0)
+		if (file->backend->ops->read(file, &part, 1, run[0]->offset, err) != 0 ||
+			check_records(run, count, bytes, err) != 0 ||
+			pack_writer_append(writer, span_of(bytes, size), err) != 0)
 			result = -1;
 		else if (!pace->spend(pace->owner, 2 * size))
 			result = error_set(err, ERROR_BUSY, "the store is closing");
@@ -77,7 +81,7 @@ static int copy_records(const struct pack_index *const from, struct backend_file
 	return result;
 }
 
-static int write_table(const struct pack_index *const to, struct pack_writer *const writer, struct error *const err)
+static int write_table(const struct pack_index *to, struct pack_writer *writer, struct error *err)
 {
 	struct buffer table;
 	buffer_init(&table, to->length);
@@ -91,10 +95,11 @@ static int write_table(const struct pack_index *const to, struct pack_writer *co
 }
 
 /* The index, when records and table are durable; else nothing stays. `writer` may be NULL. */
-static struct pack_index *finish(struct pack_store *const store, struct pack_index *const to, struct pack_writer *const writer, const int result,
-	struct error *const err)
+static struct pack_index *finish(struct pack_store *store, struct pack_index *to,
+	struct pack_writer *writer, int result, struct error *err)
 {
-	if (result == 0 && write_table(to, writer, err) == 0 && pack_table_save(to, store->backend, err) == 0) {
+	if (result == 0 && write_table(to, writer, err) == 0 &&
+		pack_table_save(to, store->backend, err) == 0) {
 		pack_writer_close(writer);
 		return to;
 	}
@@ -106,21 +111,23 @@ static struct pack_index *finish(struct pack_store *const store, struct pack_ind
 	return NULL;
 }
 
-static struct pack_index *rewrite_pinned(struct pack_store *const store, const struct pack *const pinned, const uint8_t *const live,
-	const struct pack_pace *const pace, struct error *const err)
+static struct pack_index *rewrite_pinned(struct pack_store *store, const struct pack *pinned,
+	const uint8_t *live, const struct pack_pace *pace, struct error *err)
 {
 	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
 	ASSERT(from != NULL);
 	struct pack_id name;
 	random_bytes(name.bytes, sizeof name.bytes);
 	struct pack_index *const to = pack_table_select(from, &name, live);
-	struct pack_writer *const writer = pack_writer_open_compacted(store->backend, &from->pack, &name, err);
-	const int result = writer == NULL ? -1 : copy_records(from, pack_file(pinned), to, writer, pace, err);
+	struct pack_writer *const writer =
+		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
+	const int result =
+		writer == NULL ? -1 : copy_records(from, pack_file(pinned), to, writer, pace, err);
 	return finish(store, to, writer, result, err);
 }
 
-struct pack_index *pack_rewrite(struct pack_store *const store, const struct pack_id *const pack, const uint8_t *const live,
-	const struct pack_pace *const pace, struct error *const err)
+struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *pack,
+	const uint8_t *live, const struct pack_pace *pace, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
 	if (pinned == NULL)
@@ -136,7 +143,7 @@ struct pack_index *pack_rewrite(struct pack_store *const store, const struct pac
 }
 
 /* NULL: the chunk is not of the patch. */
-static const struct pack_entry *patch_entry(const struct pack_patch *const patch, const uint32_t number)
+static const struct pack_entry *patch_entry(const struct pack_patch *patch, uint32_t number)
 {
 	uint32_t from = 0;
 	uint32_t to = patch->count;
@@ -150,7 +157,7 @@ static const struct pack_entry *patch_entry(const struct pack_patch *const patch
 	return from < patch->count && patch->numbers[from] == number ? &patch->entries[from] : NULL;
 }
 
-static uint64_t records_end(struct pack_index *const index)
+static uint64_t records_end(struct pack_index *index)
 {
 	uint64_t end = PACK_HEADER_BYTES;
 	for (uint32_t i = 0; i < index->count; i++) {
@@ -161,7 +168,8 @@ static uint64_t records_end(struct pack_index *const index)
 }
 
 /* The index of the new file; NULL when the pack has other chunks than the patch. */
-static struct pack_index *select_patched(const struct pack_index *const from, const struct pack_patch *const patch, const struct pack_id *const name)
+static struct pack_index *select_patched(
+	const struct pack_index *from, const struct pack_patch *patch, const struct pack_id *name)
 {
 	uint8_t all[PACK_MAX_CHUNKS / 8];
 	uint32_t patched = 0;
@@ -170,7 +178,8 @@ static struct pack_index *select_patched(const struct pack_index *const from, co
 	const uint64_t table_bytes = to->length - records_end(to);
 	for (uint32_t i = 0; i < to->count; i++) {
 		const struct pack_entry *const entry = patch_entry(patch, pack_index_number(to, i));
-		if (entry == NULL || !chunk_id_equal(&entry->id, &to->entries[i].id) || entry->size != to->entries[i].size)
+		if (entry == NULL || !chunk_id_equal(&entry->id, &to->entries[i].id) ||
+			entry->size != to->entries[i].size)
 			continue;
 		to->entries[i] = *entry;
 		patched++;
@@ -182,11 +191,12 @@ static struct pack_index *select_patched(const struct pack_index *const from, co
 	return NULL;
 }
 
-/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file` NULL: there is none. A read that failed
- * may not fail next time: then the old file must stay. */
-static int read_old(struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into, struct error *const err)
+/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file`
+ * NULL: there is none. A read that failed may not fail next time: then the old file must stay. */
+static int read_old(
+	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
 {
-	const struct iovec part = { .iov_base = into, .iov_len = (size_t)record_bytes(entry) };
+	const struct iovec part = {.iov_base = into, .iov_len = (size_t)record_bytes(entry)};
 	if (file != NULL && file->backend->ops->read(file, &part, 1, entry->offset, err) == 0)
 		return 0;
 	if (file != NULL && err->kind != ERROR_CORRUPT)
@@ -195,8 +205,9 @@ static int read_old(struct backend_file *const file, const struct pack_entry *co
 	return 0;
 }
 
-static int copy_patched(const struct pack_index *const from, struct backend_file *const file, const struct pack_index *const to,
-	const struct pack_patch *const patch, struct pack_writer *const writer, struct error *const err)
+static int copy_patched(const struct pack_index *from, struct backend_file *file,
+	const struct pack_index *to, const struct pack_patch *patch, struct pack_writer *writer,
+	struct error *err)
 {
 	uint8_t *const bytes = memory_new(PACK_RECORD_HEADER_BYTES + PACK_STORED_MAX_BYTES);
 	int result = 0;
@@ -215,8 +226,8 @@ static int copy_patched(const struct pack_index *const from, struct backend_file
 	return result;
 }
 
-static struct pack_index *patch_pinned(struct pack_store *const store, const struct pack *const pinned, struct backend_file *const file,
-	const struct pack_patch *const patch, struct error *const err)
+static struct pack_index *patch_pinned(struct pack_store *store, const struct pack *pinned,
+	struct backend_file *file, const struct pack_patch *patch, struct error *err)
 {
 	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
 	if (from == NULL) {
@@ -227,21 +238,24 @@ static struct pack_index *patch_pinned(struct pack_store *const store, const str
 	random_bytes(name.bytes, sizeof name.bytes);
 	struct pack_index *const to = select_patched(from, patch, &name);
 	if (to == NULL) {
-		error_set(err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
+		error_set(
+			err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
 		return NULL;
 	}
-	struct pack_writer *const writer = pack_writer_open_compacted(store->backend, &from->pack, &name, err);
+	struct pack_writer *const writer =
+		pack_writer_open_compacted(store->backend, &from->pack, &name, err);
 	const int result = writer == NULL ? -1 : copy_patched(from, file, to, patch, writer, err);
 	return finish(store, to, writer, result, err);
 }
 
-struct pack_index *pack_rewrite_patched(struct pack_store *const store, const struct pack_id *const pack, const struct pack_patch *const patch,
-	struct error *const err)
+struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack,
+	const struct pack_patch *patch, struct error *err)
 {
 	struct error missing = {0}; /* the file; its index may be there all the same */
 	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
 	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
-	if (pinned == NULL && missing.kind != ERROR_CORRUPT) { /* it is there, and may be opened another time */
+	/* it is there, and may be opened another time */
+	if (pinned == NULL && missing.kind != ERROR_CORRUPT) {
 		*err = missing;
 		return NULL;
 	}

@@ -10,11 +10,12 @@ enum { STORE_INDEX_BYTES = 16 * 1024 * 1024, STORE_OPEN_FILES = 128 };
 static const uint64_t STORE_PACK_BYTES = UINT64_C(64) << 20;
 static const uint64_t STORE_PACK_BYTES_LIMIT = UINT64_C(1) << 30;
 
-struct pack_store *pack_store_open(const struct pack_store_options *const options, struct error *const err)
+struct pack_store *pack_store_open(const struct pack_store_options *options, struct error *err)
 {
 	if (options->pack_max_bytes > STORE_PACK_BYTES_LIMIT) {
 		options->backend->ops->free(options->backend);
-		error_set(err, ERROR_INVALID, "packs of %llu bytes are over the limit of 1 GiB", (unsigned long long)options->pack_max_bytes);
+		error_set(err, ERROR_INVALID, "packs of %llu bytes are over the limit of 1 GiB",
+			(unsigned long long)options->pack_max_bytes);
 		return NULL;
 	}
 	struct pack_store *const store = memory_new(sizeof *store);
@@ -27,9 +28,11 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	store->log = options->log;
 	store->floor = options->floor;
 	store->clock = options->clock != NULL ? options->clock : clock_system();
-	store->pack_max_bytes = options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
+	store->pack_max_bytes =
+		options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
 	const struct pack_cache_limits limits = {
-		.index_bytes = options->index_cache_bytes != 0 ? options->index_cache_bytes : STORE_INDEX_BYTES,
+		.index_bytes = options->index_cache_bytes != 0 ? options->index_cache_bytes
+							       : STORE_INDEX_BYTES,
 		.open_files = STORE_OPEN_FILES,
 	};
 	store->cache = pack_cache_new(store->backend, &limits);
@@ -44,13 +47,13 @@ void pack_store_set_origin(struct pack_store *store, const struct pack_origin *o
 	store->backend->origin = *origin;
 }
 
-static void scratch_free(struct pack_scratch *const scratch)
+static void scratch_free(struct pack_scratch *scratch)
 {
 	codec_context_free(scratch->codec);
 	free(scratch);
 }
 
-void pack_store_close(struct pack_store *const store)
+void pack_store_close(struct pack_store *store)
 {
 	if (store == NULL)
 		return;
@@ -68,7 +71,7 @@ void pack_store_close(struct pack_store *const store)
 	free(store);
 }
 
-struct pack_scratch *pack_store_take_scratch(struct pack_store *const store)
+struct pack_scratch *pack_store_take_scratch(struct pack_store *store)
 {
 	lock_enter(&store->lock);
 	struct pack_scratch *scratch = store->idle;
@@ -84,7 +87,7 @@ struct pack_scratch *pack_store_take_scratch(struct pack_store *const store)
 	return scratch;
 }
 
-void pack_store_give_scratch(struct pack_store *const store, struct pack_scratch *const scratch)
+void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scratch)
 {
 	lock_enter(&store->lock);
 	const bool keep = store->idle_count < PACK_STORE_IDLE_SCRATCHES;
@@ -98,32 +101,32 @@ void pack_store_give_scratch(struct pack_store *const store, struct pack_scratch
 		scratch_free(scratch);
 }
 
-unsigned pack_store_hold(struct pack_store *const store, const struct pack_id *const pack)
+unsigned pack_store_hold(struct pack_store *store, const struct pack_id *pack)
 {
 	return pack_cache_hold(store->cache, pack);
 }
 
-void pack_store_unhold(struct pack_store *const store, const struct pack_id *const pack, const unsigned turn)
+void pack_store_unhold(struct pack_store *store, const struct pack_id *pack, unsigned turn)
 {
 	pack_cache_unhold(store->cache, pack, turn);
 }
 
-bool pack_store_refer(struct pack_store *const store, const struct pack_id *const pack)
+bool pack_store_refer(struct pack_store *store, const struct pack_id *pack)
 {
 	return pack_cache_refer(store->cache, pack);
 }
 
-void pack_store_refer_again(struct pack_store *const store, const struct pack_id *const pack)
+void pack_store_refer_again(struct pack_store *store, const struct pack_id *pack)
 {
 	pack_cache_refer_again(store->cache, pack);
 }
 
-void pack_store_unrefer(struct pack_store *const store, const struct pack_id *const pack)
+void pack_store_unrefer(struct pack_store *store, const struct pack_id *pack)
 {
 	pack_cache_unrefer(store->cache, pack);
 }
 
-bool pack_store_is_damaged(struct pack_store *const store, const struct pack_run *const run)
+bool pack_store_is_damaged(struct pack_store *store, const struct pack_run *run)
 {
 	return pack_damage_has(store->damage, &run->pack, run->first, run->chunks);
 }
@@ -133,17 +136,17 @@ bool pack_store_is_checked(struct pack_store *store, const struct pack_run *run)
 	return pack_cache_is_checked(store->cache, &run->pack, run->first, run->chunks);
 }
 
-unsigned pack_store_form(struct pack_store *const store, const struct pack_id *const pack)
+unsigned pack_store_form(struct pack_store *store, const struct pack_id *pack)
 {
 	return pack_cache_form(store->cache, pack);
 }
 
-bool pack_store_is_held(struct pack_store *const store, const struct pack_id *const pack)
+bool pack_store_is_held(struct pack_store *store, const struct pack_id *pack)
 {
 	return pack_cache_is_held(store->cache, pack);
 }
 
-bool pack_store_remove_files(struct pack_store *const store, const struct pack_id *const file)
+bool pack_store_remove_files(struct pack_store *store, const struct pack_id *file)
 {
 	bool are_gone = true;
 	for (enum pack_file_kind kind = PACK_FILE_PACK; kind <= PACK_FILE_INDEX; kind++) {
@@ -158,7 +161,7 @@ bool pack_store_remove_files(struct pack_store *const store, const struct pack_i
 	return are_gone;
 }
 
-void pack_store_drop(struct pack_store *const store, const struct pack_id *const pack)
+void pack_store_drop(struct pack_store *store, const struct pack_id *pack)
 {
 	struct pack_id file;
 	pack_cache_remove(store->cache, pack, &file);
@@ -173,7 +176,7 @@ struct pack_drop {
 	struct pack_id packs[];
 };
 
-static void drop_run(struct helper_job *const job)
+static void drop_run(struct helper_job *job)
 {
 	struct pack_drop *const drop = (struct pack_drop *)job;
 	for (size_t i = 0; i < drop->count; i++)
@@ -181,7 +184,7 @@ static void drop_run(struct helper_job *const job)
 	free(drop);
 }
 
-void pack_store_drop_later(struct pack_store *const store, const struct pack_id *const packs, const size_t count)
+void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count)
 {
 	if (count == 0)
 		return;
@@ -193,14 +196,15 @@ void pack_store_drop_later(struct pack_store *const store, const struct pack_id 
 	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
 }
 
-static int name_chunk(const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
+static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
 	return error_wrap(err, "chunk %u of pack %s", chunk, text);
 }
 
-int pack_store_read_failed(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
+int pack_store_read_failed(
+	struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err)
 {
 	if (err->kind == ERROR_CORRUPT)
 		metrics_add(store->metrics, METRIC_RECORDS_CORRUPT, 1);
@@ -212,47 +216,50 @@ int pack_store_read_failed(struct pack_store *const store, const struct pack_id 
 }
 
 /* No byte leaves without this. */
-int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *const entry, const uint8_t *const payload,
-	struct error *const err)
+int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
+	const struct pack_entry *entry, const uint8_t *payload, struct error *err)
 {
 	if (!pack_format_record_matches(header, entry))
-		return error_set(err, ERROR_CORRUPT, "the record header differs from the pack's index");
+		return error_set(
+			err, ERROR_CORRUPT, "the record header differs from the pack's index");
 	if (xxh3_64(span_of(payload, entry->stored)) != entry->checksum)
 		return error_set(err, ERROR_CORRUPT, "the stored bytes have a wrong checksum");
 	return 0;
 }
 
 /* Reads a record's payload to `stored`, verified. */
-static int record_read(struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const stored, struct error *const err)
+static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
+	struct error *err)
 {
 	uint8_t header[PACK_RECORD_HEADER_BYTES];
 	const struct iovec parts[] = {
-		{ .iov_base = header, .iov_len = sizeof header },
-		{ .iov_base = stored, .iov_len = entry->stored },
+		{.iov_base = header, .iov_len = sizeof header},
+		{.iov_base = stored, .iov_len = entry->stored},
 	};
 	if (file->backend->ops->read(file, parts, 2, entry->offset, err) != 0)
 		return -1;
 	return pack_record_check(header, entry, stored, err);
 }
 
-static int record_decode(struct pack_scratch *const scratch, struct codec_context *const codec, struct backend_file *const file,
-	const struct pack_entry *const entry, uint8_t *const into, struct error *const err)
+static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
+	struct backend_file *file, const struct pack_entry *entry, uint8_t *into, struct error *err)
 {
 	if (entry->codec == CODEC_RAW)
 		return record_read(file, entry, into, err);
 	if (record_read(file, entry, scratch->stored, err) != 0)
 		return -1;
 	const enum codec number = entry->codec;
-	return codec_decode(codec, number, span_of(scratch->stored, entry->stored), into, entry->size, err);
+	return codec_decode(
+		codec, number, span_of(scratch->stored, entry->stored), into, entry->size, err);
 }
 
-static int no_such_chunk(struct error *const err)
+static int no_such_chunk(struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT, "the pack has no such chunk");
 }
 
-int pack_store_read_chunk(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk,
-	struct codec_context *const codec, uint8_t *const into, size_t *const out_len, struct error *const err)
+int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, uint32_t chunk,
+	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
 	if (pinned == NULL)
@@ -260,7 +267,8 @@ int pack_store_read_chunk(struct pack_store *const store, const struct pack_id *
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
 	struct pack_entry entry;
 	const bool found = pack_cache_copy_entries(store->cache, pinned, chunk, &entry, 1) == 1;
-	const int result = found ? record_decode(scratch, codec != NULL ? codec : scratch->codec, pack_file(pinned), &entry, into, err)
+	const int result = found ? record_decode(scratch, codec != NULL ? codec : scratch->codec,
+					   pack_file(pinned), &entry, into, err)
 				 : no_such_chunk(err);
 	pack_store_give_scratch(store, scratch);
 	pack_cache_unpin(store->cache, pinned);
@@ -270,20 +278,22 @@ int pack_store_read_chunk(struct pack_store *const store, const struct pack_id *
 	return 0;
 }
 
-static uint64_t record_end(const struct pack_entry *const entry)
+static uint64_t record_end(const struct pack_entry *entry)
 {
 	return (uint64_t)entry->offset + PACK_RECORD_HEADER_BYTES + entry->stored;
 }
 
 /* How many of the entries can be read as one run of whole raw chunks. */
-static uint32_t run_length(const struct pack_entry *const entries, const size_t count, const size_t capacity)
+static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity)
 {
 	size_t total = 0;
 	uint32_t length = 0;
 	while (length < count) {
 		const struct pack_entry *const entry = &entries[length];
-		const uint64_t expected = length == 0 ? entry->offset : record_end(&entries[length - 1]);
-		if (entry->codec != CODEC_RAW || entry->offset != expected || entry->size > capacity - total)
+		const uint64_t expected =
+			length == 0 ? entry->offset : record_end(&entries[length - 1]);
+		if (entry->codec != CODEC_RAW || entry->offset != expected ||
+			entry->size > capacity - total)
 			break;
 		total += entry->size;
 		length++;
@@ -291,16 +301,18 @@ static uint32_t run_length(const struct pack_entry *const entries, const size_t 
 	return length;
 }
 
-/* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts those before a bad one. */
-static int read_together(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
-	uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
+/* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts
+ * those before a bad one. */
+static int read_together(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	uint8_t headers[PACK_RUN_CHUNKS][PACK_RECORD_HEADER_BYTES];
 	struct iovec parts[2 * PACK_RUN_CHUNKS] = {0};
 	uint8_t *at = into;
 	for (uint32_t i = 0; i < count; i++) {
-		parts[2 * i] = (struct iovec){ .iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES };
-		parts[2 * i + 1] = (struct iovec){ .iov_base = at, .iov_len = entries[i].size };
+		parts[2 * i] =
+			(struct iovec){.iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES};
+		parts[2 * i + 1] = (struct iovec){.iov_base = at, .iov_len = entries[i].size};
 		at += entries[i].size;
 	}
 	if (file->backend->ops->read(file, parts, 2 * (int)count, entries[0].offset, err) != 0)
@@ -314,17 +326,19 @@ static int read_together(struct backend_file *const file, const struct pack_entr
 	return 0;
 }
 
-/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that one's. */
-static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count, uint8_t *into,
-	uint32_t *out_chunks, size_t *out_len, struct error *err)
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that
+ * one's. */
+static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+	uint8_t *into, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err) : result;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err)
+			  : result;
 }
 
-int pack_store_read_run(struct pack_store *const store, const struct pack_run *const run, uint8_t *const into, const size_t capacity,
-	uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
+int pack_store_read_run(struct pack_store *store, const struct pack_run *run, uint8_t *into,
+	size_t capacity, uint32_t *out_chunks, size_t *out_len, struct error *err)
 {
 	*out_chunks = 0;
 	*out_len = 0;
@@ -333,17 +347,21 @@ int pack_store_read_run(struct pack_store *const store, const struct pack_run *c
 		return pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
-	const size_t found = pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
+	const size_t found =
+		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	const uint32_t count = run_length(entries, found, capacity);
 	int result = found == 0 ? no_such_chunk(err) : 0;
 	if (count > 0)
-		result = run_read(pack_file(pinned), entries, count, into, out_chunks, out_len, err);
+		result =
+			run_read(pack_file(pinned), entries, count, into, out_chunks, out_len, err);
 	pack_cache_unpin(store->cache, pinned);
-	return result == 0 ? 0 : pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
+	return result == 0
+		? 0
+		: pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
 }
 
-int pack_store_chunk_entries(struct pack_store *const store, const struct pack_run *const run, struct chunk_entry *const out,
-	const size_t capacity, size_t *const out_count, struct error *const err)
+int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run,
+	struct chunk_entry *out, size_t capacity, size_t *out_count, struct error *err)
 {
 	ASSERT(capacity >= 1 && run->chunks >= 1);
 	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, false, err);
@@ -352,10 +370,11 @@ int pack_store_chunk_entries(struct pack_store *const store, const struct pack_r
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	size_t wanted = run->chunks < capacity ? run->chunks : capacity;
 	wanted = wanted < PACK_RUN_CHUNKS ? wanted : PACK_RUN_CHUNKS;
-	const size_t found = pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
+	const size_t found =
+		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	pack_cache_unpin(store->cache, pinned);
 	for (size_t i = 0; i < found; i++)
-		out[i] = (struct chunk_entry){ .id = entries[i].id, .size = entries[i].size };
+		out[i] = (struct chunk_entry){.id = entries[i].id, .size = entries[i].size};
 	*out_count = found;
 	if (found > 0)
 		return 0;
@@ -363,10 +382,10 @@ int pack_store_chunk_entries(struct pack_store *const store, const struct pack_r
 	return name_chunk(&run->pack, run->first, err);
 }
 
-int pack_store_chunk_entry(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct chunk_entry *const out,
-	struct error *const err)
+int pack_store_chunk_entry(struct pack_store *store, const struct pack_id *pack, uint32_t chunk,
+	struct chunk_entry *out, struct error *err)
 {
-	const struct pack_run run = { .pack = *pack, .first = chunk, .chunks = 1 };
+	const struct pack_run run = {.pack = *pack, .first = chunk, .chunks = 1};
 	size_t count;
 	return pack_store_chunk_entries(store, &run, out, 1, &count, err);
 }

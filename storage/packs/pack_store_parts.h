@@ -1,6 +1,7 @@
-/* What the pack store is made of, for the files that are parts of it: pack_store.c (reading), shared_pack.c (the pack of small uploads),
- * pack_recovery.c (start), pack_feed.c (sealed packs enter the chunk index); and for the rooms that write packs beside it: ingest, upkeep (gc)
- * and start. Internal to storage. */
+/* What the pack store is made of, for the files that are parts of it: pack_store.c (reading),
+ * shared_pack.c (the pack of small uploads), pack_recovery.c (start), pack_feed.c (sealed packs
+ * enter the chunk index); and for the rooms that write packs beside it: ingest, upkeep (gc) and
+ * start. Internal to storage. */
 #ifndef STORAGE_PACKS_PACK_STORE_PARTS_H
 #define STORAGE_PACKS_PACK_STORE_PARTS_H
 
@@ -15,7 +16,8 @@
 
 enum { PACK_STORE_IDLE_SCRATCHES = 4 };
 
-/* What encoding or decoding one chunk needs; taken for the time of a call, so that ten thousand idle streams need none. */
+/* What encoding or decoding one chunk needs; taken for the time of a call, so that ten thousand
+ * idle streams need none. */
 struct pack_scratch {
 	struct pack_scratch *next;
 	struct codec_context *codec;
@@ -35,7 +37,7 @@ struct shared_pack {
 	struct shared_mark reported;  /* told to the open batch */
 	struct shared_mark committed; /* in the catalog; length 0: never yet */
 	int64_t created_ms;
-	bool dirty;                   /* written since the last sync */
+	bool dirty; /* written since the last sync */
 };
 struct shared_packs {
 	/* the committer's alone */
@@ -43,7 +45,8 @@ struct shared_packs {
 	struct shared_pack *open;  /* of these; NULL: the next append begins one */
 	/* guarded by lock */
 	struct lock lock;
-	struct chunk_map map; /* committed chunks of the open pack, which the chunk index does not know yet */
+	/* committed chunks of the open pack, which the chunk index does not know yet */
+	struct chunk_map map;
 	struct pack_id mapped;
 };
 
@@ -72,10 +75,13 @@ struct pack_store {
 struct pack_scratch *pack_store_take_scratch(struct pack_store *store);
 void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scratch);
 /* Invariant 7: whether the payload and the bytes before it are what the entry says. */
-int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry, const uint8_t *payload, struct error *err);
+int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
+	const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
-/* Says which record it was; counts it when its bytes are wrong, and notes damage (pack_damage_is). -1. */
-int pack_store_read_failed(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
+/* Says which record it was; counts it when its bytes are wrong, and notes damage (pack_damage_is).
+ * -1. */
+int pack_store_read_failed(
+	struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
 
 /* Removes a pack that no record names, with its files. */
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
@@ -84,7 +90,8 @@ void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs
 /* Removes the files of this name; false, and said in the log, when one is still there. */
 bool pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
 
-/* Saves the indexes of these packs where that is still to do and adds their rows to the chunk index, on a helper. */
+/* Saves the indexes of these packs where that is still to do and adds their rows to the chunk
+ * index, on a helper. */
 void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count);
 /* The same for one pack, at once. */
 int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err);
@@ -92,9 +99,10 @@ int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct e
 void shared_pack_init(struct pack_store *store);
 void shared_pack_release(struct pack_store *store);
 /* Appends a finished xorb. The committer's alone. */
-int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb, const struct chunk_id *hash, struct chunk_place *out_place,
-	struct error *err);
+int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb,
+	const struct chunk_id *hash, struct chunk_place *out_place, struct error *err);
 /* A candidate among the committed chunks of the open shared pack: compare its id. */
-bool shared_pack_find(struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place);
+bool shared_pack_find(
+	struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place);
 
 #endif

@@ -9,22 +9,25 @@
 
 enum {
 	TABLE_CHECKSUM_BYTES = 8,
-	TABLE_MAX_BYTES = PACK_MAX_CHUNKS * (PACK_TABLE_XORB_BYTES + PACK_TABLE_ENTRY_BYTES) + PACK_TABLE_TAIL_BYTES
+	TABLE_MAX_BYTES = PACK_MAX_CHUNKS * (PACK_TABLE_XORB_BYTES + PACK_TABLE_ENTRY_BYTES) +
+		PACK_TABLE_TAIL_BYTES
 };
 
 static const char table_magic[8] = "DBKTLIVE";
 
-static size_t table_bytes(const size_t chunks, const size_t xorbs)
+static size_t table_bytes(size_t chunks, size_t xorbs)
 {
-	return xorbs * PACK_TABLE_XORB_BYTES + chunks * PACK_TABLE_ENTRY_BYTES + PACK_TABLE_TAIL_BYTES;
+	return xorbs * PACK_TABLE_XORB_BYTES + chunks * PACK_TABLE_ENTRY_BYTES +
+		PACK_TABLE_TAIL_BYTES;
 }
 
-static bool xorb_has(const struct pack_xorb *const xorb, const uint32_t number)
+static bool xorb_has(const struct pack_xorb *xorb, uint32_t number)
 {
 	return number >= xorb->first && number - xorb->first < xorb->count;
 }
 
-static struct pack_index *index_of(const struct pack_id *const pack, const struct pack_id *const file, const uint32_t chunks, const uint32_t xorbs)
+static struct pack_index *index_of(
+	const struct pack_id *pack, const struct pack_id *file, uint32_t chunks, uint32_t xorbs)
 {
 	struct pack_index *const index = pack_index_new(pack);
 	index->file = *file;
@@ -36,7 +39,8 @@ static struct pack_index *index_of(const struct pack_id *const pack, const struc
 	return index;
 }
 
-static void index_add(struct pack_index *const index, const uint32_t number, const struct pack_entry *const entry, uint64_t *const end)
+static void index_add(
+	struct pack_index *index, uint32_t number, const struct pack_entry *entry, uint64_t *end)
 {
 	index->numbers[index->count] = number;
 	index->entries[index->count] = *entry;
@@ -45,7 +49,7 @@ static void index_add(struct pack_index *const index, const uint32_t number, con
 	*end += PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
 }
 
-static uint32_t count_living(const struct pack_index *const from, const uint8_t *const live)
+static uint32_t count_living(const struct pack_index *from, const uint8_t *live)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < from->count; i++)
@@ -53,7 +57,8 @@ static uint32_t count_living(const struct pack_index *const from, const uint8_t 
 	return count;
 }
 
-struct pack_index *pack_table_select(const struct pack_index *const from, const struct pack_id *const file, const uint8_t *const live)
+struct pack_index *pack_table_select(
+	const struct pack_index *from, const struct pack_id *file, const uint8_t *live)
 {
 	const uint32_t living = count_living(from, live);
 	ASSERT(living > 0);
@@ -76,7 +81,7 @@ struct pack_index *pack_table_select(const struct pack_index *const from, const 
 	return index;
 }
 
-uint64_t pack_table_length(const struct pack_index *const from, const uint8_t *const live)
+uint64_t pack_table_length(const struct pack_index *from, const uint8_t *live)
 {
 	if (count_living(from, live) == 0)
 		return 0;
@@ -86,7 +91,7 @@ uint64_t pack_table_length(const struct pack_index *const from, const uint8_t *c
 	return length;
 }
 
-void pack_table_encode(const struct pack_index *const index, struct buffer *const out)
+void pack_table_encode(const struct pack_index *index, struct buffer *out)
 {
 	const size_t size = table_bytes(index->count, index->xorb_count);
 	uint8_t *const start = buffer_reserve(out, size);
@@ -114,13 +119,14 @@ size_t pack_table_size(const uint8_t tail[PACK_TABLE_TAIL_BYTES])
 {
 	const uint64_t chunks = little_endian_get(tail + 8, 4);
 	const uint64_t xorbs = little_endian_get(tail + 12, 4);
-	const bool possible = memcmp(tail, table_magic, sizeof table_magic) == 0 && chunks >= 1 && chunks <= PACK_MAX_CHUNKS && xorbs >= 1 &&
-		xorbs <= chunks && little_endian_get(tail + 16, 8) == 0;
+	const bool possible = memcmp(tail, table_magic, sizeof table_magic) == 0 && chunks >= 1 &&
+		chunks <= PACK_MAX_CHUNKS && xorbs >= 1 && xorbs <= chunks &&
+		little_endian_get(tail + 16, 8) == 0;
 	return possible ? table_bytes((size_t)chunks, (size_t)xorbs) : 0;
 }
 
 /* They rise, do not overlap, and end below the highest chunk number there can be. */
-static int decode_xorbs(struct pack_index *const index, const uint8_t *at, struct error *const err)
+static int decode_xorbs(struct pack_index *index, const uint8_t *at, struct error *err)
 {
 	uint64_t end = 0;
 	for (uint32_t i = 0; i < index->xorb_capacity; i++, at += PACK_TABLE_XORB_BYTES) {
@@ -128,15 +134,18 @@ static int decode_xorbs(struct pack_index *const index, const uint8_t *at, struc
 		memcpy(xorb->hash.bytes, at, CHUNK_ID_BYTES);
 		xorb->first = (uint32_t)little_endian_get(at + CHUNK_ID_BYTES, 4);
 		xorb->count = (uint32_t)little_endian_get(at + CHUNK_ID_BYTES + 4, 4);
-		if (xorb->first < end || xorb->count < 1 || xorb->count > XORB_MAX_CHUNKS || xorb->first > PACK_MAX_CHUNKS - xorb->count)
-			return error_set(err, ERROR_CORRUPT, "the xorbs of a compacted pack are out of order");
+		if (xorb->first < end || xorb->count < 1 || xorb->count > XORB_MAX_CHUNKS ||
+			xorb->first > PACK_MAX_CHUNKS - xorb->count)
+			return error_set(err, ERROR_CORRUPT,
+				"the xorbs of a compacted pack are out of order");
 		end = (uint64_t)xorb->first + xorb->count;
 	}
 	return 0;
 }
 
 /* Each chunk lies in a xorb, each xorb has a chunk. */
-static int decode_entries(struct pack_index *const index, const uint8_t *at, uint64_t *const end, struct error *const err)
+static int decode_entries(
+	struct pack_index *index, const uint8_t *at, uint64_t *end, struct error *err)
 {
 	uint32_t xorb = 0;
 	bool is_used = false;
@@ -144,25 +153,36 @@ static int decode_entries(struct pack_index *const index, const uint8_t *at, uin
 		struct pack_entry entry;
 		const uint32_t number = (uint32_t)little_endian_get(at, 4);
 		if (!pack_format_get_entry(at + 4, &entry))
-			return error_set(err, ERROR_CORRUPT, "an entry of a compacted pack has an impossible length or codec");
-		if (!xorb_has(&index->xorbs[xorb], number) && is_used && xorb + 1 < index->xorb_count)
+			return error_set(err, ERROR_CORRUPT,
+				"an entry of a compacted pack has an impossible length or codec");
+		if (!xorb_has(&index->xorbs[xorb], number) && is_used &&
+			xorb + 1 < index->xorb_count)
 			xorb++;
 		is_used = true;
-		if (!xorb_has(&index->xorbs[xorb], number) || (i > 0 && number <= index->numbers[i - 1]))
-			return error_set(err, ERROR_CORRUPT, "the chunks of a compacted pack are out of order");
+		if (!xorb_has(&index->xorbs[xorb], number) ||
+			(i > 0 && number <= index->numbers[i - 1]))
+			return error_set(err, ERROR_CORRUPT,
+				"the chunks of a compacted pack are out of order");
 		index_add(index, number, &entry, end);
 		if (*end > UINT32_MAX)
-			return error_set(err, ERROR_CORRUPT, "the records of a compacted pack add up to more than 4 GiB");
+			return error_set(err, ERROR_CORRUPT,
+				"the records of a compacted pack add up to more than 4 GiB");
 	}
-	return xorb + 1 == index->xorb_count ? 0 : error_set(err, ERROR_CORRUPT, "a xorb of a compacted pack has no chunks");
+	return xorb + 1 == index->xorb_count
+		? 0
+		: error_set(err, ERROR_CORRUPT, "a xorb of a compacted pack has no chunks");
 }
 
-struct pack_index *pack_table_decode(const struct span bytes, const struct pack_id *const pack, const struct pack_id *const file,
-	struct error *const err)
+struct pack_index *pack_table_decode(struct span bytes, const struct pack_id *pack,
+	const struct pack_id *file, struct error *err)
 {
-	const uint8_t *const tail = bytes.len < PACK_TABLE_TAIL_BYTES ? NULL : bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES;
+	const uint8_t *const tail = bytes.len < PACK_TABLE_TAIL_BYTES
+		? NULL
+		: bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES;
 	if (tail == NULL || pack_table_size(tail) != bytes.len) {
-		error_set(err, ERROR_CORRUPT, "the table of a compacted pack has %zu bytes and says otherwise", bytes.len);
+		error_set(err, ERROR_CORRUPT,
+			"the table of a compacted pack has %zu bytes and says otherwise",
+			bytes.len);
 		return NULL;
 	}
 	const size_t summed = bytes.len - TABLE_CHECKSUM_BYTES;
@@ -171,9 +191,11 @@ struct pack_index *pack_table_decode(const struct span bytes, const struct pack_
 		return NULL;
 	}
 	const uint32_t xorbs = (uint32_t)little_endian_get(tail + 12, 4);
-	struct pack_index *const index = index_of(pack, file, (uint32_t)little_endian_get(tail + 8, 4), xorbs);
+	struct pack_index *const index =
+		index_of(pack, file, (uint32_t)little_endian_get(tail + 8, 4), xorbs);
 	uint64_t end = PACK_HEADER_BYTES;
-	if (decode_xorbs(index, bytes.data, err) == 0 && decode_entries(index, bytes.data + xorbs * PACK_TABLE_XORB_BYTES, &end, err) == 0) {
+	if (decode_xorbs(index, bytes.data, err) == 0 &&
+		decode_entries(index, bytes.data + xorbs * PACK_TABLE_XORB_BYTES, &end, err) == 0) {
 		index->length = end + bytes.len;
 		return index;
 	}
@@ -181,23 +203,26 @@ struct pack_index *pack_table_decode(const struct span bytes, const struct pack_
 	return NULL;
 }
 
-static int table_read(struct backend_file *const file, void *const into, const size_t len, const uint64_t offset, struct error *const err)
+static int table_read(
+	struct backend_file *file, void *into, size_t len, uint64_t offset, struct error *err)
 {
-	const struct iovec part = { .iov_base = into, .iov_len = len };
+	const struct iovec part = {.iov_base = into, .iov_len = len};
 	return file->backend->ops->read(file, &part, 1, offset, err);
 }
 
-static struct pack_index *table_from_file(struct backend_file *const file, const struct pack_id *const pack, const struct pack_id *const name,
-	const uint64_t length, struct error *const err)
+static struct pack_index *table_from_file(struct backend_file *file, const struct pack_id *pack,
+	const struct pack_id *name, uint64_t length, struct error *err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
 	uint8_t tail[PACK_TABLE_TAIL_BYTES];
 	if (length < sizeof header + sizeof tail || length > UINT32_MAX) {
-		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes", (unsigned long long)length);
+		error_set(err, ERROR_CORRUPT, "a compacted pack cannot have %llu bytes",
+			(unsigned long long)length);
 		return NULL;
 	}
-	if (table_read(file, header, sizeof header, 0, err) != 0 || pack_format_check_compacted_header(header, pack, name, err) != 0 ||
-	    table_read(file, tail, sizeof tail, length - sizeof tail, err) != 0)
+	if (table_read(file, header, sizeof header, 0, err) != 0 ||
+		pack_format_check_compacted_header(header, pack, name, err) != 0 ||
+		table_read(file, tail, sizeof tail, length - sizeof tail, err) != 0)
 		return NULL;
 	const size_t size = pack_table_size(tail);
 	if (size == 0 || size > length - sizeof header) {
@@ -211,13 +236,14 @@ static struct pack_index *table_from_file(struct backend_file *const file, const
 	free(bytes);
 	if (index == NULL || index->length == length)
 		return index;
-	error_set(err, ERROR_CORRUPT, "the records of a compacted pack do not add up to its length");
+	error_set(
+		err, ERROR_CORRUPT, "the records of a compacted pack do not add up to its length");
 	pack_index_free(index);
 	return NULL;
 }
 
-static struct pack_index *table_from_pack(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const file,
-	const uint64_t length, struct error *const err)
+static struct pack_index *table_from_pack(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length, struct error *err)
 {
 	char name[PACK_NAME_BYTES];
 	struct backend_file *opened;
@@ -230,8 +256,8 @@ static struct pack_index *table_from_pack(struct backend *const backend, const s
 }
 
 /* The copy beside the pack. */
-static struct pack_index *table_from_copy(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const file,
-	const uint64_t length)
+static struct pack_index *table_from_copy(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length)
 {
 	struct error ignored = {0}; /* the pack's own failure is the one to tell */
 	struct pack_index *index = NULL;
@@ -248,20 +274,22 @@ static struct pack_index *table_from_copy(struct backend *const backend, const s
 	return NULL;
 }
 
-int pack_table_save(const struct pack_index *const index, struct backend *const backend, struct error *const err)
+int pack_table_save(const struct pack_index *index, struct backend *backend, struct error *err)
 {
 	struct buffer bytes;
 	char name[PACK_NAME_BYTES];
 	buffer_init(&bytes, TABLE_MAX_BYTES);
 	pack_table_encode(index, &bytes);
 	pack_format_name(&index->file, PACK_FILE_INDEX, name);
-	const int result = buffer_check(&bytes, name, err) != 0 ? -1 : backend->ops->put(backend, name, buffer_span(&bytes), err);
+	const int result = buffer_check(&bytes, name, err) != 0
+		? -1
+		: backend->ops->put(backend, name, buffer_span(&bytes), err);
 	buffer_release(&bytes);
 	return result;
 }
 
-struct pack_index *pack_table_load(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const file,
-	const uint64_t length, struct error *const err)
+struct pack_index *pack_table_load(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file, uint64_t length, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	struct pack_index *index = table_from_pack(backend, pack, file, length, err);

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-static struct pack_writer *writer_open(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const file_name,
-	const uint8_t header[PACK_HEADER_BYTES], struct error *const err)
+static struct pack_writer *writer_open(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *file_name, const uint8_t header[PACK_HEADER_BYTES], struct error *err)
 {
 	char name[PACK_NAME_BYTES];
 	pack_format_name(file_name, PACK_FILE_PACK, name);
@@ -13,7 +13,7 @@ static struct pack_writer *writer_open(struct backend *const backend, const stru
 	if (backend->ops->create(backend, name, &file, err) != 0)
 		return NULL;
 	struct pack_writer *const writer = memory_new(sizeof *writer);
-	*writer = (struct pack_writer){ .file = file, .pack = *pack, .name = *file_name };
+	*writer = (struct pack_writer){.file = file, .pack = *pack, .name = *file_name};
 	if (pack_writer_append(writer, span_of(header, PACK_HEADER_BYTES), err) != 0) {
 		pack_writer_remove(writer);
 		return NULL;
@@ -21,22 +21,23 @@ static struct pack_writer *writer_open(struct backend *const backend, const stru
 	return writer;
 }
 
-struct pack_writer *pack_writer_open(struct backend *const backend, const struct pack_id *const pack, struct error *const err)
+struct pack_writer *pack_writer_open(
+	struct backend *backend, const struct pack_id *pack, struct error *err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
 	pack_format_put_header(pack, &backend->origin, header);
 	return writer_open(backend, pack, pack, header, err);
 }
 
-struct pack_writer *pack_writer_open_compacted(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const name,
-	struct error *const err)
+struct pack_writer *pack_writer_open_compacted(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *name, struct error *err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
 	pack_format_put_compacted_header(pack, name, &backend->origin, header);
 	return writer_open(backend, pack, name, header, err);
 }
 
-int pack_writer_append(struct pack_writer *const writer, const struct span bytes, struct error *const err)
+int pack_writer_append(struct pack_writer *writer, struct span bytes, struct error *err)
 {
 	if (writer->file->backend->ops->append(writer->file, bytes, writer->length, err) != 0)
 		return -1;
@@ -44,19 +45,19 @@ int pack_writer_append(struct pack_writer *const writer, const struct span bytes
 	return 0;
 }
 
-int pack_writer_sync(struct pack_writer *const writer, struct error *const err)
+int pack_writer_sync(struct pack_writer *writer, struct error *err)
 {
 	return writer->file->backend->ops->sync(writer->file, err);
 }
 
-int pack_writer_cut(struct pack_writer *const writer, const uint64_t length, struct error *const err)
+int pack_writer_cut(struct pack_writer *writer, uint64_t length, struct error *err)
 {
 	ASSERT(length <= writer->length);
 	writer->length = length;
 	return writer->file->backend->ops->truncate(writer->file, length, err);
 }
 
-void pack_writer_close(struct pack_writer *const writer)
+void pack_writer_close(struct pack_writer *writer)
 {
 	if (writer == NULL)
 		return;
@@ -64,7 +65,7 @@ void pack_writer_close(struct pack_writer *const writer)
 	free(writer);
 }
 
-void pack_writer_remove(struct pack_writer *const writer)
+void pack_writer_remove(struct pack_writer *writer)
 {
 	struct backend *const backend = writer->file->backend;
 	char name[PACK_NAME_BYTES];

@@ -1,4 +1,5 @@
-/* One pack file being written: its header, then whatever is appended. It knows nothing of xorbs. One thread at a time. */
+/* One pack file being written: its header, then whatever is appended. It knows nothing of xorbs.
+ * One thread at a time. */
 #ifndef STORAGE_PACKS_PACK_WRITER_H
 #define STORAGE_PACKS_PACK_WRITER_H
 
@@ -13,8 +14,10 @@ struct pack_writer {
 };
 
 /* Creates the file and writes the header; nothing stays behind on failure. */
-struct pack_writer *pack_writer_open(struct backend *backend, const struct pack_id *pack, struct error *err);
-struct pack_writer *pack_writer_open_compacted(struct backend *backend, const struct pack_id *pack, const struct pack_id *name, struct error *err);
+struct pack_writer *pack_writer_open(
+	struct backend *backend, const struct pack_id *pack, struct error *err);
+struct pack_writer *pack_writer_open_compacted(struct backend *backend, const struct pack_id *pack,
+	const struct pack_id *name, struct error *err);
 /* On failure the length stays: the next append writes over what the failed one left. */
 int pack_writer_append(struct pack_writer *writer, struct span bytes, struct error *err);
 int pack_writer_sync(struct pack_writer *writer, struct error *err);

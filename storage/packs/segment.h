@@ -27,14 +27,15 @@ struct segment {
 /* Everything the catalog must know of one stored stream (one part). Owned by whoever made it. */
 struct stored_part {
 	uint64_t size;
-	struct chunk_id file_hash;  /* Xet */
-	struct digest128 digest;    /* XXH3-128 of the bytes */
-	uint8_t md5[16];            /* valid when has_md5 */
+	struct chunk_id file_hash; /* Xet */
+	struct digest128 digest;   /* XXH3-128 of the bytes */
+	uint8_t md5[16];           /* valid when has_md5 */
 	bool has_md5;
-	struct checksum checksum;   /* of the algorithm that was asked for; CHECKSUM_NONE when none was */
-	struct checksum declared;   /* the same for the other one */
+	/* of the algorithm that was asked for; CHECKSUM_NONE when none was */
+	struct checksum checksum;
+	struct checksum declared; /* the same for the other one */
 	bool is_inline;
-	struct span inline_bytes;   /* up to INLINE_MAX_BYTES */
+	struct span inline_bytes; /* up to INLINE_MAX_BYTES */
 	const struct segment *segments;
 	size_t segment_count;
 };
@@ -45,8 +46,9 @@ struct pack_record {
 	struct pack_id id;
 	struct pack_id file; /* names its file once it was compacted; zeros: the id does */
 	enum pack_state state;
-	uint64_t length;     /* bytes of its file that are committed */
-	uint32_t chunks;     /* records that are committed; chunk numbers lie below it, also when gc took some away */
+	uint64_t length; /* bytes of its file that are committed */
+	/* records that are committed; chunk numbers lie below it, also when gc took some away */
+	uint32_t chunks;
 	int64_t created_ms;
 };
 

@@ -22,7 +22,8 @@ static void add_file(struct set_aside *aside, const char *folder, const char *na
 	path_of(folder, name, path);
 	if (file_size(path, &bytes, &ignored) != 0) /* gone meanwhile, or not a file */
 		return;
-	aside->files[aside->count++] = (struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
+	aside->files[aside->count++] =
+		(struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
 	aside->bytes += bytes;
 }
 
@@ -52,14 +53,17 @@ void set_aside_release(struct set_aside *aside)
 	*aside = (struct set_aside){0};
 }
 
-int set_aside_drop(const struct file_ops *files, const char *folder, const char *name, struct error *err)
+int set_aside_drop(
+	const struct file_ops *files, const char *folder, const char *name, struct error *err)
 {
 	char path[PATH_BYTES];
 	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
-		return error_set(err, ERROR_INVALID, "'%.200s' is not the name of a file that was set aside", name);
+		return error_set(err, ERROR_INVALID,
+			"'%.200s' is not the name of a file that was set aside", name);
 	path_of(folder, name, path);
 	if (files->unlink(files, path) == 0)
 		return 0;
-	return errno == ENOENT ? error_set(err, ERROR_NOT_FOUND, "no file %.200s is set aside", name)
+	return errno == ENOENT
+		? error_set(err, ERROR_NOT_FOUND, "no file %.200s is set aside", name)
 		: error_set_errno(err, "cannot remove %s", path);
 }

@@ -1,6 +1,6 @@
-/* The folder DIR/set-aside, where a start puts what no row of the catalog names and nothing proves to be
- * refuse (pack_recovery.h), and what was kept of damaged logs. What a catalog names again is brought back
- * by itself; the rest goes by the operator's word alone. One thread at a time. */
+/* The folder DIR/set-aside, where a start puts what no row of the catalog names and nothing proves
+ * to be refuse (pack_recovery.h), and what was kept of damaged logs. What a catalog names again is
+ * brought back by itself; the rest goes by the operator's word alone. One thread at a time. */
 #ifndef STORAGE_PACKS_SET_ASIDE_H
 #define STORAGE_PACKS_SET_ASIDE_H
 
@@ -19,6 +19,7 @@ struct set_aside {
 int set_aside_list(const char *folder, struct set_aside *out, struct error *err);
 void set_aside_release(struct set_aside *aside);
 /* For good. not_found when nothing of this name is there. */
-int set_aside_drop(const struct file_ops *files, const char *folder, const char *name, struct error *err);
+int set_aside_drop(
+	const struct file_ops *files, const char *folder, const char *name, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* The pack that small uploads share. Each mark runs through three places: now (written), reported (told to the open batch), committed.
- * A batch that fails cuts every pack back to what is committed and seals it there, because after a failed sync nothing more may be
- * appended with trust. */
+/* The pack that small uploads share. Each mark runs through three places: now (written), reported
+ * (told to the open batch), committed. A batch that fails cuts every pack back to what is committed
+ * and seals it there, because after a failed sync nothing more may be appended with trust. */
 #include "storage/packs/pack_store_parts.h"
 
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 
 enum { SHARED_COPY_ENTRIES = 64 };
 
-void shared_pack_init(struct pack_store *const store)
+void shared_pack_init(struct pack_store *store)
 {
 	lock_init(&store->shared.lock, LOCK_SHARED_PACK);
 	chunk_map_init(&store->shared.map);
 }
 
-void shared_pack_release(struct pack_store *const store)
+void shared_pack_release(struct pack_store *store)
 {
 	struct shared_packs *const shared = &store->shared;
 	while (shared->first != NULL) {
@@ -29,12 +29,12 @@ void shared_pack_release(struct pack_store *const store)
 	lock_release(&shared->lock);
 }
 
-static bool mark_equal(const struct shared_mark *const a, const struct shared_mark *const b)
+static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b)
 {
 	return a->length == b->length && a->chunks == b->chunks && a->state == b->state;
 }
 
-static int shared_begin(struct pack_store *const store, struct error *const err)
+static int shared_begin(struct pack_store *store, struct error *err)
 {
 	struct pack_id id;
 	random_bytes(id.bytes, sizeof id.bytes);
@@ -51,15 +51,16 @@ static int shared_begin(struct pack_store *const store, struct error *const err)
 	return 0;
 }
 
-static bool shared_fits(const struct pack_store *const store, const struct xorb_builder *const xorb)
+static bool shared_fits(const struct pack_store *store, const struct xorb_builder *xorb)
 {
 	const struct shared_pack *const open = store->shared.open;
 	return open->now.chunks + xorb->count <= PACK_MAX_CHUNKS &&
-		(open->now.chunks == 0 || open->writer->length + xorb->bytes.len <= store->pack_max_bytes);
+		(open->now.chunks == 0 ||
+			open->writer->length + xorb->bytes.len <= store->pack_max_bytes);
 }
 
-int shared_pack_append(struct pack_store *const store, const struct xorb_builder *const xorb, const struct chunk_id *const hash,
-	struct chunk_place *const out_place, struct error *const err)
+int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb,
+	const struct chunk_id *hash, struct chunk_place *out_place, struct error *err)
 {
 	struct shared_packs *const shared = &store->shared;
 	if (shared->open != NULL && !shared_fits(store, xorb))
@@ -71,7 +72,8 @@ int shared_pack_append(struct pack_store *const store, const struct xorb_builder
 		return -1;
 	uint64_t length;
 	out_place->pack = pack->writer->pack;
-	pack_cache_extend(store->cache, &pack->writer->pack, hash, xorb->entries, xorb->count, &out_place->chunk, &length);
+	pack_cache_extend(store->cache, &pack->writer->pack, hash, xorb->entries, xorb->count,
+		&out_place->chunk, &length);
 	ASSERT(length == pack->writer->length);
 	pack->now.length = length;
 	pack->now.chunks += xorb->count;
@@ -79,7 +81,7 @@ int shared_pack_append(struct pack_store *const store, const struct xorb_builder
 	return 0;
 }
 
-void pack_store_shared_seal(struct pack_store *const store)
+void pack_store_shared_seal(struct pack_store *store)
 {
 	if (store->shared.open == NULL)
 		return;
@@ -87,7 +89,7 @@ void pack_store_shared_seal(struct pack_store *const store)
 	store->shared.open = NULL;
 }
 
-int pack_store_shared_sync(struct pack_store *const store, struct error *const err)
+int pack_store_shared_sync(struct pack_store *store, struct error *err)
 {
 	for (struct shared_pack *pack = store->shared.first; pack != NULL; pack = pack->next) {
 		if (!pack->dirty)
@@ -99,10 +101,11 @@ int pack_store_shared_sync(struct pack_store *const store, struct error *const e
 	return 0;
 }
 
-size_t pack_store_shared_records(struct pack_store *const store, struct pack_record *const out, const size_t capacity)
+size_t pack_store_shared_records(struct pack_store *store, struct pack_record *out, size_t capacity)
 {
 	size_t count = 0;
-	for (struct shared_pack *pack = store->shared.first; pack != NULL && count < capacity; pack = pack->next) {
+	for (struct shared_pack *pack = store->shared.first; pack != NULL && count < capacity;
+		pack = pack->next) {
 		if (mark_equal(&pack->now, &pack->reported))
 			continue;
 		ASSERT(!pack->dirty); /* invariant 1 */
@@ -119,7 +122,8 @@ size_t pack_store_shared_records(struct pack_store *const store, struct pack_rec
 }
 
 /* Chunks [from, to) of the open pack can now be found by others. */
-static void shared_map_chunks(struct pack_store *const store, const struct pack_id *const id, const uint32_t from, const uint32_t to)
+static void shared_map_chunks(
+	struct pack_store *store, const struct pack_id *id, uint32_t from, uint32_t to)
 {
 	struct shared_packs *const shared = &store->shared;
 	struct error ignored = {0};
@@ -128,7 +132,8 @@ static void shared_map_chunks(struct pack_store *const store, const struct pack_
 	struct pack_entry entries[SHARED_COPY_ENTRIES];
 	for (uint32_t at = from; at < to;) {
 		const size_t wanted = to - at < SHARED_COPY_ENTRIES ? to - at : SHARED_COPY_ENTRIES;
-		const size_t count = pack_cache_copy_entries(store->cache, pinned, at, entries, wanted);
+		const size_t count =
+			pack_cache_copy_entries(store->cache, pinned, at, entries, wanted);
 		ASSERT(count == wanted);
 		lock_enter(&shared->lock);
 		if (!pack_id_equal(&shared->mapped, id)) {
@@ -144,7 +149,7 @@ static void shared_map_chunks(struct pack_store *const store, const struct pack_
 }
 
 /* The seal is committed: from here it is a pack like any other. */
-static void shared_finish(struct pack_store *const store, struct shared_pack *const pack)
+static void shared_finish(struct pack_store *store, struct shared_pack *pack)
 {
 	const struct pack_id id = pack->writer->pack;
 	pack_writer_close(pack->writer);
@@ -154,7 +159,7 @@ static void shared_finish(struct pack_store *const store, struct shared_pack *co
 	pack_feed_submit(store, &id, 1);
 }
 
-void pack_store_shared_committed(struct pack_store *const store)
+void pack_store_shared_committed(struct pack_store *store)
 {
 	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
 		struct shared_pack *const pack = *link;
@@ -166,17 +171,19 @@ void pack_store_shared_committed(struct pack_store *const store)
 			continue;
 		}
 		if (pack->committed.chunks > before)
-			shared_map_chunks(store, &pack->writer->pack, before, pack->committed.chunks);
+			shared_map_chunks(
+				store, &pack->writer->pack, before, pack->committed.chunks);
 		link = &pack->next;
 	}
 }
 
-static void shared_cut_back(struct pack_store *const store, struct shared_pack *const pack, const bool keep_bytes)
+static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, bool keep_bytes)
 {
 	if (pack->now.length != pack->committed.length) {
 		struct error err = {0};
 		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
-			log_failure(store->log, LOG_WARNING, NULL, "pack_cut", &err); /* what lies behind the committed length means nothing */
+			log_failure(store->log, LOG_WARNING, NULL, "pack_cut",
+				&err); /* what lies behind the committed length means nothing */
 		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
 	}
 	pack->now = pack->committed;
@@ -185,7 +192,7 @@ static void shared_cut_back(struct pack_store *const store, struct shared_pack *
 	pack->dirty = false;
 }
 
-static void shared_give_up(struct pack_store *const store, const bool keep_bytes)
+static void shared_give_up(struct pack_store *store, bool keep_bytes)
 {
 	store->shared.open = NULL;
 	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
@@ -206,17 +213,18 @@ static void shared_give_up(struct pack_store *const store, const bool keep_bytes
 	}
 }
 
-void pack_store_shared_abandon(struct pack_store *const store)
+void pack_store_shared_abandon(struct pack_store *store)
 {
 	shared_give_up(store, false);
 }
 
-void pack_store_shared_doubt(struct pack_store *const store)
+void pack_store_shared_doubt(struct pack_store *store)
 {
 	shared_give_up(store, true);
 }
 
-bool shared_pack_find(struct pack_store *const store, const struct chunk_id *const id, struct chunk_place *const out_place)
+bool shared_pack_find(
+	struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place)
 {
 	lock_enter(&store->shared.lock);
 	const bool found = chunk_map_find(&store->shared.map, id, &out_place->chunk);

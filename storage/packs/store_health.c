@@ -21,8 +21,8 @@ struct store_health {
 	_Atomic int64_t written_ms;     /* when a write went well last, by the monotonic clock */
 	struct lock lock;
 	struct lock_condition settled;
-	bool is_for_good;                     /* guarded by lock */
-	char proof_text[ERROR_TEXT_BYTES];    /* guarded by lock */
+	bool is_for_good;                      /* guarded by lock */
+	char proof_text[ERROR_TEXT_BYTES];     /* guarded by lock */
 	char read_only_text[ERROR_TEXT_BYTES]; /* guarded by lock */
 };
 
@@ -45,7 +45,8 @@ void store_health_free(struct store_health *health)
 	free(health);
 }
 
-static void tell(const struct store_health *health, enum log_level level, const char *event, const char *text)
+static void tell(const struct store_health *health, enum log_level level, const char *event,
+	const char *text)
 {
 	const struct log_field field = log_text("message", text);
 	log_event(health->log, level, NULL, event, &field, text[0] != '\0');
@@ -57,7 +58,8 @@ void store_health_set_proof(struct store_health *health, enum store_proof proof,
 	bool is_new = atomic_load(&health->proof) != proof;
 	snprintf(health->proof_text, sizeof health->proof_text, "%s", why != NULL ? why : "");
 	atomic_store(&health->proof, proof);
-	metrics_set(health->metrics, METRIC_CATALOG_DAMAGED, proof == STORE_DAMAGED); /* before anybody is told */
+	/* before anybody is told */
+	metrics_set(health->metrics, METRIC_CATALOG_DAMAGED, proof == STORE_DAMAGED);
 	lock_broadcast(&health->settled);
 	lock_leave(&health->lock);
 	if (is_new && proof == STORE_DAMAGED)
@@ -82,7 +84,8 @@ int store_health_check_delete(struct store_health *health, struct error *err)
 		return 0;
 	if (store_health_may_write(health, err) != 0)
 		return -1;
-	return error_set(err, ERROR_DAMAGED, "The catalog is damaged, or is just being looked at, and nothing is deleted until it is found sound"
+	return error_set(err, ERROR_DAMAGED,
+		"The catalog is damaged, or is just being looked at, and nothing is deleted until it is found sound"
 		" (docs/OPERATIONS.md, \"A damaged catalog\").");
 }
 
@@ -173,7 +176,8 @@ int store_health_may_write(struct store_health *health, struct error *err)
 	lock_enter(&health->lock);
 	bool refuses = atomic_load(&health->reads_only);
 	if (refuses)
-		error_set(err, ERROR_READ_ONLY, "The store is read-only at present: %s", health->read_only_text);
+		error_set(err, ERROR_READ_ONLY, "The store is read-only at present: %s",
+			health->read_only_text);
 	lock_leave(&health->lock);
 	return refuses ? -1 : 0;
 }

@@ -8,18 +8,18 @@
 
 enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 64 * 1024 };
 
-void xorb_builder_init(struct xorb_builder *const builder)
+void xorb_builder_init(struct xorb_builder *builder)
 {
 	*builder = (struct xorb_builder){0};
 	xorb_builder_init_bytes(&builder->bytes);
 }
 
-void xorb_builder_init_bytes(struct buffer *const bytes)
+void xorb_builder_init_bytes(struct buffer *bytes)
 {
 	buffer_init(bytes, XORB_BUFFER_BYTES);
 }
 
-void xorb_builder_swap_bytes(struct xorb_builder *const builder, struct buffer *const bytes)
+void xorb_builder_swap_bytes(struct xorb_builder *builder, struct buffer *bytes)
 {
 	ASSERT(bytes->len == 0 && !buffer_failed(&builder->bytes));
 	const struct buffer gathered = builder->bytes;
@@ -27,14 +27,14 @@ void xorb_builder_swap_bytes(struct xorb_builder *const builder, struct buffer *
 	*bytes = gathered;
 }
 
-void xorb_builder_release(struct xorb_builder *const builder)
+void xorb_builder_release(struct xorb_builder *builder)
 {
 	buffer_release(&builder->bytes);
 	free(builder->entries);
 	builder->entries = NULL;
 }
 
-void xorb_builder_reset(struct xorb_builder *const builder)
+void xorb_builder_reset(struct xorb_builder *builder)
 {
 	buffer_reset(&builder->bytes);
 	builder->count = 0;
@@ -42,20 +42,23 @@ void xorb_builder_reset(struct xorb_builder *const builder)
 	builder->content_bytes = 0;
 }
 
-bool xorb_builder_fits(const struct xorb_builder *const builder, const size_t size, const uint64_t max_bytes)
+bool xorb_builder_fits(const struct xorb_builder *builder, size_t size, uint64_t max_bytes)
 {
-	return builder->count < XORB_MAX_CHUNKS && builder->content_bytes + size <= XORB_MAX_BYTES &&
+	return builder->count < XORB_MAX_CHUNKS &&
+		builder->content_bytes + size <= XORB_MAX_BYTES &&
 		builder->record_bytes + PACK_RECORD_HEADER_BYTES + size <= max_bytes;
 }
 
-/* The payload behind `at`: as encoded when that is smaller, else as it is. Fills codec and stored. */
-static void builder_put_payload(struct codec_context *const codec, const enum codec wanted, const struct span content, uint8_t *const at,
-	struct pack_entry *const entry)
+/* The payload behind `at`: as encoded when that is smaller, else as it is. Fills codec and
+ * stored. */
+static void builder_put_payload(struct codec_context *codec, enum codec wanted, struct span content,
+	uint8_t *at, struct pack_entry *entry)
 {
 	entry->codec = CODEC_RAW;
 	entry->stored = (uint32_t)content.len;
 	if (wanted != CODEC_RAW) {
-		const size_t encoded = codec_encode(codec, wanted, content, at, codec_bound(content.len));
+		const size_t encoded =
+			codec_encode(codec, wanted, content, at, codec_bound(content.len));
 		if (encoded > 0) {
 			entry->codec = (uint8_t)wanted;
 			entry->stored = (uint32_t)encoded;
@@ -65,17 +68,20 @@ static void builder_put_payload(struct codec_context *const codec, const enum co
 	memcpy(at, content.data, content.len);
 }
 
-static struct pack_entry *builder_next_entry(struct xorb_builder *const builder)
+static struct pack_entry *builder_next_entry(struct xorb_builder *builder)
 {
 	if (builder->count == builder->capacity) {
-		builder->capacity = builder->capacity == 0 ? BUILDER_FIRST_ENTRIES : 2 * builder->capacity;
-		builder->entries = memory_grow(builder->entries, builder->capacity, sizeof *builder->entries);
+		builder->capacity =
+			builder->capacity == 0 ? BUILDER_FIRST_ENTRIES : 2 * builder->capacity;
+		builder->entries =
+			memory_grow(builder->entries, builder->capacity, sizeof *builder->entries);
 	}
 	return &builder->entries[builder->count];
 }
 
-/* Past some size the buffer gets its last one at once: to double it each time would copy it each time. */
-static uint8_t *builder_reserve(struct buffer *const bytes, const size_t len)
+/* Past some size the buffer gets its last one at once: to double it each time would copy it each
+ * time. */
+static uint8_t *builder_reserve(struct buffer *bytes, size_t len)
 {
 	if (bytes->len + len > BUILDER_GROWING_BYTES && bytes->len + len < XORB_DRAIN_BYTES)
 		buffer_reserve(bytes, XORB_DRAIN_BYTES + CHUNK_MAX_BYTES - bytes->len);
@@ -83,7 +89,8 @@ static uint8_t *builder_reserve(struct buffer *const bytes, const size_t len)
 }
 
 /* The payload lies behind `at`, the entry is whole. */
-static void builder_end_record(struct xorb_builder *const builder, const struct pack_entry *const entry, uint8_t *const at)
+static void builder_end_record(
+	struct xorb_builder *builder, const struct pack_entry *entry, uint8_t *at)
 {
 	const size_t record = PACK_RECORD_HEADER_BYTES + entry->stored;
 	pack_format_put_record_header(entry, at);
@@ -93,15 +100,19 @@ static void builder_end_record(struct xorb_builder *const builder, const struct 
 	builder->content_bytes += entry->size;
 }
 
-int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *const codec, const struct chunk_id *const id,
-	const struct span content, struct error *const err)
+int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec,
+	const struct chunk_id *id, struct span content, struct error *err)
 {
-	ASSERT(content.len >= 1 && content.len <= CHUNK_MAX_BYTES && builder->count < XORB_MAX_CHUNKS);
+	ASSERT(content.len >= 1 && content.len <= CHUNK_MAX_BYTES &&
+		builder->count < XORB_MAX_CHUNKS);
 	const enum codec wanted = codec_choose(codec, content);
-	const size_t room = wanted == CODEC_RAW || codec_bound(content.len) < content.len ? content.len : codec_bound(content.len);
+	const size_t room = wanted == CODEC_RAW || codec_bound(content.len) < content.len
+		? content.len
+		: codec_bound(content.len);
 	uint8_t *const at = builder_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + room);
 	if (at == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "a chunk of %zu bytes does not fit into the write buffer", content.len);
+		return error_set(err, ERROR_NO_MEMORY,
+			"a chunk of %zu bytes does not fit into the write buffer", content.len);
 	struct pack_entry *const entry = builder_next_entry(builder);
 	entry->id = *id;
 	entry->offset = 0;
@@ -112,18 +123,21 @@ int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *c
 	return 0;
 }
 
-uint8_t *xorb_builder_room(struct xorb_builder *const builder, const size_t len, struct error *const err)
+uint8_t *xorb_builder_room(struct xorb_builder *builder, size_t len, struct error *err)
 {
 	uint8_t *const at = builder_reserve(&builder->bytes, len);
 	if (at == NULL)
-		error_set(err, ERROR_NO_MEMORY, "a record of %zu bytes does not fit into the write buffer", len);
+		error_set(err, ERROR_NO_MEMORY,
+			"a record of %zu bytes does not fit into the write buffer", len);
 	return at;
 }
 
-int xorb_builder_add_record(struct xorb_builder *const builder, const struct xorb_record *const record, struct error *const err)
+int xorb_builder_add_record(
+	struct xorb_builder *builder, const struct xorb_record *record, struct error *err)
 {
 	ASSERT(record->payload.len <= PACK_STORED_MAX_BYTES && builder->count < XORB_MAX_CHUNKS);
-	uint8_t *const at = xorb_builder_room(builder, PACK_RECORD_HEADER_BYTES + record->payload.len, err);
+	uint8_t *const at =
+		xorb_builder_room(builder, PACK_RECORD_HEADER_BYTES + record->payload.len, err);
 	if (at == NULL)
 		return -1;
 	struct pack_entry *const entry = builder_next_entry(builder);
@@ -140,14 +154,17 @@ int xorb_builder_add_record(struct xorb_builder *const builder, const struct xor
 	return 0;
 }
 
-int xorb_builder_finish(struct xorb_builder *const builder, struct chunk_id *const out_hash, struct error *const err)
+int xorb_builder_finish(struct xorb_builder *builder, struct chunk_id *out_hash, struct error *err)
 {
 	struct chunk_entry *const chunks = memory_new_array(builder->count, sizeof *chunks);
 	for (uint32_t i = 0; i < builder->count; i++)
-		chunks[i] = (struct chunk_entry){ .id = builder->entries[i].id, .size = builder->entries[i].size };
+		chunks[i] = (struct chunk_entry){
+			.id = builder->entries[i].id, .size = builder->entries[i].size};
 	*out_hash = chunk_hash_xorb(chunks, builder->count);
 	free(chunks);
-	const struct pack_footer footer = { .hash = *out_hash, .count = builder->count, .record_bytes = (uint32_t)builder->record_bytes };
+	const struct pack_footer footer = {.hash = *out_hash,
+		.count = builder->count,
+		.record_bytes = (uint32_t)builder->record_bytes};
 	pack_format_add_footer(&builder->bytes, &footer, builder->entries);
 	return buffer_check(&builder->bytes, "the write buffer of a xorb", err);
 }

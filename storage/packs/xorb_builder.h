@@ -1,5 +1,6 @@
-/* A xorb while its chunks come in: serialized records that wait to be written, and an entry for each. Bytes may be swapped out at any
- * time; entries stay until the xorb is reset. One thread at a time. */
+/* A xorb while its chunks come in: serialized records that wait to be written, and an entry for
+ * each. Bytes may be swapped out at any time; entries stay until the xorb is reset. One thread at a
+ * time. */
 #ifndef STORAGE_PACKS_XORB_BUILDER_H
 #define STORAGE_PACKS_XORB_BUILDER_H
 
@@ -17,7 +18,8 @@ struct xorb_builder {
 	uint64_t content_bytes;
 };
 
-/* Fits what gathers between two swaps at XORB_DRAIN_BYTES, and the footer. What the shared pack takes (256 KiB and headers) is never drained. */
+/* Fits what gathers between two swaps at XORB_DRAIN_BYTES, and the footer. What the shared pack
+ * takes (256 KiB and headers) is never drained. */
 enum { XORB_DRAIN_BYTES = 320 * 1024, XORB_BUFFER_BYTES = 2 * 1024 * 1024 };
 
 void xorb_builder_init(struct xorb_builder *builder);
@@ -26,11 +28,14 @@ void xorb_builder_reset(struct xorb_builder *builder); /* memory is kept */
 /* Whether a chunk of this size still belongs into this xorb, whose records may take `max_bytes`. */
 bool xorb_builder_fits(const struct xorb_builder *builder, size_t size, uint64_t max_bytes);
 /* Encodes the chunk as its trial advises and adds its record. */
-int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec, const struct chunk_id *id, struct span content, struct error *err);
-/* Where the next record may be made, header in front, to be added without a copy. NULL with the error set. */
+int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec,
+	const struct chunk_id *id, struct span content, struct error *err);
+/* Where the next record may be made, header in front, to be added without a copy. NULL with the
+ * error set. */
 uint8_t *xorb_builder_room(struct xorb_builder *builder, size_t len, struct error *err);
 /* Adds a record as it lies. */
-int xorb_builder_add_record(struct xorb_builder *builder, const struct xorb_record *record, struct error *err);
+int xorb_builder_add_record(
+	struct xorb_builder *builder, const struct xorb_record *record, struct error *err);
 /* Exchanges the gathered bytes for an empty buffer, made by xorb_builder_init_bytes. */
 void xorb_builder_swap_bytes(struct xorb_builder *builder, struct buffer *bytes);
 void xorb_builder_init_bytes(struct buffer *bytes);

@@ -15,7 +15,8 @@ struct xorb_view {
 	struct pack_entry entries[VIEW_BATCH];
 };
 
-struct xorb_view *xorb_view_open(struct pack_store *const packs, const struct pack_id *const pack, struct error *const err)
+struct xorb_view *xorb_view_open(
+	struct pack_store *packs, const struct pack_id *pack, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(packs->cache, pack, false, err);
 	if (pinned == NULL)
@@ -27,7 +28,7 @@ struct xorb_view *xorb_view_open(struct pack_store *const packs, const struct pa
 	return view;
 }
 
-void xorb_view_close(struct xorb_view *const view)
+void xorb_view_close(struct xorb_view *view)
 {
 	if (view == NULL)
 		return;
@@ -35,29 +36,33 @@ void xorb_view_close(struct xorb_view *const view)
 	free(view);
 }
 
-const struct pack_id *xorb_view_pack(const struct xorb_view *const view)
+const struct pack_id *xorb_view_pack(const struct xorb_view *view)
 {
 	return &view->pack;
 }
 
-static int view_corrupt(const struct xorb_view *const view, const uint32_t chunk, struct error *const err)
+static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(&view->pack, text);
 	return error_set(err, ERROR_CORRUPT, "The pack %s has no chunk %u.", text, chunk);
 }
 
-int xorb_view_find(struct xorb_view *const view, const uint32_t chunk, struct pack_xorb *const out, struct error *const err)
+int xorb_view_find(struct xorb_view *view, uint32_t chunk, struct pack_xorb *out, struct error *err)
 {
-	return pack_cache_find_xorb(view->cache, view->pinned, chunk, out) ? 0 : view_corrupt(view, chunk, err);
+	return pack_cache_find_xorb(view->cache, view->pinned, chunk, out)
+		? 0
+		: view_corrupt(view, chunk, err);
 }
 
-int xorb_view_sizes(struct xorb_view *const view, const uint32_t from, const uint32_t end, uint32_t *const out_sizes, struct error *const err)
+int xorb_view_sizes(
+	struct xorb_view *view, uint32_t from, uint32_t end, uint32_t *out_sizes, struct error *err)
 {
 	uint32_t at = from;
 	while (at < end) {
 		const uint32_t before = at;
-		const size_t count = pack_cache_copy_present(view->cache, view->pinned, &at, end, view->entries, VIEW_BATCH);
+		const size_t count = pack_cache_copy_present(
+			view->cache, view->pinned, &at, end, view->entries, VIEW_BATCH);
 		if (count == 0 || at - before != count)
 			return view_corrupt(view, before, err);
 		for (size_t i = 0; i < count; i++)
@@ -66,13 +71,15 @@ int xorb_view_sizes(struct xorb_view *const view, const uint32_t from, const uin
 	return 0;
 }
 
-uint64_t xorb_view_shown(struct xorb_view *const view, const uint32_t from, const uint32_t end, const bool as_stored, uint32_t *const out_present)
+uint64_t xorb_view_shown(
+	struct xorb_view *view, uint32_t from, uint32_t end, bool as_stored, uint32_t *out_present)
 {
 	uint64_t bytes = 0;
 	uint32_t at = from;
 	uint32_t present = 0;
 	size_t count;
-	while ((count = pack_cache_copy_present(view->cache, view->pinned, &at, end, view->entries, VIEW_BATCH)) > 0) {
+	while ((count = pack_cache_copy_present(
+			view->cache, view->pinned, &at, end, view->entries, VIEW_BATCH)) > 0) {
 		for (size_t i = 0; i < count; i++)
 			bytes += pack_record_shown(&view->entries[i], as_stored);
 		present += (uint32_t)count;

@@ -13,18 +13,18 @@ static const char skyrl_word[] = "delta-";
 static const char pulse_word[] = "checkpoint-";
 static const char ready_word[] = "READY-";
 
-static bool starts_with(const struct span text, const char *const start)
+static bool starts_with(struct span text, const char *start)
 {
 	return text.len >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
 }
 
-static struct span behind(const struct span text, const size_t at)
+static struct span behind(struct span text, size_t at)
 {
 	return span_slice(text, at, text.len - at);
 }
 
 /* "000007": at least so many digits, and no more than needed. */
-static bool read_digits(const struct span digits, const size_t least, uint64_t *const out)
+static bool read_digits(struct span digits, size_t least, uint64_t *out)
 {
 	uint64_t number = 0;
 	if (digits.len < least || digits.len > NUMBER_DIGITS_MAX ||
@@ -39,35 +39,37 @@ static bool read_digits(const struct span digits, const size_t least, uint64_t *
 	return true;
 }
 
-static bool read_number(const struct span digits, uint64_t *const out)
+static bool read_number(struct span digits, uint64_t *out)
 {
 	return read_digits(digits, NUMBER_DIGITS, out);
 }
 
-bool adopt_layout_version(const struct span name, uint64_t *const out_version)
+bool adopt_layout_version(struct span name, uint64_t *out_version)
 {
-	return starts_with(name, version_word) && read_number(behind(name, strlen(version_word)), out_version);
+	return starts_with(name, version_word) &&
+		read_number(behind(name, strlen(version_word)), out_version);
 }
 
-bool adopt_layout_number(const struct span identity, uint64_t *const out_number)
+bool adopt_layout_number(struct span identity, uint64_t *out_number)
 {
 	static const struct {
 		const char *word;
 		size_t digits;
-	} words[] = {{"step_", NUMBER_DIGITS}, {version_word, NUMBER_DIGITS}, {skyrl_word, SKYRL_DIGITS},
-		{pulse_word, 1}};
+	} words[] = {{"step_", NUMBER_DIGITS}, {version_word, NUMBER_DIGITS},
+		{skyrl_word, SKYRL_DIGITS}, {pulse_word, 1}};
 	size_t start = identity.len;
 	while (start > 0 && identity.data[start - 1] != '/')
 		start--;
 	const struct span name = behind(identity, start);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (starts_with(name, words[i].word))
-			return read_digits(behind(name, strlen(words[i].word)), words[i].digits, out_number);
+			return read_digits(
+				behind(name, strlen(words[i].word)), words[i].digits, out_number);
 	return false;
 }
 
 /* anchors/step_000001.safetensors, deltas/step_000002.safetensors: one object each. */
-static bool match_trl(const struct span key, const struct span rest, struct adopt_mark *const out)
+static bool match_trl(struct span key, struct span rest, struct adopt_mark *out)
 {
 	static const char *const folders[] = {"anchors/step_", "deltas/step_"};
 	static const char extension[] = ".safetensors";
@@ -75,18 +77,22 @@ static bool match_trl(const struct span key, const struct span rest, struct adop
 		const size_t before = strlen(folders[i]);
 		if (!starts_with(rest, folders[i]) || rest.len < before + strlen(extension))
 			continue;
-		const struct span digits = span_slice(rest, before, rest.len - before - strlen(extension));
-		if (!span_equal_text(behind(rest, before + digits.len), extension) || !read_number(digits, &out->version))
+		const struct span digits =
+			span_slice(rest, before, rest.len - before - strlen(extension));
+		if (!span_equal_text(behind(rest, before + digits.len), extension) ||
+			!read_number(digits, &out->version))
 			return false;
-		out->identity = span_slice(rest, before - strlen("step_"), strlen("step_") + digits.len);
+		out->identity =
+			span_slice(rest, before - strlen("step_"), strlen("step_") + digits.len);
 		out->objects = key;
 		return true;
 	}
 	return false;
 }
 
-/* weight_v000007/model.safetensors.index.json, which the trainer writes last; a full version of one file has that file alone. */
-static bool match_slime(const struct span key, const struct span rest, struct adopt_mark *const out)
+/* weight_v000007/model.safetensors.index.json, which the trainer writes last; a full version of one
+ * file has that file alone. */
+static bool match_slime(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
 	if (slash == NULL)
@@ -103,7 +109,7 @@ static bool match_slime(const struct span key, const struct span rest, struct ad
 }
 
 /* Where a run's own objects, anchors, folds and views lie: what is put there comes of a step. */
-static bool is_ours(const struct span folder)
+static bool is_ours(struct span folder)
 {
 	static const char *const names[] = {"anchors", "deltas", "folds", "steps", "updates"};
 	struct span rest = folder;
@@ -116,8 +122,7 @@ static bool is_ours(const struct span folder)
 }
 
 /* FOLDER/model.safetensors.index.json, whatever the folder is called: the index comes last. */
-static bool match_modelexpress(const struct span key, const struct span rest,
-	struct adopt_mark *const out)
+static bool match_modelexpress(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const size_t tail = strlen(index_name) + 1;
 	if (rest.len <= tail || rest.len - tail > ADOPT_IDENTITY_MAX_BYTES ||
@@ -129,10 +134,11 @@ static bool match_modelexpress(const struct span key, const struct span rest,
 }
 
 /* delta-00000007/manifest.json, which comes last. */
-static bool match_skyrl(const struct span key, const struct span rest, struct adopt_mark *const out)
+static bool match_skyrl(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const size_t tail = strlen(manifest_name) + 1;
-	if (rest.len <= tail || !span_ends_text(rest, manifest_name) || rest.data[rest.len - tail] != '/')
+	if (rest.len <= tail || !span_ends_text(rest, manifest_name) ||
+		rest.data[rest.len - tail] != '/')
 		return false;
 	out->identity = span_slice(rest, 0, rest.len - tail);
 	out->objects = span_slice(key, 0, key.len - strlen(manifest_name));
@@ -141,7 +147,7 @@ static bool match_skyrl(const struct span key, const struct span rest, struct ad
 }
 
 /* checkpoint-120/READY-150: the marker comes last, and its number is when that was. */
-static bool match_pulse(const struct span key, const struct span rest, struct adopt_mark *const out)
+static bool match_pulse(struct span key, struct span rest, struct adopt_mark *out)
 {
 	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
 	uint64_t ready;
@@ -156,7 +162,7 @@ static bool match_pulse(const struct span key, const struct span rest, struct ad
 		read_digits(behind(out->identity, strlen(pulse_word)), 1, &out->version);
 }
 
-static bool match_stitch(const struct span key, const struct span rest, struct adopt_mark *const out)
+static bool match_stitch(struct span key, struct span rest, struct adopt_mark *out)
 {
 	if (!span_equal_text(rest, pointer_name))
 		return false;
@@ -175,31 +181,36 @@ static match_function *const match_by_convention[] = {
 	[ADOPT_PULSE] = match_pulse,
 };
 
-bool adopt_layout_match(const enum adopt_convention convention, const struct span prefix, const struct span key, struct adopt_mark *const out)
+bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key,
+	struct adopt_mark *out)
 {
 	*out = (struct adopt_mark){0};
 	if ((size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]) ||
 		match_by_convention[convention] == NULL)
 		return false;
-	if (key.len <= prefix.len || (prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
+	if (key.len <= prefix.len ||
+		(prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
 		return false;
 	return match_by_convention[convention](key, behind(key, prefix.len), out);
 }
 
-const char *adopt_layout_folder(const enum adopt_convention convention)
+const char *adopt_layout_folder(enum adopt_convention convention)
 {
 	return convention == ADOPT_TRL ? "deltas/" : convention == ADOPT_STITCH ? "updates/" : "";
 }
 
-bool adopt_layout_pointer(const struct span content, struct span *const out_run_id, uint64_t *const out_version)
+bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t *out_version)
 {
 	size_t len = content.len;
-	while (len > 0 && (content.data[len - 1] == '\n' || content.data[len - 1] == '\r' || content.data[len - 1] == ' '))
+	while (len > 0 &&
+		(content.data[len - 1] == '\n' || content.data[len - 1] == '\r' ||
+			content.data[len - 1] == ' '))
 		len--;
 	size_t slash = len;
 	while (slash > 0 && content.data[slash - 1] != '/')
 		slash--;
-	if (slash < 2 || !adopt_layout_version(span_slice(content, slash, len - slash), out_version))
+	if (slash < 2 ||
+		!adopt_layout_version(span_slice(content, slash, len - slash), out_version))
 		return false;
 	*out_run_id = span_slice(content, 0, slash - 1);
 	return true;

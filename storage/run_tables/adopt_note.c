@@ -5,7 +5,8 @@
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/run_settings.h"
 
-static const char SQL_NOTE_RUNS[] = "SELECT id, name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
+static const char SQL_NOTE_RUNS[] =
+	"SELECT id, name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
 
 struct found {
 	int64_t run;
@@ -14,8 +15,8 @@ struct found {
 };
 
 /* The runs that the key completes a publish of. */
-static int find(struct db *const db, const struct adopt_object *const object, struct found found[ADOPTING_RUNS_MAX], size_t *const out_count,
-	struct error *const err)
+static int find(struct db *db, const struct adopt_object *object,
+	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_NOTE_RUNS, err);
 	int got = -1;
@@ -27,21 +28,26 @@ static int find(struct db *const db, const struct adopt_object *const object, st
 		struct found *const next = &found[*out_count];
 		struct run_settings settings;
 		char prefix[2 * RUN_PREFIX_MAX_BYTES];
-		if (run_settings_read(db, db_column_blob(statement, 2), (uint64_t)db_column_i64(statement, 3), &settings, err) != 0) {
+		if (run_settings_read(db, db_column_blob(statement, 2),
+			    (uint64_t)db_column_i64(statement, 3), &settings, err) != 0) {
 			got = -1;
 			break;
 		}
-		const size_t len = run_settings_prefix(settings.adopt_prefix, db_column_blob(statement, 1), prefix);
+		const size_t len = run_settings_prefix(
+			settings.adopt_prefix, db_column_blob(statement, 1), prefix);
 		next->run = db_column_i64(statement, 0);
 		next->convention = (enum adopt_convention)settings.adopt;
-		*out_count += adopt_layout_match(next->convention, span_of(prefix, len), object->key, &next->mark);
+		*out_count += adopt_layout_match(
+			next->convention, span_of(prefix, len), object->key, &next->mark);
 	}
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
-/* A pointer has as many publishes as it has contents: each is called after the version that it points with. */
-static int note(struct db *const db, const struct adopt_object *const object, const struct found *const found, struct error *const err)
+/* A pointer has as many publishes as it has contents: each is called after the version that it
+ * points with. */
+static int note(struct db *db, const struct adopt_object *object, const struct found *found,
+	struct error *err)
 {
 	char id[2 * VERSION_ID_BYTES + 1];
 	ASSERT(object->version_id.len == VERSION_ID_BYTES);
@@ -55,7 +61,7 @@ static int note(struct db *const db, const struct adopt_object *const object, co
 	return adopt_row_note(db, &adoption, object->modified_ms, err);
 }
 
-int adopt_note(struct db *const db, const struct adopt_object *const object, bool *const out_noted, struct error *const err)
+int adopt_note(struct db *db, const struct adopt_object *object, bool *out_noted, struct error *err)
 {
 	struct found found[ADOPTING_RUNS_MAX];
 	size_t count = 0;

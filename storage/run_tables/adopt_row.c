@@ -8,11 +8,16 @@ static const char SQL_ADOPT_NOTE[] =
 	" ON CONFLICT (run, identity) DO UPDATE SET state = 0, objects = excluded.objects, base = excluded.base, error = NULL"
 	" WHERE adoptions.state = 2";
 static const char SQL_ADOPT_FIND[] = "SELECT " COLUMNS " FROM adoptions WHERE id = ?1";
-static const char SQL_ADOPT_IDENTITY[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND identity = ?2";
-static const char SQL_ADOPT_STEP[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND step = ?2";
-static const char SQL_ADOPT_NEWEST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND state <> 2 ORDER BY id DESC LIMIT 1";
-static const char SQL_ADOPT_LAST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 ORDER BY id DESC LIMIT 1";
-static const char SQL_ADOPT_WAITING[] = "SELECT MIN(id), run FROM adoptions WHERE state = 0 GROUP BY run HAVING MIN(id) > ?1 ORDER BY 1 LIMIT 1";
+static const char SQL_ADOPT_IDENTITY[] =
+	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND identity = ?2";
+static const char SQL_ADOPT_STEP[] =
+	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND step = ?2";
+static const char SQL_ADOPT_NEWEST[] =
+	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND state <> 2 ORDER BY id DESC LIMIT 1";
+static const char SQL_ADOPT_LAST[] =
+	"SELECT " COLUMNS " FROM adoptions WHERE run = ?1 ORDER BY id DESC LIMIT 1";
+static const char SQL_ADOPT_WAITING[] =
+	"SELECT MIN(id), run FROM adoptions WHERE state = 0 GROUP BY run HAVING MIN(id) > ?1 ORDER BY 1 LIMIT 1";
 static const char SQL_ADOPT_PUBLISHED[] = "UPDATE adoptions SET state = 1, step = ?2 WHERE id = ?1";
 static const char SQL_ADOPT_FAILED[] = "UPDATE adoptions SET state = 2, error = ?2 WHERE id = ?1";
 static const char SQL_ADOPT_ORPHANS[] =
@@ -22,7 +27,8 @@ static const char SQL_ADOPT_FORGET[] = "DELETE FROM adoptions WHERE run = ?1 AND
 static const char SQL_ADOPT_PRUNE[] =
 	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = (SELECT run FROM adoptions WHERE id = ?1) AND state = 2"
 	" ORDER BY id DESC LIMIT 1000 OFFSET ?2)";
-static const char SQL_ADOPT_COUNT_WAITING[] = "SELECT COUNT(*) FROM adoptions WHERE state = 0 AND run = ?1";
+static const char SQL_ADOPT_COUNT_WAITING[] =
+	"SELECT COUNT(*) FROM adoptions WHERE state = 0 AND run = ?1";
 static const char SQL_ADOPT_REMOVE_OF_RUN[] =
 	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = ?1 ORDER BY id LIMIT ?2)";
 static const char SQL_ADOPT_REMOVE[] = "DELETE FROM adoptions WHERE id = ?1";
@@ -30,7 +36,8 @@ static const char SQL_ADOPT_BUCKET[] =
 	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 #undef COLUMNS
 
-int adopt_row_note(struct db *const db, const struct adoption *const adoption, const int64_t now_ms, struct error *const err)
+int adopt_row_note(
+	struct db *db, const struct adoption *adoption, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_NOTE, err);
 	if (statement == NULL)
@@ -46,7 +53,8 @@ int adopt_row_note(struct db *const db, const struct adoption *const adoption, c
 }
 
 /* The row that a bound statement gives, if any. */
-static int take(struct db_statement *const statement, struct arena *const arena, struct adoption *const out, struct error *const err)
+static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
+	struct error *err)
 {
 	const int got = db_step(statement, err);
 	if (got == 1) {
@@ -65,12 +73,13 @@ static int take(struct db_statement *const statement, struct arena *const arena,
 	}
 	db_reset(statement);
 	if (got == 1 && arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a foreign publish.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a foreign publish.");
 	return got;
 }
 
-int adopt_row_find_identity(struct db *const db, const int64_t run, const struct span identity, struct arena *const arena,
-	struct adoption *const out, struct error *const err)
+int adopt_row_find_identity(struct db *db, int64_t run, struct span identity, struct arena *arena,
+	struct adoption *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_IDENTITY, err);
 	if (statement == NULL)
@@ -80,8 +89,8 @@ int adopt_row_find_identity(struct db *const db, const int64_t run, const struct
 	return take(statement, arena, out, err);
 }
 
-int adopt_row_find_step(struct db *const db, const int64_t run, const uint64_t step, struct arena *const arena, struct adoption *const out,
-	struct error *const err)
+int adopt_row_find_step(struct db *db, int64_t run, uint64_t step, struct arena *arena,
+	struct adoption *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_STEP, err);
 	if (statement == NULL)
@@ -91,8 +100,8 @@ int adopt_row_find_step(struct db *const db, const int64_t run, const uint64_t s
 	return take(statement, arena, out, err);
 }
 
-static int find_by_number(struct db *const db, const char *const sql, const int64_t number, struct arena *const arena, struct adoption *const out,
-	struct error *const err)
+static int find_by_number(struct db *db, const char *sql, int64_t number, struct arena *arena,
+	struct adoption *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -101,24 +110,26 @@ static int find_by_number(struct db *const db, const char *const sql, const int6
 	return take(statement, arena, out, err);
 }
 
-int adopt_row_find(struct db *const db, const int64_t id, struct arena *const arena, struct adoption *const out, struct error *const err)
+int adopt_row_find(
+	struct db *db, int64_t id, struct arena *arena, struct adoption *out, struct error *err)
 {
 	return find_by_number(db, SQL_ADOPT_FIND, id, arena, out, err);
 }
 
-int adopt_row_find_newest(struct db *const db, const int64_t run, struct arena *const arena, struct adoption *const out,
-	struct error *const err)
+int adopt_row_find_newest(
+	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
 	return find_by_number(db, SQL_ADOPT_NEWEST, run, arena, out, err);
 }
 
-int adopt_row_find_last(struct db *const db, const int64_t run, struct arena *const arena, struct adoption *const out,
-	struct error *const err)
+int adopt_row_find_last(
+	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
 	return find_by_number(db, SQL_ADOPT_LAST, run, arena, out, err);
 }
 
-int adopt_row_find_waiting(struct db *const db, const int64_t after, int64_t *const out_id, int64_t *const out_run, struct error *const err)
+int adopt_row_find_waiting(
+	struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_WAITING, err);
 	if (statement == NULL)
@@ -133,7 +144,7 @@ int adopt_row_find_waiting(struct db *const db, const int64_t after, int64_t *co
 	return got;
 }
 
-int adopt_row_set_published(struct db *const db, const int64_t id, const uint64_t step, struct error *const err)
+int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PUBLISHED, err);
 	if (statement == NULL)
@@ -143,7 +154,7 @@ int adopt_row_set_published(struct db *const db, const int64_t id, const uint64_
 	return db_execute(statement, err);
 }
 
-static int fail(struct db *const db, const char *const sql, const int64_t id, const struct span error, struct error *const err)
+static int fail(struct db *db, const char *sql, int64_t id, struct span error, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -153,11 +164,12 @@ static int fail(struct db *const db, const char *const sql, const int64_t id, co
 	return db_execute(statement, err);
 }
 
-int adopt_row_set_failed(struct db *const db, const int64_t id, const struct span error, struct error *const err)
+int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err)
 {
 	if (fail(db, SQL_ADOPT_FAILED, id, error, err) != 0)
 		return -1;
-	if (fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"), err) != 0)
+	if (fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"),
+		    err) != 0)
 		return -1;
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PRUNE, err);
 	if (statement == NULL)
@@ -167,7 +179,7 @@ int adopt_row_set_failed(struct db *const db, const int64_t id, const struct spa
 	return db_execute(statement, err);
 }
 
-int adopt_row_count_waiting(struct db *const db, const int64_t run, int64_t *const out, struct error *const err)
+int adopt_row_count_waiting(struct db *db, int64_t run, int64_t *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_COUNT_WAITING, err);
 	if (statement == NULL)
@@ -179,7 +191,7 @@ int adopt_row_count_waiting(struct db *const db, const int64_t run, int64_t *con
 	return got < 0 ? -1 : 0;
 }
 
-int adopt_row_forget_step(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+int adopt_row_forget_step(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_FORGET, err);
 	if (statement == NULL)
@@ -189,7 +201,7 @@ int adopt_row_forget_step(struct db *const db, const int64_t run, const uint64_t
 	return db_execute(statement, err);
 }
 
-static int execute(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+static int execute(struct db *db, const char *sql, int64_t number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -198,12 +210,12 @@ static int execute(struct db *const db, const char *const sql, const int64_t num
 	return db_execute(statement, err);
 }
 
-int adopt_row_remove(struct db *const db, const int64_t id, struct error *const err)
+int adopt_row_remove(struct db *db, int64_t id, struct error *err)
 {
 	return execute(db, SQL_ADOPT_REMOVE, id, err);
 }
 
-int adopt_row_remove_of_run(struct db *const db, const int64_t run, bool *const out_more, struct error *const err)
+int adopt_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_REMOVE_OF_RUN, err);
 	if (statement == NULL)
@@ -215,8 +227,8 @@ int adopt_row_remove_of_run(struct db *const db, const int64_t run, bool *const 
 	return result;
 }
 
-int adopt_row_find_bucket(struct db *const db, const int64_t run, struct arena *const arena, int64_t *const out_bucket,
-	struct span *const out_name, struct error *const err)
+int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket,
+	struct span *out_name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_BUCKET, err);
 	if (statement == NULL)

@@ -1,5 +1,6 @@
-/* The column holds the deployment, a zero byte and the run's number in digits; up to 0.1.0 it held the deployment alone. No deployment has a control
- * character, so from the name to the name and a byte 1 lie these and no others. */
+/* The column holds the deployment, a zero byte and the run's number in digits; up to 0.1.0 it held
+ * the deployment alone. No deployment has a control character, so from the name to the name and a
+ * byte 1 lie these and no others. */
 #include "storage/run_tables/deployment_row.h"
 
 #include <stdio.h>
@@ -11,12 +12,14 @@ static const char SQL_DEPLOYMENT_FIND[] =
 static const char SQL_DEPLOYMENT_OTHER[] =
 	"SELECT 1 FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2 AND runs.id <> ?3"
 	" AND buckets.account = (SELECT account FROM buckets JOIN runs ON buckets.id = runs.bucket WHERE runs.id = ?3)";
-static const char SQL_DEPLOYMENT_OF_BUCKET[] = "SELECT hot_load FROM runs WHERE bucket = ?1 AND hot_load IS NOT NULL";
+static const char SQL_DEPLOYMENT_OF_BUCKET[] =
+	"SELECT hot_load FROM runs WHERE bucket = ?1 AND hot_load IS NOT NULL";
 static const char SQL_DEPLOYMENT_OF_ACCOUNT[] =
 	"SELECT 1 FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2 AND runs.bucket <> ?3"
 	" AND buckets.account = ?4";
 
-size_t deployment_row_column(const char *const deployment, const int64_t run, uint8_t out[DEPLOYMENT_COLUMN_BYTES])
+size_t deployment_row_column(
+	const char *deployment, int64_t run, uint8_t out[DEPLOYMENT_COLUMN_BYTES])
 {
 	char text[DEPLOYMENT_COLUMN_BYTES];
 	const int len = snprintf(text, sizeof(text), "%s%c%lld", deployment, '\0', (long long)run);
@@ -31,8 +34,8 @@ struct name_end {
 };
 
 /* The first two parameters. A deployment that is too long is that of no run. */
-static struct db_statement *prepare(struct db *const db, const char *const sql, const struct span deployment, struct name_end *const end,
-	struct error *const err)
+static struct db_statement *prepare(struct db *db, const char *sql, struct span deployment,
+	struct name_end *end, struct error *err)
 {
 	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
 	struct db_statement *const statement = db_prepare(db, sql, err);
@@ -45,11 +48,12 @@ static struct db_statement *prepare(struct db *const db, const char *const sql, 
 	return statement;
 }
 
-int deployment_row_find(struct db *const db, const struct span deployment, const struct deployment_place *const among, struct arena *const arena,
-	struct span *const out_bucket, struct span *const out_run, struct error *const err)
+int deployment_row_find(struct db *db, struct span deployment, const struct deployment_place *among,
+	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err)
 {
 	struct name_end end;
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_FIND, deployment, &end, err);
+	struct db_statement *const statement =
+		prepare(db, SQL_DEPLOYMENT_FIND, deployment, &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_blob(statement, 3, among->bucket);
@@ -63,33 +67,42 @@ int deployment_row_find(struct db *const db, const struct span deployment, const
 	return got;
 }
 
-int deployment_row_check(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)
+int deployment_row_check(struct db *db, int64_t run, const char *deployment, struct error *err)
 {
 	struct name_end end;
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), &end, err);
+	struct db_statement *const statement =
+		prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 3, run);
 	const int got = db_step(statement, err);
 	db_reset(statement);
-	return got == 1 ? error_set(err, ERROR_EXISTS, "The hot-loads of the deployment '%s' are steps of another run.", deployment) : got;
+	return got == 1 ? error_set(err, ERROR_EXISTS,
+				  "The hot-loads of the deployment '%s' are steps of another run.",
+				  deployment)
+			: got;
 }
 
-static int check_moved(struct db *const db, const struct span deployment, const int64_t bucket, const int64_t account, struct error *const err)
+static int check_moved(
+	struct db *db, struct span deployment, int64_t bucket, int64_t account, struct error *err)
 {
 	struct name_end end;
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, &end, err);
+	struct db_statement *const statement =
+		prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 3, bucket);
 	db_bind_i64(statement, 4, account);
 	const int got = db_step(statement, err);
 	db_reset(statement);
-	return got == 1 ? error_set(err, ERROR_EXISTS, "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
-		(int)deployment.len, (const char *)deployment.data) : got;
+	return got == 1
+		? error_set(err, ERROR_EXISTS,
+			  "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
+			  (int)deployment.len, (const char *)deployment.data)
+		: got;
 }
 
-int deployment_row_check_move(struct db *const db, const int64_t bucket, const int64_t account, struct error *const err)
+int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_DEPLOYMENT_OF_BUCKET, err);
 	int got = -1;
@@ -100,7 +113,8 @@ int deployment_row_check_move(struct db *const db, const int64_t bucket, const i
 	while (result == 0 && (got = db_step(statement, err)) == 1) {
 		const struct span column = db_column_blob(statement, 0);
 		const ptrdiff_t end = span_find(column, '\0');
-		result = check_moved(db, span_slice(column, 0, end < 0 ? column.len : (size_t)end), bucket, account, err);
+		result = check_moved(db, span_slice(column, 0, end < 0 ? column.len : (size_t)end),
+			bucket, account, err);
 	}
 	db_reset(statement);
 	return result != 0 || got < 0 ? -1 : 0;

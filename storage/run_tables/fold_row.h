@@ -1,4 +1,5 @@
-/* The table `folds`: deltas over several steps that the server made or is to make. Internal to storage. */
+/* The table `folds`: deltas over several steps that the server made or is to make. Internal to
+ * storage. */
 #ifndef STORAGE_RUN_TABLES_FOLD_ROW_H
 #define STORAGE_RUN_TABLES_FOLD_ROW_H
 
@@ -18,9 +19,10 @@ enum fold_state {
 };
 enum {
 	FOLD_SPAN_MIN = 4,
-	FOLD_DIRECT_MAX = 32,            /* of one run: then the one unused for longest goes, */
-	FOLD_HELD_MS = 30 * 60 * 1000,   /* unless it was used within this time: a reader may be fetching it */
-	FOLD_UNUSED_MS = 60 * 60 * 1000  /* a direct fold that no path has named for as long goes */
+	FOLD_DIRECT_MAX = 32, /* of one run: then the one unused for longest goes, */
+	/* unless it was used within this time: a reader may be fetching it */
+	FOLD_HELD_MS = 30 * 60 * 1000,
+	FOLD_UNUSED_MS = 60 * 60 * 1000 /* a direct fold that no path has named for as long goes */
 };
 
 struct fold_row {
@@ -30,29 +32,35 @@ struct fold_row {
 	uint64_t to;
 	enum fold_kind kind;
 	enum fold_state state;
-	uint64_t bytes;  /* of its objects, when made */
+	uint64_t bytes;                         /* of its objects, when made */
 	char format[STEP_FORMAT_MAX_BYTES + 1]; /* empty until made */
 	int64_t used_ms; /* when it was asked for or last named by a path, to some minutes */
 };
 
 /* 1 found, 0 absent, -1. */
-int fold_row_find(struct db *db, int64_t run, uint64_t from, uint64_t to, struct fold_row *out, struct error *err);
+int fold_row_find(struct db *db, int64_t run, uint64_t from, uint64_t to, struct fold_row *out,
+	struct error *err);
 int fold_row_find_id(struct db *db, int64_t id, struct fold_row *out, struct error *err);
-/* A wanted one: direct ones in the order of their rows, from above `limit` on; skip folds the other way round, from below it on. */
-int fold_row_find_wanted(struct db *db, enum fold_kind kind, int64_t limit, struct fold_row *out, struct error *err);
+/* A wanted one: direct ones in the order of their rows, from above `limit` on; skip folds the other
+ * way round, from below it on. */
+int fold_row_find_wanted(
+	struct db *db, enum fold_kind kind, int64_t limit, struct fold_row *out, struct error *err);
 int fold_row_find_releasing(struct db *db, int64_t *out_id, struct error *err);
 /* A direct one that is not being released and was not used since `before_ms`. */
 int fold_row_find_unused(struct db *db, int64_t before_ms, int64_t *out_id, struct error *err);
 int fold_row_find_of_run(struct db *db, int64_t run, int64_t *out_id, struct error *err);
-/* Made folds of a run by the step they lead to, from `to` downwards: db_step and fold_row_read; db_reset. */
+/* Made folds of a run by the step they lead to, from `to` downwards: db_step and fold_row_read;
+ * db_reset. */
 struct db_statement *fold_row_scan(struct db *db, int64_t run, uint64_t to, struct error *err);
 void fold_row_read(struct db_statement *scan, struct fold_row *out);
 
 /* Adds a wanted one; nothing happens when there is a row for these steps, whatever its state. */
 int fold_row_want(struct db *db, const struct fold_row *row, struct error *err);
 /* Wants the skip folds that end at `step` and begin at a kept one. */
-int fold_row_want_skips(struct db *db, int64_t run, uint64_t step, int64_t now_ms, struct error *err);
-int fold_row_set_made(struct db *db, int64_t id, struct span format, uint64_t bytes, struct error *err);
+int fold_row_want_skips(
+	struct db *db, int64_t run, uint64_t step, int64_t now_ms, struct error *err);
+int fold_row_set_made(
+	struct db *db, int64_t id, struct span format, uint64_t bytes, struct error *err);
 int fold_row_set_state(struct db *db, int64_t id, enum fold_state state, struct error *err);
 int fold_row_set_used(struct db *db, int64_t id, int64_t now_ms, struct error *err);
 /* Marks what begins or ends at a step that goes. */

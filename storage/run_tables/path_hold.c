@@ -27,7 +27,7 @@ struct path_hold {
 	size_t capacity;
 };
 
-struct path_hold *path_hold_new(const struct clock_source *const clock)
+struct path_hold *path_hold_new(const struct clock_source *clock)
 {
 	struct path_hold *const hold = memory_new(sizeof(*hold));
 	hold->clock = clock;
@@ -35,7 +35,7 @@ struct path_hold *path_hold_new(const struct clock_source *const clock)
 	return hold;
 }
 
-void path_hold_free(struct path_hold *const hold)
+void path_hold_free(struct path_hold *hold)
 {
 	if (hold == NULL)
 		return;
@@ -46,7 +46,7 @@ void path_hold_free(struct path_hold *const hold)
 	free(hold);
 }
 
-static size_t place(const struct path_hold *const hold, const int64_t run, bool *const out_there)
+static size_t place(const struct path_hold *hold, int64_t run, bool *out_there)
 {
 	size_t low = 0;
 	size_t high = hold->count;
@@ -61,7 +61,7 @@ static size_t place(const struct path_hold *const hold, const int64_t run, bool 
 	return low;
 }
 
-static struct held_run *need(struct path_hold *const hold, const int64_t run)
+static struct held_run *need(struct path_hold *hold, int64_t run)
 {
 	bool there;
 	const size_t at = place(hold, run, &there);
@@ -78,13 +78,13 @@ static struct held_run *need(struct path_hold *const hold, const int64_t run)
 	return hold->runs[at];
 }
 
-static int64_t minute_now(const struct path_hold *const hold)
+static int64_t minute_now(const struct path_hold *hold)
 {
 	return hold->clock->monotonic_ms(hold->clock) / SLICE_MS;
 }
 
 /* Full: joined with the range that is nearest below it, or the first. */
-static void add_range(struct slice *const slice, const struct step_range range)
+static void add_range(struct slice *slice, struct step_range range)
 {
 	struct step_range joined[SLICE_RANGES + 1];
 	memcpy(joined, slice->ranges, slice->count * sizeof(*joined));
@@ -102,7 +102,7 @@ static void add_range(struct slice *const slice, const struct step_range range)
 	slice->count = count;
 }
 
-void path_hold_add(struct path_hold *const hold, const int64_t run, const struct step_range range)
+void path_hold_add(struct path_hold *hold, int64_t run, struct step_range range)
 {
 	lock_enter(&hold->lock);
 	const int64_t minute = minute_now(hold);
@@ -113,12 +113,12 @@ void path_hold_add(struct path_hold *const hold, const int64_t run, const struct
 	lock_leave(&hold->lock);
 }
 
-static bool is_over(const struct slice *const slice, const int64_t minute)
+static bool is_over(const struct slice *slice, int64_t minute)
 {
 	return slice->count == 0 || slice->minute <= minute - SLICES;
 }
 
-size_t path_hold_ranges(struct path_hold *const hold, const int64_t run, struct step_range *const out)
+size_t path_hold_ranges(struct path_hold *hold, int64_t run, struct step_range *out)
 {
 	size_t count = 0;
 	bool there;
@@ -136,7 +136,7 @@ size_t path_hold_ranges(struct path_hold *const hold, const int64_t run, struct 
 	return step_range_join(out, count);
 }
 
-void path_hold_tidy(struct path_hold *const hold)
+void path_hold_tidy(struct path_hold *hold)
 {
 	size_t kept = 0;
 	lock_enter(&hold->lock);

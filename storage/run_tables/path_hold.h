@@ -1,6 +1,8 @@
-/* Which steps the answers of `path` named in the last quarter of an hour: their readers may still be fetching them. In memory, a few ranges for
- * each minute of a run; where more would be needed, ranges grow together, which holds more than was named, never less. After a start nobody
- * knows what was named before: retention rests for as long. Internally locked; any thread. Internal to storage. */
+/* Which steps the answers of `path` named in the last quarter of an hour: their readers may still
+ * be fetching them. In memory, a few ranges for each minute of a run; where more would be needed,
+ * ranges grow together, which holds more than was named, never less. After a start nobody knows
+ * what was named before: retention rests for as long. Internally locked; any thread. Internal to
+ * storage. */
 #ifndef STORAGE_RUN_TABLES_PATH_HOLD_H
 #define STORAGE_RUN_TABLES_PATH_HOLD_H
 

@@ -3,23 +3,30 @@
 enum { REMOVE_ROWS = 500 };
 
 #define PIN_COLUMNS "name, step, expires_ms, created_ms"
-#define PIN_LIVES "(expires_ms IS NULL OR expires_ms > ?2)"
+#define PIN_LIVES   "(expires_ms IS NULL OR expires_ms > ?2)"
 
-static const char SQL_PIN_FIND[] = "SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " AND name = ?3";
-static const char SQL_PIN_PUT[] = "INSERT INTO pins (run, name, step, expires_ms, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+static const char SQL_PIN_FIND[] =
+	"SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " AND name = ?3";
+static const char SQL_PIN_PUT[] =
+	"INSERT INTO pins (run, name, step, expires_ms, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
 	" ON CONFLICT (run, name) DO UPDATE SET step = ?3, expires_ms = ?4, created_ms = ?5";
 static const char SQL_PIN_REMOVE[] = "DELETE FROM pins WHERE run = ?1 AND name = ?2";
 static const char SQL_PIN_COUNT[] = "SELECT COUNT(*) FROM pins WHERE run = ?1 AND " PIN_LIVES;
-static const char SQL_PIN_SCAN[] = "SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " ORDER BY name";
-static const char SQL_PIN_OF_STEP[] = "SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " AND step = ?3 ORDER BY name LIMIT 1";
-static const char SQL_PIN_EXPIRED[] = "SELECT 1 FROM pins WHERE expires_ms IS NOT NULL AND expires_ms <= ?1 LIMIT 1";
-static const char SQL_PIN_SWEEP[] = "DELETE FROM pins WHERE (run, name) IN"
+static const char SQL_PIN_SCAN[] =
+	"SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " ORDER BY name";
+static const char SQL_PIN_OF_STEP[] =
+	"SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES
+	" AND step = ?3 ORDER BY name LIMIT 1";
+static const char SQL_PIN_EXPIRED[] =
+	"SELECT 1 FROM pins WHERE expires_ms IS NOT NULL AND expires_ms <= ?1 LIMIT 1";
+static const char SQL_PIN_SWEEP[] =
+	"DELETE FROM pins WHERE (run, name) IN"
 	" (SELECT run, name FROM pins WHERE expires_ms IS NOT NULL AND expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
 static const char SQL_PIN_REMOVE_OF_RUN[] =
 	"DELETE FROM pins WHERE run = ?1 AND name IN (SELECT name FROM pins WHERE run = ?1 ORDER BY name LIMIT ?2)";
 
-static struct db_statement *prepare(struct db *const db, const char *const sql, const int64_t run, const int64_t now_ms,
-	struct error *const err)
+static struct db_statement *prepare(
+	struct db *db, const char *sql, int64_t run, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -29,7 +36,7 @@ static struct db_statement *prepare(struct db *const db, const char *const sql, 
 	return statement;
 }
 
-void pin_row_read(struct db_statement *const scan, struct pin_message *const out)
+void pin_row_read(struct db_statement *scan, struct pin_message *out)
 {
 	*out = (struct pin_message){
 		.name = db_column_blob(scan, 0),
@@ -39,8 +46,8 @@ void pin_row_read(struct db_statement *const scan, struct pin_message *const out
 	};
 }
 
-int pin_row_find(struct db *const db, const int64_t run, const struct span name, const int64_t now_ms, struct pin_message *const out,
-	struct error *const err)
+int pin_row_find(struct db *db, int64_t run, struct span name, int64_t now_ms,
+	struct pin_message *out, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_PIN_FIND, run, now_ms, err);
 	if (statement == NULL)
@@ -54,7 +61,7 @@ int pin_row_find(struct db *const db, const int64_t run, const struct span name,
 	return got;
 }
 
-int pin_row_put(struct db *const db, const int64_t run, const struct pin_message *const pin, struct error *const err)
+int pin_row_put(struct db *db, int64_t run, const struct pin_message *pin, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_PUT, err);
 	if (statement == NULL)
@@ -68,7 +75,7 @@ int pin_row_put(struct db *const db, const int64_t run, const struct pin_message
 	return db_execute(statement, err);
 }
 
-int pin_row_remove(struct db *const db, const int64_t run, const struct span name, struct error *const err)
+int pin_row_remove(struct db *db, int64_t run, struct span name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_REMOVE, err);
 	if (statement == NULL)
@@ -78,7 +85,7 @@ int pin_row_remove(struct db *const db, const int64_t run, const struct span nam
 	return db_execute(statement, err);
 }
 
-int pin_row_count(struct db *const db, const int64_t run, const int64_t now_ms, size_t *const out_count, struct error *const err)
+int pin_row_count(struct db *db, int64_t run, int64_t now_ms, size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_PIN_COUNT, run, now_ms, err);
 	if (statement == NULL)
@@ -90,13 +97,13 @@ int pin_row_count(struct db *const db, const int64_t run, const int64_t now_ms, 
 	return got < 0 ? -1 : 0;
 }
 
-struct db_statement *pin_row_scan(struct db *const db, const int64_t run, const int64_t now_ms, struct error *const err)
+struct db_statement *pin_row_scan(struct db *db, int64_t run, int64_t now_ms, struct error *err)
 {
 	return prepare(db, SQL_PIN_SCAN, run, now_ms, err);
 }
 
-int pin_row_find_step(struct db *const db, const int64_t run, const uint64_t step, const int64_t now_ms, struct arena *const arena,
-	struct span *const out_name, struct error *const err)
+int pin_row_find_step(struct db *db, int64_t run, uint64_t step, int64_t now_ms,
+	struct arena *arena, struct span *out_name, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_PIN_OF_STEP, run, now_ms, err);
 	if (statement == NULL)
@@ -109,7 +116,8 @@ int pin_row_find_step(struct db *const db, const int64_t run, const uint64_t ste
 	return got;
 }
 
-static int remove_some(struct db *const db, const char *const sql, const int64_t first, bool *const out_more, struct error *const err)
+static int remove_some(
+	struct db *db, const char *sql, int64_t first, bool *out_more, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, sql, first, REMOVE_ROWS, err);
 	const int result = statement == NULL ? -1 : db_execute(statement, err);
@@ -117,7 +125,7 @@ static int remove_some(struct db *const db, const char *const sql, const int64_t
 	return result;
 }
 
-int pin_row_has_expired(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+int pin_row_has_expired(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_EXPIRED, err);
 	if (statement == NULL)
@@ -129,12 +137,12 @@ int pin_row_has_expired(struct db *const db, const int64_t now_ms, bool *const o
 	return got < 0 ? -1 : 0;
 }
 
-int pin_row_sweep(struct db *const db, const int64_t now_ms, bool *const out_more, struct error *const err)
+int pin_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct error *err)
 {
 	return remove_some(db, SQL_PIN_SWEEP, now_ms, out_more, err);
 }
 
-int pin_row_remove_of_run(struct db *const db, const int64_t run, bool *const out_more, struct error *const err)
+int pin_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
 	return remove_some(db, SQL_PIN_REMOVE_OF_RUN, run, out_more, err);
 }

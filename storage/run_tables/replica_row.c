@@ -2,15 +2,17 @@
 
 enum { REMOVE_ROWS = 500 };
 
-static const char SQL_REPLICA_PUT[] = "INSERT INTO replicas (run, id, document, lease_ms, since_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+static const char SQL_REPLICA_PUT[] =
+	"INSERT INTO replicas (run, id, document, lease_ms, since_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 	" ON CONFLICT (run, id) DO UPDATE SET document = ?3, lease_ms = ?4, since_ms = ?5, updated_ms = ?6";
 static const char SQL_REPLICA_REMOVE[] = "DELETE FROM replicas WHERE run = ?1 AND id = ?2";
-static const char SQL_REPLICA_SCAN[] = "SELECT p.run, p.id, p.document, p.lease_ms, p.since_ms, p.updated_ms FROM replicas p"
+static const char SQL_REPLICA_SCAN[] =
+	"SELECT p.run, p.id, p.document, p.lease_ms, p.since_ms, p.updated_ms FROM replicas p"
 	" JOIN runs r ON r.id = p.run WHERE r.name IS NOT NULL ORDER BY p.run, p.id";
 static const char SQL_REPLICA_REMOVE_OF_RUN[] =
 	"DELETE FROM replicas WHERE run = ?1 AND id IN (SELECT id FROM replicas WHERE run = ?1 ORDER BY id LIMIT ?2)";
 
-int replica_row_put(struct db *const db, const struct replica_row *const row, struct error *const err)
+int replica_row_put(struct db *db, const struct replica_row *row, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_PUT, err);
 	if (statement == NULL)
@@ -24,7 +26,7 @@ int replica_row_put(struct db *const db, const struct replica_row *const row, st
 	return db_execute(statement, err);
 }
 
-int replica_row_remove(struct db *const db, const int64_t run, const struct span id, struct error *const err)
+int replica_row_remove(struct db *db, int64_t run, struct span id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_REMOVE, err);
 	if (statement == NULL)
@@ -34,12 +36,12 @@ int replica_row_remove(struct db *const db, const int64_t run, const struct span
 	return db_execute(statement, err);
 }
 
-struct db_statement *replica_row_scan(struct db *const db, struct error *const err)
+struct db_statement *replica_row_scan(struct db *db, struct error *err)
 {
 	return db_prepare(db, SQL_REPLICA_SCAN, err);
 }
 
-void replica_row_read(struct db_statement *const scan, struct replica_row *const out)
+void replica_row_read(struct db_statement *scan, struct replica_row *out)
 {
 	*out = (struct replica_row){
 		.run = db_column_i64(scan, 0),
@@ -51,7 +53,7 @@ void replica_row_read(struct db_statement *const scan, struct replica_row *const
 	};
 }
 
-int replica_row_remove_of_run(struct db *const db, const int64_t run, bool *const out_more, struct error *const err)
+int replica_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_REMOVE_OF_RUN, err);
 	if (statement == NULL)

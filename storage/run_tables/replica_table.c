@@ -1,4 +1,5 @@
-/* Runs in an array sorted by number, replicas of a run in one sorted by id: a look-up is two binary searches, a page is a slice. */
+/* Runs in an array sorted by number, replicas of a run in one sorted by id: a look-up is two binary
+ * searches, a page is a slice. */
 #include "storage/run_tables/replica_table.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 enum { LOAD_ARENA_BYTES = 64 * 1024 };
 
 struct replica {
-	struct span id;       /* owned, like the document */
+	struct span id; /* owned, like the document */
 	struct span document;
 	enum replica_state state;
 	bool has_step;
@@ -18,11 +19,11 @@ struct replica {
 	bool has_wanted;
 	uint64_t wanted;
 	int64_t lease_ms;
-	int64_t heard_ms;     /* monotonic */
-	int64_t since_ms;     /* wall */
+	int64_t heard_ms; /* monotonic */
+	int64_t since_ms; /* wall */
 	int64_t updated_ms;
-	bool unsaved;         /* says other than was last taken for saving */
-	bool saved;           /* the catalog has it, with: */
+	bool unsaved; /* says other than was last taken for saving */
+	bool saved;   /* the catalog has it, with: */
 	bool saved_has_step;
 	uint64_t saved_step;
 };
@@ -42,7 +43,7 @@ struct replica_table {
 	size_t total;
 };
 
-struct replica_table *replica_table_new(const struct clock_source *const clock)
+struct replica_table *replica_table_new(const struct clock_source *clock)
 {
 	struct replica_table *const table = memory_new(sizeof(*table));
 	table->clock = clock;
@@ -50,14 +51,14 @@ struct replica_table *replica_table_new(const struct clock_source *const clock)
 	return table;
 }
 
-static void free_replica(struct replica *const replica)
+static void free_replica(struct replica *replica)
 {
 	free((void *)replica->id.data);
 	free((void *)replica->document.data);
 	free(replica);
 }
 
-static void free_run(struct replica_run *const run)
+static void free_run(struct replica_run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
 		free_replica(run->replicas[i]);
@@ -65,7 +66,7 @@ static void free_run(struct replica_run *const run)
 	free(run);
 }
 
-void replica_table_free(struct replica_table *const table)
+void replica_table_free(struct replica_table *table)
 {
 	if (table == NULL)
 		return;
@@ -76,13 +77,13 @@ void replica_table_free(struct replica_table *const table)
 	free(table);
 }
 
-static struct span own(const struct span bytes)
+static struct span own(struct span bytes)
 {
 	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
 }
 
 /* Where the run is, or belongs. */
-static size_t run_place(const struct replica_table *const table, const int64_t run, bool *const out_there)
+static size_t run_place(const struct replica_table *table, int64_t run, bool *out_there)
 {
 	size_t low = 0;
 	size_t high = table->count;
@@ -97,14 +98,14 @@ static size_t run_place(const struct replica_table *const table, const int64_t r
 	return low;
 }
 
-static struct replica_run *find_run(const struct replica_table *const table, const int64_t run)
+static struct replica_run *find_run(const struct replica_table *table, int64_t run)
 {
 	bool there;
 	const size_t at = run_place(table, run, &there);
 	return there ? table->runs[at] : NULL;
 }
 
-static struct replica_run *need_run(struct replica_table *const table, const int64_t run)
+static struct replica_run *need_run(struct replica_table *table, int64_t run)
 {
 	bool there;
 	const size_t at = run_place(table, run, &there);
@@ -121,7 +122,7 @@ static struct replica_run *need_run(struct replica_table *const table, const int
 	return table->runs[at];
 }
 
-static void remove_run_at(struct replica_table *const table, const size_t at)
+static void remove_run_at(struct replica_table *table, size_t at)
 {
 	table->total -= table->runs[at]->count;
 	free_run(table->runs[at]);
@@ -129,7 +130,7 @@ static void remove_run_at(struct replica_table *const table, const size_t at)
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
 }
 
-static size_t place(const struct replica_run *const run, const struct span id, bool *const out_there)
+static size_t place(const struct replica_run *run, struct span id, bool *out_there)
 {
 	size_t low = 0;
 	size_t high = run->count;
@@ -144,7 +145,7 @@ static size_t place(const struct replica_run *const run, const struct span id, b
 	return low;
 }
 
-static struct replica *find(const struct replica_table *const table, const int64_t run, const struct span id)
+static struct replica *find(const struct replica_table *table, int64_t run, struct span id)
 {
 	const struct replica_run *const of = find_run(table, run);
 	bool there = false;
@@ -152,7 +153,7 @@ static struct replica *find(const struct replica_table *const table, const int64
 	return there ? of->replicas[at] : NULL;
 }
 
-static struct replica *add(struct replica_table *const table, struct replica_run *const run, const struct span id)
+static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id)
 {
 	bool there;
 	const size_t at = place(run, id, &there);
@@ -160,7 +161,8 @@ static struct replica *add(struct replica_table *const table, struct replica_run
 		run->capacity = run->capacity == 0 ? 16 : 2 * run->capacity;
 		run->replicas = memory_grow(run->replicas, run->capacity, sizeof(*run->replicas));
 	}
-	memmove(&run->replicas[at + 1], &run->replicas[at], (run->count - at) * sizeof(*run->replicas));
+	memmove(&run->replicas[at + 1], &run->replicas[at],
+		(run->count - at) * sizeof(*run->replicas));
 	run->replicas[at] = memory_new(sizeof(*run->replicas[at]));
 	run->replicas[at]->id = own(id);
 	run->count++;
@@ -168,25 +170,26 @@ static struct replica *add(struct replica_table *const table, struct replica_run
 	return run->replicas[at];
 }
 
-static void remove_at(struct replica_table *const table, struct replica_run *const run, const size_t at)
+static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
 {
 	free_replica(run->replicas[at]);
 	run->count--;
 	table->total--;
-	memmove(&run->replicas[at], &run->replicas[at + 1], (run->count - at) * sizeof(*run->replicas));
+	memmove(&run->replicas[at], &run->replicas[at + 1],
+		(run->count - at) * sizeof(*run->replicas));
 }
 
-static int64_t now_ms(const struct replica_table *const table)
+static int64_t now_ms(const struct replica_table *table)
 {
 	return table->clock->monotonic_ms(table->clock);
 }
 
-static bool is_expired(const struct replica *const replica, const int64_t now)
+static bool is_expired(const struct replica *replica, int64_t now)
 {
 	return now - replica->heard_ms >= replica->lease_ms;
 }
 
-static void say(struct replica *const replica, const struct span document, const struct replica_message *const said)
+static void say(struct replica *replica, struct span document, const struct replica_message *said)
 {
 	if (!span_equal(replica->document, document)) {
 		free((void *)replica->document.data);
@@ -201,23 +204,26 @@ static void say(struct replica *const replica, const struct span document, const
 }
 
 /* A row that holds a lower step protects more; one that holds none protects nothing for good. */
-static bool is_saved(const struct replica *const replica)
+static bool is_saved(const struct replica *replica)
 {
 	if (!replica->saved || !replica->has_step)
 		return replica->saved;
 	return replica->saved_has_step && replica->saved_step <= replica->step;
 }
 
-static int check_room(const struct replica_table *const table, const struct replica_run *const run, struct error *const err)
+static int check_room(
+	const struct replica_table *table, const struct replica_run *run, struct error *err)
 {
 	if (run->count < REPLICAS_OF_RUN_MAX && table->total < REPLICAS_MAX)
 		return 0;
-	return error_set(err, ERROR_BUSY, "There are %zu replicas of this run and %zu in all, the most there may be; one is forgotten %d minutes "
-		"after its lease.", run->count, table->total, REPLICA_FORGET_MS / 60000);
+	return error_set(err, ERROR_BUSY,
+		"There are %zu replicas of this run and %zu in all, the most there may be; one is forgotten %d minutes "
+		"after its lease.",
+		run->count, table->total, REPLICA_FORGET_MS / 60000);
 }
 
-int replica_table_put(struct replica_table *const table, const struct replica_row *const row, const struct replica_message *const said,
-	bool *const out_saved, struct error *const err)
+int replica_table_put(struct replica_table *table, const struct replica_row *row,
+	const struct replica_message *said, bool *out_saved, struct error *err)
 {
 	int result = 0;
 	lock_enter(&table->lock);
@@ -242,7 +248,7 @@ int replica_table_put(struct replica_table *const table, const struct replica_ro
 	return result;
 }
 
-static void load_one(struct replica_table *const table, const struct replica_row *const row)
+static void load_one(struct replica_table *table, const struct replica_row *row)
 {
 	struct arena *const arena = arena_new(LOAD_ARENA_BYTES);
 	struct replica_message said;
@@ -263,7 +269,7 @@ static void load_one(struct replica_table *const table, const struct replica_row
 	arena_free(arena);
 }
 
-int replica_table_load(struct replica_table *const table, struct db *const db, struct error *const err)
+int replica_table_load(struct replica_table *table, struct db *db, struct error *err)
 {
 	struct db_statement *const scan = replica_row_scan(db, err);
 	if (scan == NULL)
@@ -286,8 +292,8 @@ bool replica_table_is_whole(const struct replica_table *table)
 	return table->is_whole;
 }
 
-static void copy_row(const struct replica_run *const run, const struct replica *const replica, struct arena *const arena,
-	struct replica_row *const out)
+static void copy_row(const struct replica_run *run, const struct replica *replica,
+	struct arena *arena, struct replica_row *out)
 {
 	*out = (struct replica_row){
 		.run = run->run,
@@ -299,8 +305,8 @@ static void copy_row(const struct replica_run *const run, const struct replica *
 	};
 }
 
-bool replica_table_find(struct replica_table *const table, const int64_t run, const struct span id, struct arena *const arena,
-	struct replica_entry *const out)
+bool replica_table_find(struct replica_table *table, int64_t run, struct span id,
+	struct arena *arena, struct replica_entry *out)
 {
 	lock_enter(&table->lock);
 	const struct replica *const replica = find(table, run, id);
@@ -312,7 +318,7 @@ bool replica_table_find(struct replica_table *const table, const int64_t run, co
 	return replica != NULL;
 }
 
-void replica_table_remove(struct replica_table *const table, const int64_t run, const struct span id)
+void replica_table_remove(struct replica_table *table, int64_t run, struct span id)
 {
 	lock_enter(&table->lock);
 	struct replica_run *const of = find_run(table, run);
@@ -323,7 +329,7 @@ void replica_table_remove(struct replica_table *const table, const int64_t run, 
 	lock_leave(&table->lock);
 }
 
-void replica_table_remove_run(struct replica_table *const table, const int64_t run)
+void replica_table_remove_run(struct replica_table *table, int64_t run)
 {
 	bool there;
 	lock_enter(&table->lock);
@@ -333,7 +339,7 @@ void replica_table_remove_run(struct replica_table *const table, const int64_t r
 	lock_leave(&table->lock);
 }
 
-static void count(const struct replica *const replica, const bool expired, struct replica_list_message *const list)
+static void count(const struct replica *replica, bool expired, struct replica_list_message *list)
 {
 	if (expired) {
 		list->expired++;
@@ -346,8 +352,8 @@ static void count(const struct replica *const replica, const bool expired, struc
 	}
 }
 
-size_t replica_table_page(struct replica_table *const table, const int64_t run, const struct span after, const size_t limit,
-	struct arena *const arena, struct replica_entry *const out, struct replica_list_message *const list)
+size_t replica_table_page(struct replica_table *table, int64_t run, struct span after, size_t limit,
+	struct arena *arena, struct replica_entry *out, struct replica_list_message *list)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -356,7 +362,8 @@ size_t replica_table_page(struct replica_table *const table, const int64_t run, 
 	for (size_t i = 0; of != NULL && i < of->count; i++) {
 		const bool expired = is_expired(of->replicas[i], now);
 		count(of->replicas[i], expired, list);
-		if (taken == limit || (after.len > 0 && span_compare(of->replicas[i]->id, after) <= 0))
+		if (taken == limit ||
+			(after.len > 0 && span_compare(of->replicas[i]->id, after) <= 0))
 			continue;
 		copy_row(of, of->replicas[i], arena, &out[taken].row);
 		out[taken++].expired = expired;
@@ -365,7 +372,7 @@ size_t replica_table_page(struct replica_table *const table, const int64_t run, 
 	return taken;
 }
 
-bool replica_table_lowest(struct replica_table *const table, const int64_t run, uint64_t *const out_step,
+bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step,
 	char out_id[REPLICA_ID_MAX_BYTES + 1])
 {
 	const struct replica *lowest = NULL;
@@ -374,7 +381,8 @@ bool replica_table_lowest(struct replica_table *const table, const int64_t run, 
 	const int64_t now = now_ms(table);
 	for (size_t i = 0; of != NULL && i < of->count; i++) {
 		const struct replica *const replica = of->replicas[i];
-		if (replica->has_step && (lowest == NULL || replica->step < lowest->step) && !is_expired(replica, now))
+		if (replica->has_step && (lowest == NULL || replica->step < lowest->step) &&
+			!is_expired(replica, now))
 			lowest = replica;
 	}
 	if (lowest != NULL) {
@@ -388,7 +396,7 @@ bool replica_table_lowest(struct replica_table *const table, const int64_t run, 
 	return lowest != NULL;
 }
 
-bool replica_table_holds(struct replica_table *const table, const int64_t run, const uint64_t step)
+bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step)
 {
 	bool holds = false;
 	lock_enter(&table->lock);
@@ -403,7 +411,7 @@ bool replica_table_holds(struct replica_table *const table, const int64_t run, c
 }
 
 /* Into a sorted array without repeats; when it is full, the highest falls out. */
-static size_t insert(uint64_t *const steps, size_t have, const size_t max, const uint64_t step)
+static size_t insert(uint64_t *steps, size_t have, size_t max, uint64_t step)
 {
 	size_t at = 0;
 	while (at < have && steps[at] < step)
@@ -416,7 +424,8 @@ static size_t insert(uint64_t *const steps, size_t have, const size_t max, const
 	return have == max ? have : have + 1;
 }
 
-size_t replica_table_wanted(struct replica_table *const table, const int64_t run, uint64_t *const out_steps, const size_t max)
+size_t replica_table_wanted(
+	struct replica_table *table, int64_t run, uint64_t *out_steps, size_t max)
 {
 	size_t have = 0;
 	lock_enter(&table->lock);
@@ -431,7 +440,8 @@ size_t replica_table_wanted(struct replica_table *const table, const int64_t run
 	return have;
 }
 
-size_t replica_table_unsaved(struct replica_table *const table, const size_t max, struct arena *const arena, struct replica_name *const out)
+size_t replica_table_unsaved(
+	struct replica_table *table, size_t max, struct arena *arena, struct replica_name *out)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -439,25 +449,29 @@ size_t replica_table_unsaved(struct replica_table *const table, const size_t max
 		const struct replica_run *const run = table->runs[r];
 		for (size_t i = 0; i < run->count && taken < max; i++)
 			if (run->replicas[i]->unsaved)
-				out[taken++] = (struct replica_name){run->run, arena_copy(arena, run->replicas[i]->id)};
+				out[taken++] = (struct replica_name){
+					run->run, arena_copy(arena, run->replicas[i]->id)};
 	}
 	lock_leave(&table->lock);
 	return taken;
 }
 
-static size_t forget_of_run(struct replica_table *const table, struct replica_run *const run, const int64_t now, const size_t max,
-	struct arena *const arena, struct replica_name *const out)
+static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
+	size_t max, struct arena *arena, struct replica_name *out)
 {
 	size_t taken = 0;
 	for (size_t i = run->count; i-- > 0 && taken < max;)
-		if (now - run->replicas[i]->heard_ms >= run->replicas[i]->lease_ms + REPLICA_FORGET_MS) {
-			out[taken++] = (struct replica_name){run->run, arena_copy(arena, run->replicas[i]->id)};
+		if (now - run->replicas[i]->heard_ms >=
+			run->replicas[i]->lease_ms + REPLICA_FORGET_MS) {
+			out[taken++] = (struct replica_name){
+				run->run, arena_copy(arena, run->replicas[i]->id)};
 			remove_at(table, run, i);
 		}
 	return taken;
 }
 
-size_t replica_table_forget(struct replica_table *const table, const size_t max, struct arena *const arena, struct replica_name *const out)
+size_t replica_table_forget(
+	struct replica_table *table, size_t max, struct arena *arena, struct replica_name *out)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -471,8 +485,8 @@ size_t replica_table_forget(struct replica_table *const table, const size_t max,
 	return taken;
 }
 
-bool replica_table_take(struct replica_table *const table, const int64_t run, const struct span id, struct arena *const arena,
-	struct replica_row *const out, struct replica_saving *const out_saving)
+bool replica_table_take(struct replica_table *table, int64_t run, struct span id,
+	struct arena *arena, struct replica_row *out, struct replica_saving *out_saving)
 {
 	lock_enter(&table->lock);
 	struct replica *const replica = find(table, run, id);
@@ -487,8 +501,8 @@ bool replica_table_take(struct replica_table *const table, const int64_t run, co
 	return out_saving->known;
 }
 
-void replica_table_saved(struct replica_table *const table, const int64_t run, const struct span id,
-	const struct replica_saving *const saving, const bool failed)
+void replica_table_saved(struct replica_table *table, int64_t run, struct span id,
+	const struct replica_saving *saving, bool failed)
 {
 	if (!saving->known)
 		return;
@@ -504,7 +518,7 @@ void replica_table_saved(struct replica_table *const table, const int64_t run, c
 	lock_leave(&table->lock);
 }
 
-size_t replica_table_count(struct replica_table *const table)
+size_t replica_table_count(struct replica_table *table)
 {
 	size_t live = 0;
 	lock_enter(&table->lock);

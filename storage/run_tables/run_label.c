@@ -7,7 +7,8 @@
 
 enum { ARENA_BYTES = 64 * 1024 };
 
-static bool find_names(struct db *db, int64_t run, struct arena *arena, struct span *out_bucket, struct span *out_run)
+static bool find_names(struct db *db, int64_t run, struct arena *arena, struct span *out_bucket,
+	struct span *out_run)
 {
 	struct run_row row;
 	struct error ignored = {0};
@@ -23,7 +24,8 @@ void run_label_format(struct store *store, int64_t run, char out[RUN_LABEL_BYTES
 	struct arena *arena = arena_new(ARENA_BYTES);
 	struct db *db = store_reader_take(store, &ignored);
 	if (db != NULL && find_names(db, run, arena, &bucket, &name))
-		snprintf(out, RUN_LABEL_BYTES, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)name.len, (const char *)name.data);
+		snprintf(out, RUN_LABEL_BYTES, "%.*s/%.*s", (int)bucket.len,
+			(const char *)bucket.data, (int)name.len, (const char *)name.data);
 	else
 		snprintf(out, RUN_LABEL_BYTES, "number %lld", (long long)run);
 	if (db != NULL)

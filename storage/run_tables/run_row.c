@@ -6,31 +6,39 @@
 #include "storage/run_tables/run_settings.h"
 #include "storage/run_tables/webhook_row.h"
 
-#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
+#define RUN_COLUMNS                                                                                                  \
+	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
 	" parent_run, parent_step, parent_digest"
 enum { RUN_NAME_COLUMN = 11 };
 
-static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
-static const char SQL_RUN_FIND_ID[] = "SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
-static const char SQL_RUN_ACCOUNT[] = "SELECT buckets.account FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1";
+static const char SQL_RUN_FIND[] =
+	"SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
+static const char SQL_RUN_FIND_ID[] =
+	"SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
+static const char SQL_RUN_ACCOUNT[] =
+	"SELECT buckets.account FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1";
 static const char SQL_RUN_OVERFULL[] =
 	"SELECT id FROM runs WHERE id > ?1 AND name IS NOT NULL AND keep_steps > 0 AND steps > keep_steps ORDER BY id LIMIT 1";
-static const char SQL_RUN_LIST[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
+static const char SQL_RUN_LIST[] =
+	"SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
-static const char SQL_RUN_ANY[] = "SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
-static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
+static const char SQL_RUN_ANY[] =
+	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
+static const char SQL_RUN_END[] =
+	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
 static const char SQL_RUN_REMOVE[] = "DELETE FROM runs WHERE id = ?1";
-static const char SQL_RUN_PARENT[] = "UPDATE runs SET parent_run = ?2, parent_step = ?3, parent_digest = ?4 WHERE id = ?1";
+static const char SQL_RUN_PARENT[] =
+	"UPDATE runs SET parent_run = ?2, parent_step = ?3, parent_digest = ?4 WHERE id = ?1";
 static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALUES (?1, ?2)";
 static const char SQL_SCHEMA_GET[] = "SELECT schema FROM run_schemas WHERE run = ?1";
 static const char SQL_SCHEMA_REMOVE[] = "DELETE FROM run_schemas WHERE run = ?1";
 
 /* NULL gives false; another size than a digest's zeroes. */
-static bool read_digest(struct db_statement *const statement, const int column, struct digest128 *const out)
+static bool read_digest(struct db_statement *statement, int column, struct digest128 *out)
 {
 	const struct span bytes = db_column_blob(statement, column);
 	if (bytes.len != sizeof(out->bytes))
@@ -39,7 +47,8 @@ static bool read_digest(struct db_statement *const statement, const int column, 
 	return true;
 }
 
-static int read_row(struct db *const db, struct db_statement *const statement, struct run_row *const out, struct error *const err)
+static int read_row(
+	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	out->id = db_column_i64(statement, 0);
@@ -54,11 +63,14 @@ static int read_row(struct db *const db, struct db_statement *const statement, s
 	out->created_ms = db_column_i64(statement, 9);
 	struct digest128 parent = {{0}};
 	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
-		out->parent = run_parent_of(db_column_blob(statement, 12), (uint64_t)db_column_i64(statement, 13), &parent);
-	return run_settings_read(db, db_column_blob(statement, 10), (uint64_t)db_column_i64(statement, 6), &out->settings, err);
+		out->parent = run_parent_of(db_column_blob(statement, 12),
+			(uint64_t)db_column_i64(statement, 13), &parent);
+	return run_settings_read(db, db_column_blob(statement, 10),
+		(uint64_t)db_column_i64(statement, 6), &out->settings, err);
 }
 
-int run_row_find(struct db *const db, const int64_t bucket, const struct span name, struct run_row *const out, struct error *const err)
+int run_row_find(
+	struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND, err);
 	if (statement == NULL)
@@ -72,8 +84,8 @@ int run_row_find(struct db *const db, const int64_t bucket, const struct span na
 	return got;
 }
 
-int run_row_find_id(struct db *const db, const int64_t id, struct arena *const arena, struct run_row *const out, struct span *const out_name,
-	struct error *const err)
+int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out,
+	struct span *out_name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND_ID, err);
 	if (statement == NULL)
@@ -88,7 +100,7 @@ int run_row_find_id(struct db *const db, const int64_t id, struct arena *const a
 	return got;
 }
 
-int run_row_find_account(struct db *const db, const int64_t run, int64_t *const out_account, struct error *const err)
+int run_row_find_account(struct db *db, int64_t run, int64_t *out_account, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_ACCOUNT, err);
 	if (statement == NULL)
@@ -101,7 +113,7 @@ int run_row_find_account(struct db *const db, const int64_t run, int64_t *const 
 	return got;
 }
 
-int run_row_find_overfull(struct db *const db, const int64_t after, int64_t *const out_id, struct error *const err)
+int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_OVERFULL, err);
 	if (statement == NULL)
@@ -114,19 +126,22 @@ int run_row_find_overfull(struct db *const db, const int64_t after, int64_t *con
 	return got;
 }
 
-int run_row_need(struct db *const db, const struct span bucket, const struct span name, struct run_row *const out, struct error *const err)
+int run_row_need(
+	struct db *db, struct span bucket, struct span name, struct run_row *out, struct error *err)
 {
 	int64_t bucket_id;
 	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
 		return -1;
 	const int got = run_row_find(db, bucket_id, name, out, err);
 	if (got == 0)
-		return error_set(err, ERROR_NO_RUN, "The run '%.*s/%.*s' does not exist.", (int)span_slice(bucket, 0, 128).len,
-			(const char *)bucket.data, (int)span_slice(name, 0, 128).len, (const char *)name.data);
+		return error_set(err, ERROR_NO_RUN, "The run '%.*s/%.*s' does not exist.",
+			(int)span_slice(bucket, 0, 128).len, (const char *)bucket.data,
+			(int)span_slice(name, 0, 128).len, (const char *)name.data);
 	return got == 1 ? 0 : -1;
 }
 
-void run_row_message(const struct run_row *const row, const struct span bucket, const struct span name, struct run_message *const out)
+void run_row_message(
+	const struct run_row *row, struct span bucket, struct span name, struct run_message *out)
 {
 	*out = (struct run_message){
 		.bucket = bucket,
@@ -145,24 +160,29 @@ void run_row_message(const struct run_row *const row, const struct span bucket, 
 	};
 }
 
-static int read_list(struct db *const db, struct db_statement *const statement, const struct span bucket, const size_t limit, struct arena *const arena,
-	struct run_message *const runs, size_t *const out_count, struct error *const err)
+static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
+	size_t limit, struct arena *arena, struct run_message *runs, size_t *out_count,
+	struct error *err)
 {
 	const struct span bucket_copy = arena_copy(arena, bucket);
 	int got = 0;
-	while (!arena_overflowed(arena) && *out_count < limit && (got = db_step(statement, err)) == 1) {
+	while (!arena_overflowed(arena) && *out_count < limit &&
+		(got = db_step(statement, err)) == 1) {
 		struct run_row row;
 		if (read_row(db, statement, &row, err) != 0)
 			return -1;
-		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN)), &runs[(*out_count)++]);
+		run_row_message(&row, bucket_copy,
+			arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN)),
+			&runs[(*out_count)++]);
 	}
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
 	return got < 0 ? -1 : 0;
 }
 
-int run_row_list(struct db *const db, const struct span bucket, const struct span after, const size_t limit, struct arena *const arena,
-	struct run_message **const out, size_t *const out_count, struct error *const err)
+int run_row_list(struct db *db, struct span bucket, struct span after, size_t limit,
+	struct arena *arena, struct run_message **out, size_t *out_count, struct error *err)
 {
 	int64_t bucket_id;
 	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
@@ -182,7 +202,7 @@ int run_row_list(struct db *const db, const struct span bucket, const struct spa
 	return result;
 }
 
-int run_row_add(struct db *const db, const struct span name, struct run_row *const row, struct error *const err)
+int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_ADD, err);
 	if (statement == NULL)
@@ -198,7 +218,7 @@ int run_row_add(struct db *const db, const struct span name, struct run_row *con
 	return run_settings_store(db, row->id, &row->settings, err);
 }
 
-int run_row_update(struct db *const db, const struct run_row *const row, struct error *const err)
+int run_row_update(struct db *db, const struct run_row *row, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_UPDATE, err);
 	if (statement == NULL)
@@ -207,16 +227,19 @@ int run_row_update(struct db *const db, const struct run_row *const row, struct 
 	db_bind_i64(statement, 2, (int64_t)row->epoch);
 	if (row->has_head) {
 		db_bind_i64(statement, 3, (int64_t)row->head);
-		db_bind_blob(statement, 4, span_of(row->head_digest.bytes, sizeof(row->head_digest.bytes)));
+		db_bind_blob(statement, 4,
+			span_of(row->head_digest.bytes, sizeof(row->head_digest.bytes)));
 	}
 	if (row->has_schema)
-		db_bind_blob(statement, 5, span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
+		db_bind_blob(statement, 5,
+			span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
 	db_bind_i64(statement, 6, (int64_t)row->steps);
 	db_bind_i64(statement, 7, (int64_t)row->bytes);
 	return db_execute(statement, err);
 }
 
-int run_row_set_parent(struct db *const db, const int64_t run, const struct run_parent *const parent, struct error *const err)
+int run_row_set_parent(
+	struct db *db, int64_t run, const struct run_parent *parent, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_PARENT, err);
 	if (statement == NULL)
@@ -228,7 +251,7 @@ int run_row_set_parent(struct db *const db, const int64_t run, const struct run_
 	return db_execute(statement, err);
 }
 
-int run_row_set_schema(struct db *const db, const int64_t run, const struct span schema, struct error *const err)
+int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_ADD, err);
 	if (statement == NULL)
@@ -238,7 +261,8 @@ int run_row_set_schema(struct db *const db, const int64_t run, const struct span
 	return db_execute(statement, err);
 }
 
-int run_row_load_schema(struct db *const db, const struct run_row *const row, struct buffer *const out, struct error *const err)
+int run_row_load_schema(
+	struct db *db, const struct run_row *row, struct buffer *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_GET, err);
 	if (statement == NULL)
@@ -254,11 +278,12 @@ int run_row_load_schema(struct db *const db, const struct run_row *const row, st
 	if (got < 0)
 		return -1;
 	if (!intact)
-		return error_set(err, ERROR_CORRUPT, "%s: the schema of run %lld is damaged.", db_path(db), (long long)row->id);
+		return error_set(err, ERROR_CORRUPT, "%s: the schema of run %lld is damaged.",
+			db_path(db), (long long)row->id);
 	return buffer_check(out, "the schema of a run", err);
 }
 
-int run_row_any_in_bucket(struct db *const db, const int64_t bucket, bool *const out_any, struct error *const err)
+int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_ANY, err);
 	if (statement == NULL)
@@ -270,7 +295,7 @@ int run_row_any_in_bucket(struct db *const db, const int64_t bucket, bool *const
 	return got < 0 ? -1 : 0;
 }
 
-static int run_on_run(struct db *const db, const char *const sql, const int64_t run, struct error *const err)
+static int run_on_run(struct db *db, const char *sql, int64_t run, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -279,12 +304,12 @@ static int run_on_run(struct db *const db, const char *const sql, const int64_t 
 	return db_execute(statement, err);
 }
 
-int run_row_end(struct db *const db, const int64_t run, struct error *const err)
+int run_row_end(struct db *db, int64_t run, struct error *err)
 {
 	return run_on_run(db, SQL_RUN_END, run, err);
 }
 
-int run_row_find_ended(struct db *const db, int64_t *const out_run, bool *const out_found, struct error *const err)
+int run_row_find_ended(struct db *db, int64_t *out_run, bool *out_found, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_ENDED, err);
 	if (statement == NULL)
@@ -297,9 +322,10 @@ int run_row_find_ended(struct db *const db, int64_t *const out_run, bool *const 
 	return got < 0 ? -1 : 0;
 }
 
-int run_row_remove(struct db *const db, const int64_t run, struct error *const err)
+int run_row_remove(struct db *db, int64_t run, struct error *err)
 {
-	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 || webhook_row_remove_of_run(db, run, err) != 0)
+	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 ||
+		webhook_row_remove_of_run(db, run, err) != 0)
 		return -1;
 	return run_on_run(db, SQL_RUN_REMOVE, run, err);
 }

@@ -1,18 +1,25 @@
-/* The keys of anchors that the server makes: "{run}/anchors/step_%06d/{file}". Internal to storage. */
+/* The keys of anchors that the server makes: "{run}/anchors/step_%06d/{file}". Internal to
+ * storage. */
 #ifndef STORAGE_RUN_TABLES_STEP_ANCHOR_KEY_H
 #define STORAGE_RUN_TABLES_STEP_ANCHOR_KEY_H
 
 #include "storage/db/db.h"
 #include "wire/step_message.h"
 
-enum { STEP_ANCHOR_KEY_BYTES = RUN_NAME_MAX_BYTES + sizeof("/anchors/step_18446744073709551615/") + STEP_NAME_MAX_BYTES };
+enum {
+	STEP_ANCHOR_KEY_BYTES = RUN_NAME_MAX_BYTES + sizeof("/anchors/step_18446744073709551615/") +
+		STEP_NAME_MAX_BYTES
+};
 /* NUL-terminated. */
-size_t step_anchor_key(struct span run, uint64_t step, struct span file, char out[STEP_ANCHOR_KEY_BYTES]);
+size_t step_anchor_key(
+	struct span run, uint64_t step, struct span file, char out[STEP_ANCHOR_KEY_BYTES]);
 /* The other way round; false when the key is none. */
-bool step_anchor_key_parse(struct span key, struct span *out_run, uint64_t *out_step, struct span *out_file);
+bool step_anchor_key_parse(
+	struct span key, struct span *out_run, uint64_t *out_step, struct span *out_file);
 
-/* Inside a change of a client: denied when the key lies below "{run}/anchors/" of a run that there is. Of a run that adopts a trainer's convention
- * only the keys of made anchors are the server's. */
+/* Inside a change of a client: denied when the key lies below "{run}/anchors/" of a run that there
+ * is. Of a run that adopts a trainer's convention only the keys of made anchors are the
+ * server's. */
 int step_anchor_key_guard(struct db *db, int64_t bucket, struct span key, struct error *err);
 
 #endif

@@ -2,22 +2,31 @@
 
 #include "base/clock.h"
 
-static const char SQL_WANTED[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made IS NOT NULL"
+static const char SQL_WANTED[] =
+	"SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made IS NOT NULL"
 	" AND verified <> 2 AND (made IS NULL OR (wants_made = 2 AND made > 0)) AND id > ?1 ORDER BY id LIMIT 1";
-static const char SQL_MADE[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND made IS NOT NULL AND id > ?1 ORDER BY id LIMIT 1";
-static const char SQL_WHOLE[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0"
+static const char SQL_MADE[] =
+	"SELECT " STEP_COLUMNS
+	", run FROM steps WHERE state = 0 AND made IS NOT NULL AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_WHOLE[] =
+	"SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0"
 	" AND (has_anchor = 1 OR made IS NOT NULL) AND verified IN (1, 3) ORDER BY step DESC";
-static const char SQL_MADE_BELOW[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0 AND made IS NOT NULL";
+static const char SQL_MADE_BELOW[] =
+	"SELECT " STEP_COLUMNS
+	" FROM steps WHERE run = ?1 AND step < ?2 AND state = 0 AND made IS NOT NULL";
 static const char SQL_WANT[] = "UPDATE steps SET wants_made = ?2 WHERE id = ?1";
-static const char SQL_WANT_NONE_BELOW[] = "UPDATE steps SET wants_made = NULL"
+static const char SQL_WANT_NONE_BELOW[] =
+	"UPDATE steps SET wants_made = NULL"
 	" WHERE run = ?1 AND step < ?2 AND state = 0 AND wants_made IS NOT NULL AND wants_made = 1"
 	" AND NOT EXISTS (SELECT 1 FROM pins WHERE pins.run = steps.run AND pins.step = steps.step)";
-static const char SQL_AWAITS_STORED[] = "SELECT 1 FROM steps"
+static const char SQL_AWAITS_STORED[] =
+	"SELECT 1 FROM steps"
 	" WHERE run = ?1 AND step > ?2 AND step <= ?3 AND state = 0 AND wants_made IS NOT NULL AND wants_made = 2 LIMIT 1";
-static const char SQL_SET_MADE[] = "UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
+static const char SQL_SET_MADE[] =
+	"UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
 
-static int find_above(struct db *const db, const char *const sql, const int64_t after, int64_t *const out_run, struct step_row *const out,
-	struct error *const err)
+static int find_above(struct db *db, const char *sql, int64_t after, int64_t *out_run,
+	struct step_row *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -32,20 +41,20 @@ static int find_above(struct db *const db, const char *const sql, const int64_t 
 	return got;
 }
 
-int step_anchor_row_find_wanted(struct db *const db, const int64_t after, int64_t *const out_run, struct step_row *const out,
-	struct error *const err)
+int step_anchor_row_find_wanted(
+	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
 {
 	return find_above(db, SQL_WANTED, after, out_run, out, err);
 }
 
-int step_anchor_row_find_made(struct db *const db, const int64_t after, int64_t *const out_run, struct step_row *const out,
-	struct error *const err)
+int step_anchor_row_find_made(
+	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
 {
 	return find_above(db, SQL_MADE, after, out_run, out, err);
 }
 
-static struct db_statement *prepare_on(struct db *const db, const char *const sql, const int64_t run, const uint64_t step,
-	struct error *const err)
+static struct db_statement *prepare_on(
+	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -55,17 +64,19 @@ static struct db_statement *prepare_on(struct db *const db, const char *const sq
 	return statement;
 }
 
-struct db_statement *step_anchor_row_scan_made(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+struct db_statement *step_anchor_row_scan_made(
+	struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	return prepare_on(db, SQL_MADE_BELOW, run, step, err);
 }
 
-struct db_statement *step_anchor_row_scan_whole(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+struct db_statement *step_anchor_row_scan_whole(
+	struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	return prepare_on(db, SQL_WHOLE, run, step, err);
 }
 
-int step_anchor_row_want(struct db *const db, const int64_t id, const enum step_wants wants, struct error *const err)
+int step_anchor_row_want(struct db *db, int64_t id, enum step_wants wants, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_WANT, err);
 	if (statement == NULL)
@@ -76,7 +87,8 @@ int step_anchor_row_want(struct db *const db, const int64_t id, const enum step_
 	return db_execute(statement, err);
 }
 
-int step_anchor_row_awaits_stored(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, struct error *const err)
+int step_anchor_row_awaits_stored(
+	struct db *db, int64_t run, uint64_t from, uint64_t to, struct error *err)
 {
 	struct db_statement *const statement = prepare_on(db, SQL_AWAITS_STORED, run, from, err);
 	if (statement == NULL)
@@ -87,13 +99,13 @@ int step_anchor_row_awaits_stored(struct db *const db, const int64_t run, const 
 	return got;
 }
 
-int step_anchor_row_want_none_below(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+int step_anchor_row_want_none_below(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	struct db_statement *const statement = prepare_on(db, SQL_WANT_NONE_BELOW, run, step, err);
 	return statement == NULL ? -1 : db_execute(statement, err);
 }
 
-int step_anchor_row_set_made(struct db *const db, const struct step_row *const row, struct error *const err)
+int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_MADE, err);
 	if (statement == NULL)

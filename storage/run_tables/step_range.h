@@ -13,7 +13,8 @@ struct step_range {
 
 /* Sorts, and joins ranges that overlap or touch. Returns how many are left. */
 size_t step_range_join(struct step_range *ranges, size_t count);
-/* The range of sorted, joined ones that has the step, or the first behind it; `count` when there is none. */
+/* The range of sorted, joined ones that has the step, or the first behind it; `count` when there is
+ * none. */
 size_t step_range_at_or_behind(const struct step_range *ranges, size_t count, uint64_t step);
 
 #endif

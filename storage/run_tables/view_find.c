@@ -3,7 +3,8 @@
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
 
-int view_find(struct db *const db, const int64_t bucket, const struct span key, struct view_wanted *const out, struct error *const err)
+int view_find(
+	struct db *db, int64_t bucket, struct span key, struct view_wanted *out, struct error *err)
 {
 	struct run_row run;
 	struct step_row step;

@@ -4,7 +4,9 @@
 
 #include "storage/run_tables/view_key.h"
 
-/* 1: the key belongs to a view that is wanted, and will be there (or not) when it is made; 0; -1. */
-int view_find(struct db *db, int64_t bucket, struct span key, struct view_wanted *out, struct error *err);
+/* 1: the key belongs to a view that is wanted, and will be there (or not) when it is made; 0;
+ * -1. */
+int view_find(
+	struct db *db, int64_t bucket, struct span key, struct view_wanted *out, struct error *err);
 
 #endif

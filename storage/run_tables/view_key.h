@@ -9,13 +9,17 @@
 #include "wire/run_settings_message.h"
 #include "wire/step_message.h"
 
-enum { VIEW_KEY_BYTES = RUN_NAME_MAX_BYTES + sizeof("/updates/weight_v18446744073709551615/") + STEP_NAME_MAX_BYTES };
+enum {
+	VIEW_KEY_BYTES = RUN_NAME_MAX_BYTES + sizeof("/updates/weight_v18446744073709551615/") +
+		STEP_NAME_MAX_BYTES
+};
 
 /* The name of the setting that turns a view on, and whether it is. */
 const char *view_key_setting(enum view_kind kind);
 bool view_key_is_on(const struct run_settings *settings, enum view_kind kind);
 
-/* "{run}/deltas/", "{run}/updates/": what a view keeps to itself. NUL-terminated, as the next; each gives the length. */
+/* "{run}/deltas/", "{run}/updates/": what a view keeps to itself. NUL-terminated, as the next; each
+ * gives the length. */
 size_t view_key_prefix(enum view_kind kind, struct span run, char out[VIEW_KEY_BYTES]);
 /* What a step's objects' keys begin with: all of the key for TRL's delta. */
 size_t view_key_step(enum view_kind kind, struct span run, uint64_t step, char out[VIEW_KEY_BYTES]);
@@ -25,7 +29,8 @@ size_t view_key_anchor(struct span run, uint64_t step, char out[VIEW_KEY_BYTES])
 /* Whether the key lies where a view would be: below "{run}/deltas/" or "{run}/updates/". */
 bool view_key_place(struct span key, struct span *out_run, enum view_kind *out_kind);
 /* Whether it would be an object of a view, and of which step. */
-bool view_key_parse(struct span key, struct span *out_run, enum view_kind *out_kind, uint64_t *out_step);
+bool view_key_parse(
+	struct span key, struct span *out_run, enum view_kind *out_kind, uint64_t *out_step);
 
 /* Inside a change of a client: denied when the key belongs to a view that is on. */
 int view_key_guard(struct db *db, int64_t bucket, struct span key, struct error *err);

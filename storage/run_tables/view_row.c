@@ -1,6 +1,7 @@
 #include "storage/run_tables/view_row.h"
 
-static const char SQL_VIEW_WANT[] = "INSERT INTO step_views (step, kind, state) VALUES (?1, ?2, 0) ON CONFLICT (step, kind) DO NOTHING";
+static const char SQL_VIEW_WANT[] =
+	"INSERT INTO step_views (step, kind, state) VALUES (?1, ?2, 0) ON CONFLICT (step, kind) DO NOTHING";
 static const char SQL_VIEW_WANT_ALL[] =
 	"INSERT INTO step_views (step, kind, state) SELECT id, ?2, 0 FROM"
 	" (SELECT id FROM steps WHERE run = ?1 AND state = 0 ORDER BY step DESC LIMIT 1000) AS newest WHERE true"
@@ -16,13 +17,14 @@ static const char SQL_VIEW_PENDING[] =
 	" FROM (SELECT step, kind FROM step_views WHERE state = 0 ORDER BY step DESC, kind DESC LIMIT ?2) AS wanted"
 	" CROSS JOIN steps ON steps.id = wanted.step CROSS JOIN runs ON runs.id = steps.run"
 	" WHERE runs.bucket = ?1 AND runs.name IS NOT NULL AND steps.state = 0 AND steps.verified <> 2";
-static const char SQL_VIEW_SETTLE[] = "UPDATE step_views SET state = ?3, error = ?4 WHERE step = ?1 AND kind = ?2";
+static const char SQL_VIEW_SETTLE[] =
+	"UPDATE step_views SET state = ?3, error = ?4 WHERE step = ?1 AND kind = ?2";
 static const char SQL_VIEW_FORGET[] =
 	"DELETE FROM step_views WHERE state = 0 AND kind = ?2 AND step IN (SELECT id FROM steps WHERE run = ?1)";
 static const char SQL_VIEW_REMOVE[] = "DELETE FROM step_views WHERE step = ?1";
 
-static struct db_statement *prepare(struct db *const db, const char *const sql, const int64_t number, const enum view_kind kind,
-	struct error *const err)
+static struct db_statement *prepare(
+	struct db *db, const char *sql, int64_t number, enum view_kind kind, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement != NULL) {
@@ -32,28 +34,30 @@ static struct db_statement *prepare(struct db *const db, const char *const sql, 
 	return statement;
 }
 
-static int execute(struct db *const db, const char *const sql, const int64_t number, const enum view_kind kind, struct error *const err)
+static int execute(
+	struct db *db, const char *sql, int64_t number, enum view_kind kind, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, sql, number, kind, err);
 	return statement == NULL ? -1 : db_execute(statement, err);
 }
 
-int view_row_want(struct db *const db, const int64_t step, const enum view_kind kind, struct error *const err)
+int view_row_want(struct db *db, int64_t step, enum view_kind kind, struct error *err)
 {
 	return execute(db, SQL_VIEW_WANT, step, kind, err);
 }
 
-int view_row_want_all(struct db *const db, const int64_t run, const enum view_kind kind, struct error *const err)
+int view_row_want_all(struct db *db, int64_t run, enum view_kind kind, struct error *err)
 {
 	return execute(db, SQL_VIEW_WANT_ALL, run, kind, err);
 }
 
-int view_row_forget_wanted(struct db *const db, const int64_t run, const enum view_kind kind, struct error *const err)
+int view_row_forget_wanted(struct db *db, int64_t run, enum view_kind kind, struct error *err)
 {
 	return execute(db, SQL_VIEW_FORGET, run, kind, err);
 }
 
-int view_row_find(struct db *const db, const int64_t step, const enum view_kind kind, enum view_state *const out_state, struct error *const err)
+int view_row_find(struct db *db, int64_t step, enum view_kind kind, enum view_state *out_state,
+	struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_VIEW_FIND, step, kind, err);
 	if (statement == NULL)
@@ -65,8 +69,8 @@ int view_row_find(struct db *const db, const int64_t step, const enum view_kind 
 	return got;
 }
 
-int view_row_find_wanted(struct db *const db, const int64_t after_step, const int after_kind, struct view_wanted *const out,
-	struct error *const err)
+int view_row_find_wanted(struct db *db, int64_t after_step, int after_kind, struct view_wanted *out,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VIEW_WANTED, err);
 	if (statement == NULL)
@@ -86,8 +90,8 @@ int view_row_find_wanted(struct db *const db, const int64_t after_step, const in
 	return got;
 }
 
-int view_row_list_pending(struct db *const db, const int64_t bucket, struct arena *const arena,
-	struct view_pending out[VIEW_PENDING_MAX], size_t *const out_count, struct error *const err)
+int view_row_list_pending(struct db *db, int64_t bucket, struct arena *arena,
+	struct view_pending out[VIEW_PENDING_MAX], size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VIEW_PENDING, err);
 	int got;
@@ -108,8 +112,8 @@ int view_row_list_pending(struct db *const db, const int64_t bucket, struct aren
 	return got;
 }
 
-int view_row_settle(struct db *const db, const int64_t step, const enum view_kind kind, const enum view_state state, const struct span error,
-	struct error *const err)
+int view_row_settle(struct db *db, int64_t step, enum view_kind kind, enum view_state state,
+	struct span error, struct error *err)
 {
 	struct db_statement *const statement = prepare(db, SQL_VIEW_SETTLE, step, kind, err);
 	if (statement == NULL)
@@ -120,7 +124,7 @@ int view_row_settle(struct db *const db, const int64_t step, const enum view_kin
 	return db_execute(statement, err);
 }
 
-int view_row_remove(struct db *const db, const int64_t step, struct error *const err)
+int view_row_remove(struct db *db, int64_t step, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VIEW_REMOVE, err);
 	if (statement == NULL)

@@ -1,19 +1,24 @@
 #include "storage/run_tables/webhook_row.h"
 
-static const char SQL_WEBHOOK_ADD[] = "INSERT INTO webhook_events (run, body, attempts, due_ms) VALUES (?1, ?2, 0, ?3)";
-static const char SQL_WEBHOOK_COUNT[] = "SELECT count(*), min(id) FROM webhook_events WHERE run = ?1";
+static const char SQL_WEBHOOK_ADD[] =
+	"INSERT INTO webhook_events (run, body, attempts, due_ms) VALUES (?1, ?2, 0, ?3)";
+static const char SQL_WEBHOOK_COUNT[] =
+	"SELECT count(*), min(id) FROM webhook_events WHERE run = ?1";
 /* With the account that owns the run: NULL where the run is gone. */
 static const char SQL_WEBHOOK_NEXT_RUN[] =
 	"SELECT e.run, b.account FROM (SELECT min(run) AS run FROM webhook_events WHERE run > ?1) e "
 	"LEFT JOIN runs r ON r.id = e.run LEFT JOIN buckets b ON b.id = r.bucket WHERE e.run IS NOT NULL";
-/* The pluses keep to the index over runs: that over due_ms leads through what waits of all of them. */
-static const char SQL_WEBHOOK_DUE[] = "SELECT id, run, body, attempts, due_ms FROM webhook_events "
+/* The pluses keep to the index over runs: that over due_ms leads through what waits of all of
+ * them. */
+static const char SQL_WEBHOOK_DUE[] =
+	"SELECT id, run, body, attempts, due_ms FROM webhook_events "
 	"WHERE run = ?1 AND +due_ms <= ?2 ORDER BY +due_ms, id LIMIT 1";
-static const char SQL_WEBHOOK_POSTPONE[] = "UPDATE webhook_events SET attempts = attempts + 1, due_ms = ?2 WHERE id = ?1";
+static const char SQL_WEBHOOK_POSTPONE[] =
+	"UPDATE webhook_events SET attempts = attempts + 1, due_ms = ?2 WHERE id = ?1";
 static const char SQL_WEBHOOK_REMOVE[] = "DELETE FROM webhook_events WHERE id = ?1";
 static const char SQL_WEBHOOK_FORGET[] = "DELETE FROM webhook_events WHERE run = ?1";
 
-static int execute(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+static int execute(struct db *db, const char *sql, int64_t number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -22,8 +27,8 @@ static int execute(struct db *const db, const char *const sql, const int64_t num
 	return db_execute(statement, err);
 }
 
-int webhook_row_add(struct db *const db, const int64_t run, const struct span body, const int64_t due_ms, uint64_t *const out_dropped,
-	struct error *const err)
+int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms,
+	uint64_t *out_dropped, struct error *err)
 {
 	struct db_statement *const count = db_prepare(db, SQL_WEBHOOK_COUNT, err);
 	if (count == NULL)
@@ -45,8 +50,7 @@ int webhook_row_add(struct db *const db, const int64_t run, const struct span bo
 	return db_execute(statement, err);
 }
 
-int webhook_row_next_run(struct db *const db, const int64_t after, struct webhook_run *const out,
-	struct error *const err)
+int webhook_row_next_run(struct db *db, int64_t after, struct webhook_run *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_NEXT_RUN, err);
 	if (statement == NULL)
@@ -54,13 +58,14 @@ int webhook_row_next_run(struct db *const db, const int64_t after, struct webhoo
 	db_bind_i64(statement, 1, after);
 	const int got = db_step(statement, err);
 	if (got == 1)
-		*out = (struct webhook_run){.run = db_column_i64(statement, 0), .account = db_column_i64(statement, 1)};
+		*out = (struct webhook_run){
+			.run = db_column_i64(statement, 0), .account = db_column_i64(statement, 1)};
 	db_reset(statement);
 	return got;
 }
 
-int webhook_row_find_due(struct db *const db, const int64_t run, const int64_t now_ms,
-	struct arena *const arena, struct webhook_event *const out, struct error *const err)
+int webhook_row_find_due(struct db *db, int64_t run, int64_t now_ms, struct arena *arena,
+	struct webhook_event *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_DUE, err);
 	if (statement == NULL)
@@ -81,7 +86,7 @@ int webhook_row_find_due(struct db *const db, const int64_t run, const int64_t n
 	return got;
 }
 
-int webhook_row_postpone(struct db *const db, const int64_t id, const int64_t due_ms, struct error *const err)
+int webhook_row_postpone(struct db *db, int64_t id, int64_t due_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_POSTPONE, err);
 	if (statement == NULL)
@@ -91,12 +96,12 @@ int webhook_row_postpone(struct db *const db, const int64_t id, const int64_t du
 	return db_execute(statement, err);
 }
 
-int webhook_row_remove(struct db *const db, const int64_t id, struct error *const err)
+int webhook_row_remove(struct db *db, int64_t id, struct error *err)
 {
 	return execute(db, SQL_WEBHOOK_REMOVE, id, err);
 }
 
-int webhook_row_remove_of_run(struct db *const db, const int64_t run, struct error *const err)
+int webhook_row_remove_of_run(struct db *db, int64_t run, struct error *err)
 {
 	return execute(db, SQL_WEBHOOK_FORGET, run, err);
 }

@@ -1,4 +1,5 @@
-/* The table `webhook_events`: what is still to be told to the webhooks of runs. Internal to storage. */
+/* The table `webhook_events`: what is still to be told to the webhooks of runs. Internal to
+ * storage. */
 #ifndef STORAGE_RUN_TABLES_WEBHOOK_ROW_H
 #define STORAGE_RUN_TABLES_WEBHOOK_ROW_H
 
@@ -15,7 +16,8 @@ struct webhook_event {
 	int64_t due_ms;
 };
 /* *out_dropped: how many gave way. */
-int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms, uint64_t *out_dropped, struct error *err);
+int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms,
+	uint64_t *out_dropped, struct error *err);
 struct webhook_run {
 	int64_t run;
 	int64_t account; /* 0: the run is gone */

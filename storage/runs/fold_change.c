@@ -12,8 +12,9 @@ struct fold_change {
 	struct fold_row row;
 };
 
-/* A run or step that went meanwhile makes no difference: the row is refused when its turn comes, or swept with the run. */
-static int apply_request(struct change *const base, struct db *const db, struct error *const err)
+/* A run or step that went meanwhile makes no difference: the row is refused when its turn comes, or
+ * swept with the run. */
+static int apply_request(struct change *base, struct db *db, struct error *err)
 {
 	const struct fold_change *const change = (struct fold_change *)base;
 	bool has_room = false;
@@ -21,23 +22,26 @@ static int apply_request(struct change *const base, struct db *const db, struct 
 		return -1;
 	if (!has_room)
 		return 0; /* others asked at the same time */
-	return fold_row_want(db, &change->row, err) != 0 ? -1 : fold_row_release_surplus(db, change->row.run, err);
+	return fold_row_want(db, &change->row, err) != 0
+		? -1
+		: fold_row_release_surplus(db, change->row.run, err);
 }
 
-static int apply_touch(struct change *const base, struct db *const db, struct error *const err)
+static int apply_touch(struct change *base, struct db *db, struct error *err)
 {
 	const struct fold_change *const change = (struct fold_change *)base;
 	return fold_row_set_used(db, change->row.id, change->row.used_ms, err);
 }
 
-static void finished(struct change *const base)
+static void finished(struct change *base)
 {
 	store_wake(((struct fold_change *)base)->store, STORE_STEP_WORK);
 	free(base);
 }
 
-static void submit(struct store *const store, int (*const apply)(struct change *change, struct db *db, struct error *err),
-	const struct fold_row *const row)
+static void submit(struct store *store,
+	int (*apply)(struct change *change, struct db *db, struct error *err),
+	const struct fold_row *row)
 {
 	struct fold_change *const change = memory_new(sizeof(*change));
 	change->change.apply = apply;
@@ -48,12 +52,13 @@ static void submit(struct store *const store, int (*const apply)(struct change *
 	committer_submit(store_committer(store), &change->change);
 }
 
-void fold_change_request(struct store *const store, const int64_t run, const uint64_t from, const uint64_t to)
+void fold_change_request(struct store *store, int64_t run, uint64_t from, uint64_t to)
 {
-	submit(store, apply_request, &(struct fold_row){.run = run, .from = from, .to = to, .kind = FOLD_DIRECT});
+	submit(store, apply_request,
+		&(struct fold_row){.run = run, .from = from, .to = to, .kind = FOLD_DIRECT});
 }
 
-void fold_change_touch(struct store *const store, const int64_t fold)
+void fold_change_touch(struct store *store, int64_t fold)
 {
 	submit(store, apply_touch, &(struct fold_row){.id = fold});
 }

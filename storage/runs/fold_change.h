@@ -4,7 +4,8 @@
 
 #include "storage/core/store.h"
 
-enum { FOLD_TOUCH_AFTER_MS = 10 * 60 * 1000 }; /* a use is written down when the one known is older */
+/* a use is written down when the one known is older */
+enum { FOLD_TOUCH_AFTER_MS = 10 * 60 * 1000 };
 
 /* Queues the direct fold, where the run has room for one more; the oldest of too many go. */
 void fold_change_request(struct store *store, int64_t run, uint64_t from, uint64_t to);

@@ -6,6 +6,7 @@
 #include "wire/step_message.h"
 
 /* A delta whose objects' URLs are "folds/{from}-{to}/objects/{name}", relative to the run. */
-int fold_form_read(struct db *db, int64_t fold, struct arena *arena, struct step_form *out, struct error *err);
+int fold_form_read(
+	struct db *db, int64_t fold, struct arena *arena, struct step_form *out, struct error *err);
 
 #endif

@@ -5,20 +5,23 @@
 static const char SQL_GAIN_DELTAS[] =
 	"SELECT COUNT(delta_bytes), COALESCE(SUM(delta_bytes), 0) FROM steps WHERE run = ?1 AND step > ?2 AND step <= ?3";
 
-double fold_gain_ratio(const uint64_t steps)
+double fold_gain_ratio(uint64_t steps)
 {
 	static const struct {
 		uint64_t steps; /* at least */
 		double ratio;
-	} measured[] = {{128, 0.17}, {64, 0.22}, {32, 0.29}, {24, 0.34}, {16, 0.40}, {8, 0.52}, {4, 0.65}};
+	} measured[] = {
+		{128, 0.17}, {64, 0.22}, {32, 0.29}, {24, 0.34}, {16, 0.40}, {8, 0.52}, {4, 0.65}};
 	for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++)
 		if (steps >= measured[i].steps)
 			return measured[i].ratio;
 	return 1;
 }
 
-/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much as the others. */
-static int sum_deltas(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, double *const out, struct error *const err)
+/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much
+ * as the others. */
+static int sum_deltas(
+	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GAIN_DELTAS, err);
 	if (statement == NULL)
@@ -29,14 +32,17 @@ static int sum_deltas(struct db *const db, const int64_t run, const uint64_t fro
 	const int got = db_step(statement, err);
 	const int64_t deltas = got == 1 ? db_column_i64(statement, 0) : 0;
 	if (got >= 0)
-		*out = deltas == 0 ? 0 : (double)db_column_i64(statement, 1) * (double)(to - from) / (double)deltas;
+		*out = deltas == 0 ? 0
+				   : (double)db_column_i64(statement, 1) * (double)(to - from) /
+				(double)deltas;
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
-/* The run's newest fold beside its single deltas: *out_ratio, of *out_steps; 1 when there is one. */
-static int find_example(struct db *const db, const int64_t run, const uint64_t to, uint64_t *const out_steps, double *const out_ratio,
-	struct error *const err)
+/* The run's newest fold beside its single deltas: *out_ratio, of *out_steps; 1 when there is
+ * one. */
+static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_steps,
+	double *out_ratio, struct error *err)
 {
 	struct fold_row fold;
 	double deltas = 0;
@@ -57,13 +63,14 @@ static int find_example(struct db *const db, const int64_t run, const uint64_t t
 }
 
 /* As much better than the table as the example, or as much nearer to no gain at all. */
-static double correct(const double ratio, const double example, const double expected)
+static double correct(double ratio, double example, double expected)
 {
-	return example <= expected ? ratio * example / expected : ratio + (1 - ratio) * (example - expected) / (1 - expected);
+	return example <= expected ? ratio * example / expected
+				   : ratio + (1 - ratio) * (example - expected) / (1 - expected);
 }
 
-int fold_gain_is_worth(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, const uint64_t bytes,
-	bool *const out_worth, struct error *const err)
+int fold_gain_is_worth(struct db *db, int64_t run, uint64_t from, uint64_t to, uint64_t bytes,
+	bool *out_worth, struct error *err)
 {
 	double deltas = 0;
 	double example = 0;

@@ -2,14 +2,19 @@
 
 #include "storage/versions/version.h"
 
-static const char SQL_OBJECT_ADD[] = "INSERT INTO fold_objects (fold, name, version) VALUES (?1, ?2, ?3)";
-static const char SQL_OBJECT_FIND[] = "SELECT version FROM fold_objects WHERE fold = ?1 AND name = ?2";
+static const char SQL_OBJECT_ADD[] =
+	"INSERT INTO fold_objects (fold, name, version) VALUES (?1, ?2, ?3)";
+static const char SQL_OBJECT_FIND[] =
+	"SELECT version FROM fold_objects WHERE fold = ?1 AND name = ?2";
 static const char SQL_OBJECT_COUNT[] = "SELECT COUNT(*) FROM fold_objects WHERE fold = ?1";
-static const char SQL_OBJECT_SCAN[] = "SELECT name, version FROM fold_objects WHERE fold = ?1 ORDER BY name";
-static const char SQL_OBJECT_FIRST[] = "SELECT name, version FROM fold_objects WHERE fold = ?1 ORDER BY name LIMIT 1";
+static const char SQL_OBJECT_SCAN[] =
+	"SELECT name, version FROM fold_objects WHERE fold = ?1 ORDER BY name";
+static const char SQL_OBJECT_FIRST[] =
+	"SELECT name, version FROM fold_objects WHERE fold = ?1 ORDER BY name LIMIT 1";
 static const char SQL_OBJECT_REMOVE[] = "DELETE FROM fold_objects WHERE fold = ?1 AND name = ?2";
 
-int fold_object_add(struct db *const db, const int64_t fold, const struct span name, const int64_t version, struct error *const err)
+int fold_object_add(
+	struct db *db, int64_t fold, struct span name, int64_t version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_ADD, err);
 	if (statement == NULL)
@@ -20,7 +25,8 @@ int fold_object_add(struct db *const db, const int64_t fold, const struct span n
 	return db_execute(statement, err);
 }
 
-int fold_object_find(struct db *const db, const int64_t fold, const struct span name, int64_t *const out_version, struct error *const err)
+int fold_object_find(
+	struct db *db, int64_t fold, struct span name, int64_t *out_version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_FIND, err);
 	if (statement == NULL)
@@ -34,7 +40,7 @@ int fold_object_find(struct db *const db, const int64_t fold, const struct span 
 	return got;
 }
 
-int fold_object_count(struct db *const db, const int64_t fold, size_t *const out_count, struct error *const err)
+int fold_object_count(struct db *db, int64_t fold, size_t *out_count, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_COUNT, err);
 	if (statement == NULL)
@@ -46,7 +52,7 @@ int fold_object_count(struct db *const db, const int64_t fold, size_t *const out
 	return got < 0 ? -1 : 0;
 }
 
-struct db_statement *fold_object_scan(struct db *const db, const int64_t fold, struct error *const err)
+struct db_statement *fold_object_scan(struct db *db, int64_t fold, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_SCAN, err);
 	if (statement != NULL)
@@ -54,7 +60,7 @@ struct db_statement *fold_object_scan(struct db *const db, const int64_t fold, s
 	return statement;
 }
 
-static int remove_object(struct db *const db, const int64_t fold, const struct span name, struct error *const err)
+static int remove_object(struct db *db, int64_t fold, struct span name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_REMOVE, err);
 	if (statement == NULL)
@@ -65,7 +71,7 @@ static int remove_object(struct db *const db, const int64_t fold, const struct s
 }
 
 /* 1: one was released; 0: none is left. */
-static int release_one(struct db *const db, const int64_t fold, struct error *const err)
+static int release_one(struct db *db, int64_t fold, struct error *err)
 {
 	struct db_statement *const first = db_prepare(db, SQL_OBJECT_FIRST, err);
 	if (first == NULL)
@@ -74,14 +80,15 @@ static int release_one(struct db *const db, const int64_t fold, struct error *co
 	int got = db_step(first, err);
 	if (got == 1) {
 		const int64_t version = db_column_i64(first, 1);
-		if (remove_object(db, fold, db_column_blob(first, 0), err) != 0 || version_unpin(db, version, err) != 0)
+		if (remove_object(db, fold, db_column_blob(first, 0), err) != 0 ||
+			version_unpin(db, version, err) != 0)
 			got = -1;
 	}
 	db_reset(first);
 	return got;
 }
 
-int fold_object_release(struct db *const db, const int64_t fold, bool *const out_more, struct error *const err)
+int fold_object_release(struct db *db, int64_t fold, bool *out_more, struct error *err)
 {
 	int got = 1;
 	for (int i = 0; got == 1 && i < FOLD_RELEASE_ROWS; i++)

@@ -8,38 +8,44 @@
 #include "storage/run_tables/run_settings.h"
 #include "storage/runs/run_change.h"
 
-static int shown(const struct span text)
+static int shown(struct span text)
 {
 	return (int)span_slice(text, 0, 120).len;
 }
 
-int hot_load_find(struct store *const store, const struct span deployment, const struct deployment_place *const among, struct arena *const arena,
-	struct span *const out_bucket, struct span *const out_run, struct error *const err)
+int hot_load_find(struct store *store, struct span deployment, const struct deployment_place *among,
+	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
-	const int got = db == NULL ? -1 : deployment_row_find(db, deployment, among, arena, out_bucket, out_run, err);
+	const int got = db == NULL
+		? -1
+		: deployment_row_find(db, deployment, among, arena, out_bucket, out_run, err);
 	if (db != NULL)
 		store_reader_give(store, db);
 	if (got == 0)
-		return error_set(err, ERROR_NO_RUN, "No run of yours has the setting \"hot_load\" with the deployment '%.*s'.", shown(deployment),
-			(const char *)deployment.data);
+		return error_set(err, ERROR_NO_RUN,
+			"No run of yours has the setting \"hot_load\" with the deployment '%.*s'.",
+			shown(deployment), (const char *)deployment.data);
 	return got < 0 ? -1 : 0;
 }
 
-int hot_load_check_identity(const struct span identity, struct error *const err)
+int hot_load_check_identity(struct span identity, struct error *err)
 {
-	bool is_good = identity.len > 0 && identity.len <= ADOPT_IDENTITY_MAX_BYTES && !span_equal_text(identity, ".") &&
-		!span_equal_text(identity, "..");
+	bool is_good = identity.len > 0 && identity.len <= ADOPT_IDENTITY_MAX_BYTES &&
+		!span_equal_text(identity, ".") && !span_equal_text(identity, "..");
 	for (size_t i = 0; is_good && i < identity.len; i++)
-		is_good = identity.data[i] >= ' ' && identity.data[i] != 0x7f && identity.data[i] != '/';
+		is_good = identity.data[i] >= ' ' && identity.data[i] != 0x7f &&
+			identity.data[i] != '/';
 	if (is_good)
 		return 0;
-	return error_set(err, ERROR_INVALID, "The identity of a snapshot is one path segment of 1 to %d bytes.", ADOPT_IDENTITY_MAX_BYTES);
+	return error_set(err, ERROR_INVALID,
+		"The identity of a snapshot is one path segment of 1 to %d bytes.",
+		ADOPT_IDENTITY_MAX_BYTES);
 }
 
 /* An incremental snapshot builds on the newest one, and on no other. */
-static int check_base(const struct hot_load_params *const params, struct db *const db, const int64_t run, struct arena *const arena,
-	struct error *const err)
+static int check_base(const struct hot_load_params *params, struct db *db, int64_t run,
+	struct arena *arena, struct error *err)
 {
 	struct adoption newest;
 	struct adoption base;
@@ -52,33 +58,38 @@ static int check_base(const struct hot_load_params *const params, struct db *con
 	if (known < 0)
 		return -1;
 	if (known == 1 && found == 1 && base.state != ADOPTION_FAILED)
-		return error_set(err, ERROR_HEAD_MOVED, "The snapshot builds on '%.*s', but the newest one is '%.*s'.", shown(params->base),
-			(const char *)params->base.data, shown(newest.identity), (const char *)newest.identity.data);
-	return error_set(err, ERROR_BASE_MISSING, "The snapshot builds on '%.*s', which is not known here.", shown(params->base),
+		return error_set(err, ERROR_HEAD_MOVED,
+			"The snapshot builds on '%.*s', but the newest one is '%.*s'.",
+			shown(params->base), (const char *)params->base.data,
+			shown(newest.identity), (const char *)newest.identity.data);
+	return error_set(err, ERROR_BASE_MISSING,
+		"The snapshot builds on '%.*s', which is not known here.", shown(params->base),
 		(const char *)params->base.data);
 }
 
-static int check_room(struct db *const db, const int64_t run, struct error *const err)
+static int check_room(struct db *db, int64_t run, struct error *err)
 {
 	int64_t waiting = 0;
 	if (adopt_row_count_waiting(db, run, &waiting, err) != 0)
 		return -1;
-	return waiting < ADOPT_WAITING_MOST ? 0
-		: error_set(err, ERROR_BUSY, "%d snapshots wait to become steps: ask again later.", ADOPT_WAITING_MOST);
+	return waiting < ADOPT_WAITING_MOST
+		? 0
+		: error_set(err, ERROR_BUSY, "%d snapshots wait to become steps: ask again later.",
+			  ADOPT_WAITING_MOST);
 }
 
 /* The beginning of the keys that the snapshot has. */
-static struct span objects_prefix(const struct hot_load_params *const params, const struct run_settings *const settings,
-	struct arena *const arena)
+static struct span objects_prefix(const struct hot_load_params *params,
+	const struct run_settings *settings, struct arena *arena)
 {
 	char prefix[2 * RUN_PREFIX_MAX_BYTES];
 	const size_t len = run_settings_prefix(settings->hot_load_prefix, params->run, prefix);
-	const char *const text = arena_format(arena, "%.*s%.*s/", (int)len, prefix, (int)params->identity.len,
-		(const char *)params->identity.data);
+	const char *const text = arena_format(arena, "%.*s%.*s/", (int)len, prefix,
+		(int)params->identity.len, (const char *)params->identity.data);
 	return text == NULL ? (struct span){0} : span_text(text);
 }
 
-static int apply_hot_load(struct change *const base, struct db *const db, struct error *const err)
+static int apply_hot_load(struct change *base, struct db *db, struct error *err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	const struct hot_load_params *const params = change->hot_load;
@@ -87,13 +98,16 @@ static int apply_hot_load(struct change *const base, struct db *const db, struct
 	if (run_row_need(db, change->bucket, change->run, &run, err) != 0)
 		return -1;
 	if (!span_equal_text(params->deployment, run.settings.hot_load))
-		return error_set(err, ERROR_NO_RUN, "The deployment '%.*s' was bound to another run.", shown(params->deployment),
-			(const char *)params->deployment.data);
-	const int found = adopt_row_find_identity(db, run.id, params->identity, change->arena, &known, err);
+		return error_set(err, ERROR_NO_RUN,
+			"The deployment '%.*s' was bound to another run.",
+			shown(params->deployment), (const char *)params->deployment.data);
+	const int found =
+		adopt_row_find_identity(db, run.id, params->identity, change->arena, &known, err);
 	change->already = found == 1 && known.state != ADOPTION_FAILED;
 	if (found < 0 || change->already)
 		return found < 0 ? -1 : 0;
-	if (check_room(db, run.id, err) != 0 || (params->has_base && check_base(params, db, run.id, change->arena, err) != 0))
+	if (check_room(db, run.id, err) != 0 ||
+		(params->has_base && check_base(params, db, run.id, change->arena, err) != 0))
 		return -1;
 	const struct clock_source *const clock = store_clock(change->store);
 	const struct adoption adoption = {
@@ -109,7 +123,7 @@ static int apply_hot_load(struct change *const base, struct db *const db, struct
 	return adopt_row_note(db, &adoption, clock->wall_ms(clock), err);
 }
 
-static void noted(struct change *const base)
+static void noted(struct change *base)
 {
 	struct run_change *const change = (struct run_change *)base;
 	if (!base->failed && !change->already)
@@ -117,10 +131,11 @@ static void noted(struct change *const base)
 	change->done(change->owner);
 }
 
-struct run_change *hot_load_start(struct store *const store, const struct hot_load_params *const params, void (*const done)(void *owner),
-	void *const owner)
+struct run_change *hot_load_start(struct store *store, const struct hot_load_params *params,
+	void (*done)(void *owner), void *owner)
 {
-	struct run_change *const change = run_change_new(store, params->bucket, params->run, done, owner);
+	struct run_change *const change =
+		run_change_new(store, params->bucket, params->run, done, owner);
 	struct hot_load_params *const copy = arena_take(change->arena, sizeof(*copy));
 	if (copy != NULL) {
 		*copy = (struct hot_load_params){
@@ -139,8 +154,8 @@ struct run_change *hot_load_start(struct store *const store, const struct hot_lo
 }
 
 /* Takes a reader and finds the run. NULL with the error set. */
-static struct db *open_run(struct store *const store, const struct span bucket, const struct span run, struct run_row *const out,
-	struct error *const err)
+static struct db *open_run(struct store *store, struct span bucket, struct span run,
+	struct run_row *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL || run_row_need(db, bucket, run, out, err) == 0)
@@ -149,8 +164,8 @@ static struct db *open_run(struct store *const store, const struct span bucket, 
 	return NULL;
 }
 
-int hot_load_identity(struct store *const store, const struct span bucket, const struct span run, const uint64_t step,
-	struct arena *const arena, struct span *const out, struct error *const err)
+int hot_load_identity(struct store *store, struct span bucket, struct span run, uint64_t step,
+	struct arena *arena, struct span *out, struct error *err)
 {
 	struct run_row row;
 	struct adoption adoption;
@@ -161,13 +176,14 @@ int hot_load_identity(struct store *const store, const struct span bucket, const
 	store_reader_give(store, db);
 	if (found < 0)
 		return -1;
-	const char *const name = found == 0 ? arena_format(arena, "step_%06llu", (unsigned long long)step) : NULL;
+	const char *const name =
+		found == 0 ? arena_format(arena, "step_%06llu", (unsigned long long)step) : NULL;
 	*out = found == 1 ? adoption.identity : name != NULL ? span_text(name) : (struct span){0};
 	return 0;
 }
 
-int hot_load_find_newest(struct store *const store, const struct span bucket, const struct span run, struct arena *const arena,
-	struct hot_load_newest *const out, struct error *const err)
+int hot_load_find_newest(struct store *store, struct span bucket, struct span run,
+	struct arena *arena, struct hot_load_newest *out, struct error *err)
 {
 	struct run_row row;
 	struct adoption adoption;
@@ -178,7 +194,10 @@ int hot_load_find_newest(struct store *const store, const struct span bucket, co
 	store_reader_give(store, db);
 	*out = (struct hot_load_newest){0};
 	if (found == 1)
-		*out = (struct hot_load_newest){.is_known = true, .identity = adoption.identity,
-			.is_step = adoption.state == ADOPTION_PUBLISHED, .failed = adoption.state == ADOPTION_FAILED, .error = adoption.error};
+		*out = (struct hot_load_newest){.is_known = true,
+			.identity = adoption.identity,
+			.is_step = adoption.state == ADOPTION_PUBLISHED,
+			.failed = adoption.state == ADOPTION_FAILED,
+			.error = adoption.error};
 	return found < 0 ? -1 : 0;
 }

@@ -12,8 +12,8 @@ enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024 };
 static const char SQL_RUN_LIVES[] = "SELECT 1 FROM runs WHERE id = ?1 AND name IS NOT NULL";
 
 /* Since the step after its own was published. */
-static int find_staleness(struct db *const db, const struct run_row *const run, const int64_t now_ms, struct replica_message *const out,
-	struct error *const err)
+static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
+	struct replica_message *out, struct error *err)
 {
 	struct step_row next;
 	out->has_head = run->has_head;
@@ -28,20 +28,23 @@ static int find_staleness(struct db *const db, const struct run_row *const run, 
 	return found < 0 ? -1 : 0;
 }
 
-static int check_step(const struct run_row *const run, const struct replica_message *const said, struct error *const err)
+static int check_step(
+	const struct run_row *run, const struct replica_message *said, struct error *err)
 {
 	if (!said->has_step || (run->has_head && said->step <= run->head))
 		return 0;
-	return error_set(err, ERROR_NO_STEP, "The replica holds step %llu, which the run does not have.", (unsigned long long)said->step);
+	return error_set(err, ERROR_NO_STEP,
+		"The replica holds step %llu, which the run does not have.",
+		(unsigned long long)said->step);
 }
 
-static int64_t now_ms(struct store *const store)
+static int64_t now_ms(struct store *store)
 {
 	return store_clock(store)->wall_ms(store_clock(store));
 }
 
-static int look(struct store *const store, const struct span bucket, const struct span run, struct run_row *const out_run,
-	struct replica_message *const out, struct error *const err)
+static int look(struct store *store, struct span bucket, struct span run, struct run_row *out_run,
+	struct replica_message *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -55,23 +58,26 @@ static int look(struct store *const store, const struct span bucket, const struc
 	return result;
 }
 
-static int put(struct store *const store, const struct run_row *const run, const struct span id, const struct replica_message *const said,
-	bool *const out_saved, struct error *const err)
+static int put(struct store *store, const struct run_row *run, struct span id,
+	const struct replica_message *said, bool *out_saved, struct error *err)
 {
 	struct buffer document;
 	buffer_init(&document, REPLICA_MESSAGE_MAX_BYTES);
 	replica_message_print_request(said, &document);
 	int result = buffer_check(&document, "what the replica says", err);
-	const struct replica_row row = {.run = run->id, .id = id, .document = buffer_span(&document),
+	const struct replica_row row = {.run = run->id,
+		.id = id,
+		.document = buffer_span(&document),
 		.lease_ms = (int64_t)run->settings.lease_s * 1000};
 	if (result == 0)
-		result = replica_table_put(store_parts(store)->replicas, &row, said, out_saved, err);
+		result =
+			replica_table_put(store_parts(store)->replicas, &row, said, out_saved, err);
 	buffer_release(&document);
 	return result;
 }
 
 /* What the table knows beside what the replica said. */
-static void fill(const struct replica_entry *const entry, struct replica_message *const out)
+static void fill(const struct replica_entry *entry, struct replica_message *out)
 {
 	out->id = entry->row.id;
 	out->since_ms = entry->row.since_ms;
@@ -80,14 +86,15 @@ static void fill(const struct replica_entry *const entry, struct replica_message
 	out->lease_s = (uint64_t)entry->row.lease_ms / 1000;
 }
 
-int replica_put(struct store *const store, const struct span bucket, const struct span run, const struct span id,
-	const struct replica_message *const said, struct arena *const arena, struct replica_message *const out, bool *const out_saved,
-	struct error *const err)
+int replica_put(struct store *store, struct span bucket, struct span run, struct span id,
+	const struct replica_message *said, struct arena *arena, struct replica_message *out,
+	bool *out_saved, struct error *err)
 {
 	struct run_row row;
 	struct replica_entry entry;
 	*out = *said;
-	if (replica_check_id("A replica's id", id, err) != 0 || look(store, bucket, run, &row, out, err) != 0)
+	if (replica_check_id("A replica's id", id, err) != 0 ||
+		look(store, bucket, run, &row, out, err) != 0)
 		return -1;
 	if (put(store, &row, id, said, out_saved, err) != 0)
 		return -1;
@@ -95,12 +102,13 @@ int replica_put(struct store *const store, const struct span bucket, const struc
 		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
 	fill(&entry, out);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a replica.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a replica.");
 	return 0;
 }
 
-static int parse(const struct replica_entry *const entry, struct arena *const arena, struct replica_message *const out,
-	struct error *const err)
+static int parse(const struct replica_entry *entry, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
 	if (replica_message_parse(entry->row.document, arena, out, err) != 0)
 		return -1;
@@ -108,13 +116,14 @@ static int parse(const struct replica_entry *const entry, struct arena *const ar
 	return 0;
 }
 
-static int no_replica(const struct span id, struct error *const err)
+static int no_replica(struct span id, struct error *err)
 {
-	return error_set(err, ERROR_NOT_FOUND, "The run has no replica '%.*s'.", (int)span_slice(id, 0, 128).len, (const char *)id.data);
+	return error_set(err, ERROR_NOT_FOUND, "The run has no replica '%.*s'.",
+		(int)span_slice(id, 0, 128).len, (const char *)id.data);
 }
 
-int replica_find(struct store *const store, const struct span bucket, const struct span run, const struct span id, struct arena *const arena,
-	struct replica_message *const out, struct error *const err)
+int replica_find(struct store *store, struct span bucket, struct span run, struct span id,
+	struct arena *arena, struct replica_message *out, struct error *err)
 {
 	struct run_row row;
 	struct replica_entry entry;
@@ -130,8 +139,9 @@ int replica_find(struct store *const store, const struct span bucket, const stru
 	return result;
 }
 
-static int read_page(struct store *const store, const struct run_row *const run, const struct replica_entry *const entries,
-	struct arena *const arena, struct replica_list_message *const out, struct error *const err)
+static int read_page(struct store *store, const struct run_row *run,
+	const struct replica_entry *entries, struct arena *arena, struct replica_list_message *out,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	int result = db == NULL ? -1 : 0;
@@ -144,20 +154,24 @@ static int read_page(struct store *const store, const struct run_row *const run,
 	return result;
 }
 
-int replica_list(struct store *const store, const struct span bucket, const struct span run, const struct span after, const size_t limit,
-	struct arena *const arena, struct replica_list_message *const out, struct error *const err)
+int replica_list(struct store *store, struct span bucket, struct span run, struct span after,
+	size_t limit, struct arena *arena, struct replica_list_message *out, struct error *err)
 {
 	struct run_row row;
 	if (look(store, bucket, run, &row, NULL, err) != 0)
 		return -1;
-	*out = (struct replica_list_message){.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
+	*out = (struct replica_list_message){
+		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
 	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
 	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
 	if (entries == NULL || out->replicas == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
-	const size_t found = replica_table_page(store_parts(store)->replicas, row.id, after, limit + 1, arena, entries, out);
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
+	const size_t found = replica_table_page(
+		store_parts(store)->replicas, row.id, after, limit + 1, arena, entries, out);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
 	out->count = found > limit ? limit : found;
 	if (found > limit)
 		out->next = entries[limit - 1].row.id;
@@ -165,8 +179,8 @@ int replica_list(struct store *const store, const struct span bucket, const stru
 }
 
 /* Makes the catalog's row what the table says. */
-static int save(struct store *const store, struct db *const db, const int64_t run, const struct span id,
-	struct replica_saving *const out_saving, struct error *const err)
+static int save(struct store *store, struct db *db, int64_t run, struct span id,
+	struct replica_saving *out_saving, struct error *err)
 {
 	struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
 	struct replica_row row;
@@ -179,7 +193,7 @@ static int save(struct store *const store, struct db *const db, const int64_t ru
 	return result;
 }
 
-static int apply_save(struct change *const base, struct db *const db, struct error *const err)
+static int apply_save(struct change *base, struct db *db, struct error *err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct run_row row;
@@ -189,15 +203,16 @@ static int apply_save(struct change *const base, struct db *const db, struct err
 	return save(change->store, db, row.id, change->name, &change->replica_saving, err);
 }
 
-static void saved(struct change *const base)
+static void saved(struct change *base)
 {
 	struct run_change *const change = (struct run_change *)base;
-	replica_table_saved(store_parts(change->store)->replicas, change->run_id, change->name, &change->replica_saving, base->failed);
+	replica_table_saved(store_parts(change->store)->replicas, change->run_id, change->name,
+		&change->replica_saving, base->failed);
 	change->done(change->owner);
 }
 
-struct run_change *replica_save_start(struct store *const store, const struct span bucket, const struct span run, const struct span id,
-	void (*const done)(void *owner), void *const owner)
+struct run_change *replica_save_start(struct store *store, struct span bucket, struct span run,
+	struct span id, void (*done)(void *owner), void *owner)
 {
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
 	change->name = arena_copy(change->arena, id);
@@ -206,21 +221,22 @@ struct run_change *replica_save_start(struct store *const store, const struct sp
 	return change;
 }
 
-static int apply_remove(struct change *const base, struct db *const db, struct error *const err)
+static int apply_remove(struct change *base, struct db *db, struct error *err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct run_row row;
 	struct replica_entry entry;
 	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
 		return -1;
-	if (!replica_table_find(store_parts(change->store)->replicas, row.id, change->name, change->arena, &entry))
+	if (!replica_table_find(store_parts(change->store)->replicas, row.id, change->name,
+		    change->arena, &entry))
 		return no_replica(change->name, err);
 	replica_table_remove(store_parts(change->store)->replicas, row.id, change->name);
 	return replica_row_remove(db, row.id, change->name, err);
 }
 
-struct run_change *replica_remove_start(struct store *const store, const struct span bucket, const struct span run, const struct span id,
-	void (*const done)(void *owner), void *const owner)
+struct run_change *replica_remove_start(struct store *store, struct span bucket, struct span run,
+	struct span id, void (*done)(void *owner), void *owner)
 {
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
 	change->name = arena_copy(change->arena, id);
@@ -237,7 +253,7 @@ struct tidy {
 };
 
 /* A run that has ended since has rows no more. */
-static int lives(struct db *const db, const int64_t run, struct error *const err)
+static int lives(struct db *db, int64_t run, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_RUN_LIVES, err);
 	if (statement == NULL)
@@ -248,28 +264,32 @@ static int lives(struct db *const db, const int64_t run, struct error *const err
 	return got;
 }
 
-static int apply_tidy(struct change *const base, struct db *const db, struct error *const err)
+static int apply_tidy(struct change *base, struct db *db, struct error *err)
 {
 	struct tidy *const tidy = (struct tidy *)base;
 	for (size_t i = 0; i < tidy->count; i++) {
 		const int there = lives(db, tidy->names[i].run, err);
 		if (there == 0)
-			replica_table_remove(store_parts(tidy->store)->replicas, tidy->names[i].run, tidy->names[i].id);
-		if (there < 0 || save(tidy->store, db, tidy->names[i].run, tidy->names[i].id, &tidy->savings[i], err) != 0)
+			replica_table_remove(store_parts(tidy->store)->replicas, tidy->names[i].run,
+				tidy->names[i].id);
+		if (there < 0 ||
+			save(tidy->store, db, tidy->names[i].run, tidy->names[i].id,
+				&tidy->savings[i], err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int tidy_some(struct tidy *const tidy, struct error *const err)
+static int tidy_some(struct tidy *tidy, struct error *err)
 {
 	const int result = committer_run(store_committer(tidy->store), &tidy->change, err);
 	for (size_t i = 0; i < tidy->count; i++)
-		replica_table_saved(store_parts(tidy->store)->replicas, tidy->names[i].run, tidy->names[i].id, &tidy->savings[i], result != 0);
+		replica_table_saved(store_parts(tidy->store)->replicas, tidy->names[i].run,
+			tidy->names[i].id, &tidy->savings[i], result != 0);
 	return result;
 }
 
-int replica_tidy(struct store *const store, struct error *const err)
+int replica_tidy(struct store *store, struct error *err)
 {
 	struct replica_table *const table = store_parts(store)->replicas;
 	int result = 0;
@@ -281,7 +301,8 @@ int replica_tidy(struct store *const store, struct error *const err)
 		tidy->store = store;
 		tidy->count = replica_table_forget(table, TIDY_REPLICAS, arena, tidy->names);
 		if (tidy->count < TIDY_REPLICAS)
-			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count, arena, tidy->names + tidy->count);
+			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count,
+				arena, tidy->names + tidy->count);
 		count = tidy->count;
 		if (count > 0)
 			result = tidy_some(tidy, err);

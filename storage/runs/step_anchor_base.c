@@ -9,7 +9,8 @@
 enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, CHAIN_LINKS = 8 };
 
 /* The deepest of a published anchor's files: an upload may have become a derived version since. */
-static int find_depth(struct db *const db, const struct step_row *const row, unsigned *const out_depth, struct error *const err)
+static int find_depth(
+	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
 {
 	struct step_pin *pins;
 	size_t count = 0;
@@ -29,20 +30,20 @@ static int find_depth(struct db *const db, const struct step_row *const row, uns
 }
 
 struct choice {
-	uint64_t step;                /* an anchor is to be made of */
+	uint64_t step; /* an anchor is to be made of */
 	bool has_node;
 	struct step_anchor_base node; /* the nearest of depth 1 */
 	bool has_root;
 	struct step_anchor_base root; /* the nearest of depth 0 */
 };
 
-static bool is_near(const struct choice *const choice, const struct step_anchor_base *const base)
+static bool is_near(const struct choice *choice, const struct step_anchor_base *base)
 {
 	return choice->step - base->row.step < ANCHOR_SPAN;
 }
 
 /* Until a root is found: nearer ones are looked at first. */
-static int look(struct db *const db, struct db_statement *const scan, struct choice *const choice, struct error *const err)
+static int look(struct db *db, struct db_statement *scan, struct choice *choice, struct error *err)
 {
 	int got = 0;
 	while (!choice->has_root && (got = db_step(scan, err)) == 1) {
@@ -61,8 +62,8 @@ static int look(struct db *const db, struct db_statement *const scan, struct cho
 	return got < 0 ? -1 : 0;
 }
 
-int step_anchor_base_find(struct db *const db, const int64_t run, const uint64_t step, struct step_anchor_base *const out,
-	struct error *const err)
+int step_anchor_base_find(
+	struct db *db, int64_t run, uint64_t step, struct step_anchor_base *out, struct error *err)
 {
 	struct choice choice = {.step = step};
 	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
@@ -72,14 +73,15 @@ int step_anchor_base_find(struct db *const db, const int64_t run, const uint64_t
 	db_reset(scan);
 	if (result != 0)
 		return -1;
-	const bool takes_node = choice.has_node && !(choice.has_root && is_near(&choice, &choice.root))
-		&& (!choice.has_root || is_near(&choice, &choice.node));
+	const bool takes_node = choice.has_node &&
+		!(choice.has_root && is_near(&choice, &choice.root)) &&
+		(!choice.has_root || is_near(&choice, &choice.node));
 	*out = takes_node ? choice.node : choice.root;
 	return takes_node || choice.has_root;
 }
 
 /* How many deltas lie between the step and the nearest one that is whole. */
-static int chain_links(struct db *const db, const int64_t run, const uint64_t step, uint64_t *const out, struct error *const err)
+static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out, struct error *err)
 {
 	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
 	struct step_row whole;
@@ -93,7 +95,7 @@ static int chain_links(struct db *const db, const int64_t run, const uint64_t st
 	return got < 0 ? -1 : 0;
 }
 
-static int want(struct db *const db, const struct step_row *const row, struct error *const err)
+static int want(struct db *db, const struct step_row *row, struct error *err)
 {
 	if (row->wants_made != STEP_WANTS_NONE)
 		return 0;
@@ -102,7 +104,7 @@ static int want(struct db *const db, const struct step_row *const row, struct er
 	return step_anchor_row_want(db, row->id, STEP_WANTS_MADE, err);
 }
 
-int step_anchor_want_after(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+int step_anchor_want_after(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	struct step_row newest;
 	struct step_row row;
@@ -115,26 +117,30 @@ int step_anchor_want_after(struct db *const db, const int64_t run, const uint64_
 	found = step_row_good_at_or_below(db, run, UINT64_MAX, &newest, err);
 	if (found != 1 || (newest.step != row.step && links < CHAIN_LINKS))
 		return found < 0 ? -1 : 0;
-	return want(db, &row, err) != 0 ? -1 : step_anchor_row_want_none_below(db, run, row.step, err);
+	return want(db, &row, err) != 0 ? -1
+					: step_anchor_row_want_none_below(db, run, row.step, err);
 }
 
-int step_anchor_want_stored(struct db *const db, const int64_t run, const uint64_t root, const uint64_t step, struct error *const err)
+int step_anchor_want_stored(
+	struct db *db, int64_t run, uint64_t root, uint64_t step, struct error *err)
 {
 	struct step_row row;
 	const int awaits = step_anchor_row_awaits_stored(db, run, root, step, err);
 	if (awaits != 0)
 		return awaits < 0 ? -1 : 0;
 	const int found = step_row_good_at_or_below(db, run, step, &row, err);
-	if (found != 1 || row.step <= root || row.verified != STEP_PROVEN || row.has_form[STEP_ANCHOR])
+	if (found != 1 || row.step <= root || row.verified != STEP_PROVEN ||
+		row.has_form[STEP_ANCHOR])
 		return found < 0 ? -1 : 0;
 	return step_anchor_row_want(db, row.id, STEP_WANTS_STORED, err);
 }
 
-int step_anchor_want_pinned(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+int step_anchor_want_pinned(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
 	struct step_row row;
 	const int found = step_row_find(db, run, step, &row, err);
-	if (found != 1 || row.state != STEP_KEPT || row.verified == STEP_FAILED || row.has_form[STEP_ANCHOR])
+	if (found != 1 || row.state != STEP_KEPT || row.verified == STEP_FAILED ||
+		row.has_form[STEP_ANCHOR])
 		return found < 0 ? -1 : 0;
 	return want(db, &row, err);
 }

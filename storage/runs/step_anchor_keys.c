@@ -5,7 +5,8 @@
 
 enum { PINS_ARENA_BYTES = 32 * 1024 * 1024 };
 
-int step_anchor_keys_free(struct db *const db, const int64_t bucket, const struct span key, bool *const out_free, struct error *const err)
+int step_anchor_keys_free(
+	struct db *db, int64_t bucket, struct span key, bool *out_free, struct error *err)
 {
 	struct version version;
 	int found = version_find_current(db, bucket, key, NULL, &version, err);
@@ -15,7 +16,8 @@ int step_anchor_keys_free(struct db *const db, const int64_t bucket, const struc
 	return found < 0 ? -1 : 0;
 }
 
-static int show(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+static int show(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err)
 {
 	struct version version;
 	bool is_free = false;
@@ -28,7 +30,8 @@ static int show(struct db *const db, const int64_t step, const struct step_pin *
 	return is_free ? version_show(db, pin->version, err) : 0;
 }
 
-static int hide(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+static int hide(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err)
 {
 	struct version version;
 	(void)step;
@@ -39,14 +42,17 @@ static int hide(struct db *const db, const int64_t step, const struct step_pin *
 	return version_remove(db, &version, 0, err);
 }
 
-static int let_go(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+static int let_go(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+	struct error *err)
 {
 	(void)arena;
 	return step_pin_let_go(db, step, STEP_PIN_MADE, pin, err);
 }
 
-static int each(struct db *const db, const int64_t step,
-	int (*const act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena, struct error *err), struct error *const err)
+static int each(struct db *db, int64_t step,
+	int (*act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena,
+		struct error *err),
+	struct error *err)
 {
 	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
 	struct step_pin *pins;
@@ -58,17 +64,17 @@ static int each(struct db *const db, const int64_t step,
 	return result;
 }
 
-int step_anchor_keys_show(struct db *const db, const int64_t step, struct error *const err)
+int step_anchor_keys_show(struct db *db, int64_t step, struct error *err)
 {
 	return each(db, step, show, err);
 }
 
-int step_anchor_keys_hide(struct db *const db, const int64_t step, struct error *const err)
+int step_anchor_keys_hide(struct db *db, int64_t step, struct error *err)
 {
 	return each(db, step, hide, err);
 }
 
-int step_anchor_keys_let_go(struct db *const db, const int64_t step, struct error *const err)
+int step_anchor_keys_let_go(struct db *db, int64_t step, struct error *err)
 {
 	return each(db, step, let_go, err);
 }

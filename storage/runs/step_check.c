@@ -1,6 +1,7 @@
-/* What publish must know of tensors, found on a helper: the schema that an anchor's shards spell, whether it is the run's, and whether the
- * tensor digests give the claimed checkpoint digest. Each shard is read from a version whose digest is the declared one, and the change
- * demands that digest again, so what was read here is what gets published. */
+/* What publish must know of tensors, found on a helper: the schema that an anchor's shards spell,
+ * whether it is the run's, and whether the tensor digests give the claimed checkpoint digest. Each
+ * shard is read from a version whose digest is the declared one, and the change demands that digest
+ * again, so what was read here is what gets published. */
 #include "storage/objects/object_read.h"
 #include "storage/runs/run_change.h"
 
@@ -13,8 +14,8 @@
 
 enum { CHECK_ARENA_BYTES = 256 * 1024 };
 
-static int find_shard(struct store *const store, const int64_t bucket, const struct step_object *const declared, struct arena *const arena,
-	struct object *const out, struct error *const err)
+static int find_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct arena *arena, struct object *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -25,15 +26,16 @@ static int find_shard(struct store *const store, const int64_t bucket, const str
 	return result != 0 ? -1 : object_find_sequence(store, version.sequence, arena, out, err);
 }
 
-static int add_shard(struct store *const store, const int64_t bucket, const struct step_object *const declared, struct schema *const schema,
-	struct error *const err)
+static int add_shard(struct store *store, int64_t bucket, const struct step_object *declared,
+	struct schema *schema, struct error *err)
 {
 	struct arena *const arena = arena_new(CHECK_ARENA_BYTES);
 	struct object object;
 	struct shard_header header = {.tensors = NULL};
 	int result = -1;
 	const char *const name = arena_text(arena, declared->name);
-	if (find_shard(store, bucket, declared, arena, &object, err) == 0 && shard_header_read(store, &object, name, &header, err) == 0)
+	if (find_shard(store, bucket, declared, arena, &object, err) == 0 &&
+		shard_header_read(store, &object, name, &header, err) == 0)
 		result = schema_add(schema, header.tensors, err);
 	shard_header_release(&header);
 	arena_free(arena);
@@ -41,23 +43,26 @@ static int add_shard(struct store *const store, const int64_t bucket, const stru
 }
 
 /* Malformed shards are invalid; only bytes that cannot be read back are the store's fault. */
-static int read_anchor(struct store *const store, const int64_t bucket, const struct step_form *const anchor, struct schema *const schema,
-	struct error *const err)
+static int read_anchor(struct store *store, int64_t bucket, const struct step_form *anchor,
+	struct schema *schema, struct error *err)
 {
 	for (size_t i = 0; i < anchor->object_count; i++) {
 		const struct step_object *const object = &anchor->objects[i];
 		if (!span_ends_text(object->name, ".safetensors"))
 			continue;
 		if (add_shard(store, bucket, object, schema, err) != 0)
-			return error_wrap(err, "reading '%.*s' of the anchor", (int)object->name.len, (const char *)object->name.data);
+			return error_wrap(err, "reading '%.*s' of the anchor",
+				(int)object->name.len, (const char *)object->name.data);
 	}
 	schema_finish(schema);
 	if (schema_count(schema) == 0)
-		return error_set(err, ERROR_INCOMPLETE_ANCHOR, "The anchor holds no tensors: none of its objects is a .safetensors file with any.");
+		return error_set(err, ERROR_INCOMPLETE_ANCHOR,
+			"The anchor holds no tensors: none of its objects is a .safetensors file with any.");
 	return 0;
 }
 
-static int load_schema(struct store *const store, const struct run_row *const run, struct schema **const out, struct error *const err)
+static int load_schema(
+	struct store *store, const struct run_row *run, struct schema **out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -72,30 +77,36 @@ static int load_schema(struct store *const store, const struct run_row *const ru
 	return *out == NULL ? -1 : 0;
 }
 
-static int check_digests(const struct step_message *const step, const struct step_check *const check, struct error *const err)
+static int check_digests(
+	const struct step_message *step, const struct step_check *check, struct error *err)
 {
 	static const struct digest128 none;
-	if (!digest128_equal(&step->schema_digest, &none) && !digest128_equal(&step->schema_digest, &check->schema_digest)) {
+	if (!digest128_equal(&step->schema_digest, &none) &&
+		!digest128_equal(&step->schema_digest, &check->schema_digest)) {
 		char ours[DIGEST128_TEXT_BYTES];
 		char theirs[DIGEST128_TEXT_BYTES];
 		digest128_format(&check->schema_digest, ours);
 		digest128_format(&step->schema_digest, theirs);
-		return error_set(err, ERROR_SCHEMA_MISMATCH, "The step's schema digest is %s, the run's is %s.", theirs, ours);
+		return error_set(err, ERROR_SCHEMA_MISMATCH,
+			"The step's schema digest is %s, the run's is %s.", theirs, ours);
 	}
 	if (step->tensor_digests.len == 0)
 		return 0;
 	const size_t count = schema_count(check->schema);
 	if (step->tensor_digests.len != count * sizeof(struct digest128))
-		return error_set(err, ERROR_DIGEST_MISMATCH, "The step has %zu tensor digests; the run's schema has %zu tensors.",
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The step has %zu tensor digests; the run's schema has %zu tensors.",
 			step->tensor_digests.len / sizeof(struct digest128), count);
-	const struct digest128 digest = schema_checkpoint_digest(check->schema, (const struct digest128 *)step->tensor_digests.data);
+	const struct digest128 digest = schema_checkpoint_digest(
+		check->schema, (const struct digest128 *)step->tensor_digests.data);
 	if (digest128_equal(&digest, &step->digest))
 		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "The tensor digests do not give the step's checkpoint digest.");
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"The tensor digests do not give the step's checkpoint digest.");
 }
 
-static int check_tensors(struct store *const store, const struct run_row *const run, struct step_message *const step,
-	struct step_part_set *const parts, struct step_check *const check, struct error *const err)
+static int check_tensors(struct store *store, const struct run_row *run, struct step_message *step,
+	struct step_part_set *parts, struct step_check *check, struct error *err)
 {
 	const struct step_form *const anchor = step_message_form(step, STEP_ANCHOR);
 	struct schema *spelled = anchor == NULL ? NULL : schema_new();
@@ -104,7 +115,8 @@ static int check_tensors(struct store *const store, const struct run_row *const 
 		goto out;
 	if (anchor != NULL && read_anchor(store, run->bucket, anchor, spelled, err) != 0)
 		goto out;
-	if (anchor != NULL && check->schema != NULL && schema_check(check->schema, spelled, err) != 0)
+	if (anchor != NULL && check->schema != NULL &&
+		schema_check(check->schema, spelled, err) != 0)
 		goto out;
 	if (check->schema == NULL) {
 		check->schema = spelled;
@@ -122,9 +134,10 @@ out:
 	return result;
 }
 
-/* *out_needed: the run is there and has no such step yet; otherwise the change is settled without looking at tensors. */
-static int look(struct db *const db, const struct span bucket, const struct span run, const uint64_t step, struct run_row *const out_run,
-	bool *const out_needed, struct error *const err)
+/* *out_needed: the run is there and has no such step yet; otherwise the change is settled without
+ * looking at tensors. */
+static int look(struct db *db, struct span bucket, struct span run, uint64_t step,
+	struct run_row *out_run, bool *out_needed, struct error *err)
 {
 	struct error absent;
 	struct step_row row;
@@ -141,7 +154,8 @@ static int look(struct db *const db, const struct span bucket, const struct span
 }
 
 /* Objects that are not there as declared are for the change to judge. */
-static int prove_object(struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
+static int prove_object(
+	struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
 {
 	struct content_proof *proof = content_proof_new(store);
 	struct error ignored = {0};
@@ -159,7 +173,8 @@ static int prove_object(struct store *store, int64_t bucket, const struct step_o
 }
 
 /* A step is for others to read: each byte that it names is, or was since the start. */
-static int prove_objects(struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
+static int prove_objects(
+	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
 {
 	for (size_t i = 0; i < step->form_count; i++)
 		for (size_t k = 0; k < step->forms[i].object_count; k++)
@@ -168,13 +183,14 @@ static int prove_objects(struct store *store, int64_t bucket, const struct step_
 	return 0;
 }
 
-void step_check_run(struct store *const store, const struct span bucket, const struct span run, struct step_message *const step,
-	struct step_part_set *const parts, struct step_check *const out)
+void step_check_run(struct store *store, struct span bucket, struct span run,
+	struct step_message *step, struct step_part_set *parts, struct step_check *out)
 {
 	struct run_row row = {.id = 0};
 	bool needed = false;
 	struct db *const db = store_reader_take(store, &out->error);
-	out->failed = db == NULL || look(db, bucket, run, step->step, &row, &needed, &out->error) != 0;
+	out->failed =
+		db == NULL || look(db, bucket, run, step->step, &row, &needed, &out->error) != 0;
 	store_reader_give(store, db);
 	out->run = row.id;
 	if (needed && !out->failed)
@@ -185,7 +201,7 @@ void step_check_run(struct store *const store, const struct span bucket, const s
 		out->failed = check_tensors(store, &row, step, parts, out, &out->error) != 0;
 }
 
-void step_check_release(struct step_check *const check)
+void step_check_release(struct step_check *check)
 {
 	schema_free(check->schema);
 	check->schema = NULL;

@@ -1,4 +1,5 @@
-/* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects are let go by the sweeper, in slices. */
+/* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects
+ * are let go by the sweeper, in slices. */
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/fold_row.h"
 #include "storage/run_tables/view_row.h"
@@ -8,19 +9,24 @@
 
 enum { RETAIN_SLACK_MIN = 16 };
 
-int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
+int step_collect_row(
+	struct db *db, struct run_row *run, const struct step_row *row, struct error *err)
 {
 	ASSERT(row->state == STEP_KEPT && row->step != run->head);
 	run->steps--;
 	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
 		run->bytes -= row->form_bytes[kind];
-	if (step_row_collect(db, row->id, err) != 0 || fold_row_release_of_step(db, run->id, row->step, err) != 0)
+	if (step_row_collect(db, row->id, err) != 0 ||
+		fold_row_release_of_step(db, run->id, row->step, err) != 0)
 		return -1;
-	return adopt_row_forget_step(db, run->id, row->step, err) != 0 ? -1 : view_row_remove(db, row->id, err);
+	return adopt_row_forget_step(db, run->id, row->step, err) != 0
+		? -1
+		: view_row_remove(db, row->id, err);
 }
 
 /* Oldest first, over the gaps between what is kept. */
-static int collect_gaps(struct db *const db, struct run_row *const run, const struct step_keep *const keep, struct error *const err)
+static int collect_gaps(
+	struct db *db, struct run_row *run, const struct step_keep *keep, struct error *err)
 {
 	uint64_t from = 0;
 	for (int i = 0; i < STEP_RETAIN_AT_ONCE;) {
@@ -45,20 +51,23 @@ static int collect_gaps(struct db *const db, struct run_row *const run, const st
 }
 
 /* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
-static int want_anchor(struct db *const db, const struct run_row *const run, const struct step_keep *const keep, struct error *const err)
+static int want_anchor(
+	struct db *db, const struct run_row *run, const struct step_keep *keep, struct error *err)
 {
 	const uint64_t root = keep->ranges[keep->count - 1].first;
 	const uint64_t half = run->settings.keep_steps / 2;
-	if (keep->anchor_at < root || keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
+	if (keep->anchor_at < root ||
+		keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
 		return 0;
 	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
 }
 
-int step_retain(struct store *const store, struct db *const db, struct run_row *const run, struct error *const err)
+int step_retain(struct store *store, struct db *db, struct run_row *run, struct error *err)
 {
 	struct step_keep keep;
 	struct step_row oldest;
-	if (run->settings.keep_steps == 0 || !run->has_head || run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
+	if (run->settings.keep_steps == 0 || !run->has_head ||
+		run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
 		return 0;
 	const int got = step_row_oldest(db, run->id, &oldest, err);
 	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
@@ -73,22 +82,23 @@ int step_retain(struct store *const store, struct db *const db, struct run_row *
 }
 
 /* A kept step without an anchor is built on the one before it. */
-static int check_unused(struct store *const store, struct db *const db, const struct run_row *const run, const uint64_t step,
-	struct error *const err)
+static int check_unused(struct store *store, struct db *db, const struct run_row *run,
+	uint64_t step, struct error *err)
 {
 	struct step_row next;
 	if (run->has_head && step == run->head)
-		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is the head of the run.", (unsigned long long)step);
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is the head of the run.",
+			(unsigned long long)step);
 	const int found = step_row_find(db, run->id, step + 1, &next, err);
 	if (found < 0)
 		return -1;
 	if (found == 1 && next.state == STEP_KEPT && !next.has_form[STEP_ANCHOR])
-		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.", (unsigned long long)step + 1,
-			(unsigned long long)step);
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.",
+			(unsigned long long)step + 1, (unsigned long long)step);
 	return step_keep_check(store, db, run, step, err);
 }
 
-static int apply_collect(struct change *const base, struct db *const db, struct error *const err)
+static int apply_collect(struct change *base, struct db *db, struct error *err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct run_row run;
@@ -100,13 +110,14 @@ static int apply_collect(struct change *const base, struct db *const db, struct 
 		return step_no_step(change->collect_step, err);
 	if (found < 0 || row.state != STEP_KEPT)
 		return found < 0 ? -1 : 0; /* removed already */
-	if (check_unused(change->store, db, &run, row.step, err) != 0 || step_collect_row(db, &run, &row, err) != 0)
+	if (check_unused(change->store, db, &run, row.step, err) != 0 ||
+		step_collect_row(db, &run, &row, err) != 0)
 		return -1;
 	return run_row_update(db, &run, err);
 }
 
-struct run_change *run_collect_start(struct store *const store, const struct span bucket, const struct span run, const uint64_t step,
-	void (*const done)(void *owner), void *const owner)
+struct run_change *run_collect_start(struct store *store, struct span bucket, struct span run,
+	uint64_t step, void (*done)(void *owner), void *owner)
 {
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
 	change->collect_step = step;

@@ -1,5 +1,5 @@
-/* Objects of a step that have no digest (multipart uploads): read once, on the helper that reads ahead for publish, and given the digest of
- * their bytes for good. */
+/* Objects of a step that have no digest (multipart uploads): read once, on the helper that reads
+ * ahead for publish, and given the digest of their bytes for good. */
 #include "storage/runs/run_change.h"
 
 #include <stdlib.h>
@@ -13,20 +13,22 @@ struct digest_change {
 	struct digest128 digest;
 };
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct digest_change *const change = (const struct digest_change *)base;
 	return version_set_digest(db, change->sequence, &change->digest, err);
 }
 
-static void add_to_digest(void *const stream, const struct span bytes)
+static void add_to_digest(void *stream, struct span bytes)
 {
 	xxh3_stream_add(stream, bytes);
 }
 
-static int give_digest(struct store *const store, const struct version *const version, const struct span key, struct error *const err)
+static int give_digest(
+	struct store *store, const struct version *version, struct span key, struct error *err)
 {
-	const struct object object = {.sequence = version->sequence, .size = version->size, .key = key};
+	const struct object object = {
+		.sequence = version->sequence, .size = version->size, .key = key};
 	struct digest_change change = {.change = {.apply = apply}, .sequence = version->sequence};
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	const int result = object_read_whole(store, &object, add_to_digest, stream, err);
@@ -35,16 +37,20 @@ static int give_digest(struct store *const store, const struct version *const ve
 	return result != 0 ? -1 : committer_run(store_committer(store), &change.change, err);
 }
 
-/* Whether the object is there as declared but for a digest. What else is wrong with it is for the change to say. */
-static bool lacks_digest(struct db *const db, const int64_t bucket, const struct step_object *const object, struct version *const out)
+/* Whether the object is there as declared but for a digest. What else is wrong with it is for the
+ * change to say. */
+static bool lacks_digest(
+	struct db *db, int64_t bucket, const struct step_object *object, struct version *out)
 {
 	struct error ignored;
-	return step_find_object(db, bucket, object, out, &ignored) == 1 && !out->has_digest && out->size == object->size;
+	return step_find_object(db, bucket, object, out, &ignored) == 1 && !out->has_digest &&
+		out->size == object->size;
 }
 
-/* Of one form; `lacking` has room for an entry per object. A reader is not held while bytes are read. */
-static int look(struct store *const store, const int64_t bucket, const struct step_form *const form, struct version *const lacking,
-	struct span *const keys, size_t *const out_count, struct error *const err)
+/* Of one form; `lacking` has room for an entry per object. A reader is not held while bytes are
+ * read. */
+static int look(struct store *store, int64_t bucket, const struct step_form *form,
+	struct version *lacking, struct span *keys, size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -57,7 +63,8 @@ static int look(struct store *const store, const int64_t bucket, const struct st
 	return 0;
 }
 
-static int give_to_form(struct store *const store, const int64_t bucket, const struct step_form *const form, struct error *const err)
+static int give_to_form(
+	struct store *store, int64_t bucket, const struct step_form *form, struct error *err)
 {
 	struct version *const lacking = memory_new_array(form->object_count + 1, sizeof(*lacking));
 	struct span *const keys = memory_new_array(form->object_count + 1, sizeof(*keys));
@@ -70,7 +77,8 @@ static int give_to_form(struct store *const store, const int64_t bucket, const s
 	return result;
 }
 
-int step_give_digests(struct store *const store, const int64_t bucket, const struct step_message *const step, struct error *const err)
+int step_give_digests(
+	struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
 {
 	for (size_t i = 0; i < step->form_count; i++)
 		if (give_to_form(store, bucket, &step->forms[i], err) != 0)

@@ -1,15 +1,17 @@
-/* When a publisher is asked for an anchor. The walk ends at the newest anchor or after DUE_LINKS deltas, so it reads few rows. */
+/* When a publisher is asked for an anchor. The walk ends at the newest anchor or after DUE_LINKS
+ * deltas, so it reads few rows. */
 #include "storage/runs/run_change.h"
 
 enum { DUE_LINKS = 64, DUE_PERCENT = 30 };
 
-static bool is_due(const uint64_t delta_bytes, const struct step_row *const anchor)
+static bool is_due(uint64_t delta_bytes, const struct step_row *anchor)
 {
-	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR] : anchor->made_bytes;
+	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR]
+							     : anchor->made_bytes;
 	return delta_bytes / DUE_PERCENT > bytes / 100;
 }
 
-static int walk(struct db_statement *const scan, bool *const out_due, struct error *const err)
+static int walk(struct db_statement *scan, bool *out_due, struct error *err)
 {
 	uint64_t delta_bytes = 0;
 	int got;
@@ -20,7 +22,8 @@ static int walk(struct db_statement *const scan, bool *const out_due, struct err
 		if (row.state != STEP_KEPT)
 			return 0;
 		const bool has_anchor = row.has_form[STEP_ANCHOR] || row.has_made;
-		*out_due = row.verified == STEP_FAILED || links > DUE_LINKS || (has_anchor && is_due(delta_bytes, &row));
+		*out_due = row.verified == STEP_FAILED || links > DUE_LINKS ||
+			(has_anchor && is_due(delta_bytes, &row));
 		if (*out_due || has_anchor)
 			return 0;
 		delta_bytes += row.form_bytes[STEP_DELTA];
@@ -28,7 +31,7 @@ static int walk(struct db_statement *const scan, bool *const out_due, struct err
 	return got < 0 ? -1 : 0;
 }
 
-int step_anchor_due(struct db *const db, const struct run_row *const run, bool *const out_due, struct error *const err)
+int step_anchor_due(struct db *db, const struct run_row *run, bool *out_due, struct error *err)
 {
 	*out_due = false;
 	if (!run->has_head)

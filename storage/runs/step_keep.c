@@ -9,9 +9,13 @@
 #include "storage/run_tables/replica_table.h"
 #include "storage/run_tables/step_row.h"
 
-enum { WANTED_MAX = 64, RANGES_MAX = 2 + WANTED_MAX + PATH_HOLD_RANGES_MAX + PINS_OF_RUN_MAX, NAME_ARENA_BYTES = 4096 };
+enum {
+	WANTED_MAX = 64,
+	RANGES_MAX = 2 + WANTED_MAX + PATH_HOLD_RANGES_MAX + PINS_OF_RUN_MAX,
+	NAME_ARENA_BYTES = 4096
+};
 
-static int64_t now_ms(struct store *const store)
+static int64_t now_ms(struct store *store)
 {
 	return store_clock(store)->wall_ms(store_clock(store));
 }
@@ -21,23 +25,25 @@ static bool is_of_this_start(struct store *store, const struct run_row *run)
 	return run->created_ms >= store_opened(store).wall_ms;
 }
 
-bool step_keep_is_known(struct store *const store, const struct run_row *const run)
+bool step_keep_is_known(struct store *store, const struct run_row *run)
 {
 	const struct clock_source *const clock = store_clock(store);
 	if (!store_may_delete(store))
 		return false;
 	if (is_of_this_start(store, run))
 		return true;
-	return replica_table_is_whole(store_parts(store)->replicas) && clock->monotonic_ms(clock) - store_opened(store).monotonic_ms >= PATH_HOLD_MS;
+	return replica_table_is_whole(store_parts(store)->replicas) &&
+		clock->monotonic_ms(clock) - store_opened(store).monotonic_ms >= PATH_HOLD_MS;
 }
 
-static void add(struct step_keep *const keep, const uint64_t first, const uint64_t last)
+static void add(struct step_keep *keep, uint64_t first, uint64_t last)
 {
 	ASSERT(keep->count < RANGES_MAX);
 	keep->ranges[keep->count++] = (struct step_range){first, last};
 }
 
-static int add_pins(struct store *const store, struct db *const db, const int64_t run, struct step_keep *const keep, struct error *const err)
+static int add_pins(
+	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err)
 {
 	struct db_statement *const scan = pin_row_scan(db, run, now_ms(store), err);
 	int got = -1;
@@ -51,22 +57,25 @@ static int add_pins(struct store *const store, struct db *const db, const int64_
 }
 
 /* Whoever holds nothing yet fetches what it wants from an anchor on. */
-static void add_replicas(struct store *const store, const struct run_row *const run, struct step_keep *const keep)
+static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep)
 {
 	uint64_t wanted[WANTED_MAX];
 	uint64_t lowest;
-	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, NULL) && lowest < run->head)
+	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, NULL) &&
+		lowest < run->head)
 		add(keep, lowest, run->head);
-	const size_t count = replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
-	for (size_t i = 0; i < count && wanted[i] <= run->head; i++) /* what is still to be published needs no keeping */
+	const size_t count =
+		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
+	for (size_t i = 0; i < count && wanted[i] <= run->head;
+		i++) /* what is still to be published needs no keeping */
 		add(keep, wanted[i], wanted[i]);
 	if (count == WANTED_MAX && wanted[count - 1] <= run->head) /* there may be more */
 		add(keep, wanted[count - 1], run->head);
 }
 
 /* Downwards to the anchor from which its first step is reached. */
-static int root_range(struct db *const db, const struct run_row *const run, struct step_range *const range, bool *const out_rooted,
-	struct error *const err)
+static int root_range(struct db *db, const struct run_row *run, struct step_range *range,
+	bool *out_rooted, struct error *err)
 {
 	uint64_t anchor = 0;
 	const int found = step_row_root_at_or_below(db, run->id, range->first, &anchor, err);
@@ -77,13 +86,17 @@ static int root_range(struct db *const db, const struct run_row *const run, stru
 	return 0;
 }
 
-int step_keep_find(struct store *const store, struct db *const db, const struct run_row *const run, struct step_keep *const out,
-	struct error *const err)
+int step_keep_find(struct store *store, struct db *db, const struct run_row *run,
+	struct step_keep *out, struct error *err)
 {
 	*out = (struct step_keep){.ranges = memory_new_array(RANGES_MAX, sizeof(*out->ranges))};
-	add(out, run->head + 1 > run->settings.keep_steps ? run->head + 1 - run->settings.keep_steps : 0, run->head);
+	add(out,
+		run->head + 1 > run->settings.keep_steps ? run->head + 1 - run->settings.keep_steps
+							 : 0,
+		run->head);
 	add_replicas(store, run, out);
-	out->count += path_hold_ranges(store_parts(store)->path_holds, run->id, &out->ranges[out->count]);
+	out->count +=
+		path_hold_ranges(store_parts(store)->path_holds, run->id, &out->ranges[out->count]);
 	if (add_pins(store, db, run->id, out, err) != 0)
 		return -1;
 	out->count = step_range_join(out->ranges, out->count);
@@ -101,58 +114,69 @@ int step_keep_find(struct store *const store, struct db *const db, const struct 
 	return 0;
 }
 
-void step_keep_release(struct step_keep *const keep)
+void step_keep_release(struct step_keep *keep)
 {
 	free(keep->ranges);
 	keep->ranges = NULL;
 }
 
-static int check_replicas(struct store *const store, const struct run_row *const run, const uint64_t step, struct error *const err)
+static int check_replicas(
+	struct store *store, const struct run_row *run, uint64_t step, struct error *err)
 {
 	char id[REPLICA_ID_MAX_BYTES + 1];
 	uint64_t wanted[WANTED_MAX];
 	uint64_t lowest;
 	if (!replica_table_is_whole(store_parts(store)->replicas) && !is_of_this_start(store, run))
-		return error_set(err, ERROR_DAMAGED, "The leases of replicas could not be read when the server was started, so a replica may hold step %llu.",
+		return error_set(err, ERROR_DAMAGED,
+			"The leases of replicas could not be read when the server was started, so a replica may hold step %llu.",
 			(unsigned long long)step);
-	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, id) && lowest <= step)
-		return error_set(err, ERROR_CHAIN_IN_USE, "The replica '%s' holds step %llu: step %llu is %s.", id, (unsigned long long)lowest,
-			(unsigned long long)step, lowest == step ? "what it holds" : "on its way to the head");
-	const size_t count = replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
+	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, id) &&
+		lowest <= step)
+		return error_set(err, ERROR_CHAIN_IN_USE,
+			"The replica '%s' holds step %llu: step %llu is %s.", id,
+			(unsigned long long)lowest, (unsigned long long)step,
+			lowest == step ? "what it holds" : "on its way to the head");
+	const size_t count =
+		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
 	for (size_t i = 0; i < count; i++)
 		if (wanted[i] == step)
-			return error_set(err, ERROR_CHAIN_IN_USE, "A replica with a lease is fetching step %llu.", (unsigned long long)step);
+			return error_set(err, ERROR_CHAIN_IN_USE,
+				"A replica with a lease is fetching step %llu.",
+				(unsigned long long)step);
 	return 0;
 }
 
-static int check_pins(struct store *const store, struct db *const db, const struct run_row *const run, const uint64_t step,
-	struct error *const err)
+static int check_pins(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
+	struct error *err)
 {
 	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
 	struct span name = {NULL, 0};
 	int result = pin_row_find_step(db, run->id, step, now_ms(store), arena, &name, err);
 	if (result == 1)
-		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.", (int)name.len, (const char *)name.data,
-			(unsigned long long)step);
+		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.",
+			(int)name.len, (const char *)name.data, (unsigned long long)step);
 	arena_free(arena);
 	return result;
 }
 
-static int check_paths(struct store *const store, const struct run_row *const run, const uint64_t step, struct error *const err)
+static int check_paths(
+	struct store *store, const struct run_row *run, uint64_t step, struct error *err)
 {
 	struct step_range ranges[PATH_HOLD_RANGES_MAX];
 	const size_t count = path_hold_ranges(store_parts(store)->path_holds, run->id, ranges);
 	const size_t at = step_range_at_or_behind(ranges, count, step);
 	if (at == count || ranges[at].first > step)
 		return 0;
-	return error_set(err, ERROR_CHAIN_IN_USE, "A reader was told less than %d minutes ago to fetch step %llu.", PATH_HOLD_MS / 60000 + 1,
-		(unsigned long long)step);
+	return error_set(err, ERROR_CHAIN_IN_USE,
+		"A reader was told less than %d minutes ago to fetch step %llu.",
+		PATH_HOLD_MS / 60000 + 1, (unsigned long long)step);
 }
 
-int step_keep_check(struct store *const store, struct db *const db, const struct run_row *const run, const uint64_t step,
-	struct error *const err)
+int step_keep_check(struct store *store, struct db *db, const struct run_row *run, uint64_t step,
+	struct error *err)
 {
-	if (check_pins(store, db, run, step, err) != 0 || check_replicas(store, run, step, err) != 0)
+	if (check_pins(store, db, run, step, err) != 0 ||
+		check_replicas(store, run, step, err) != 0)
 		return -1;
 	return check_paths(store, run, step, err);
 }

@@ -23,7 +23,7 @@ struct step_part_set {
 	size_t count;
 };
 
-struct step_part_set *step_part_set_new(const uint64_t parts, struct arena *const arena)
+struct step_part_set *step_part_set_new(uint64_t parts, struct arena *arena)
 {
 	struct step_part_set *const set = arena_take(arena, sizeof(*set));
 	if (set == NULL)
@@ -35,63 +35,77 @@ struct step_part_set *step_part_set_new(const uint64_t parts, struct arena *cons
 	return set->messages == NULL || set->numbers == NULL ? NULL : set;
 }
 
-static bool same_forms(const struct step_message *const a, const struct step_message *const b)
+static bool same_forms(const struct step_message *a, const struct step_message *b)
 {
 	bool same = a->form_count == b->form_count;
 	for (size_t i = 0; same && i < a->form_count; i++)
-		same = a->forms[i].kind == b->forms[i].kind && span_equal(a->forms[i].format, b->forms[i].format);
+		same = a->forms[i].kind == b->forms[i].kind &&
+			span_equal(a->forms[i].format, b->forms[i].format);
 	return same;
 }
 
-int step_part_set_add(struct step_part_set *const set, const uint64_t number, const struct part_message *const part, struct error *const err)
+int step_part_set_add(struct step_part_set *set, uint64_t number, const struct part_message *part,
+	struct error *err)
 {
 	if (set->count == set->parts)
-		return error_set(err, ERROR_PARTS_MISMATCH, "There are more than %llu parts.", (unsigned long long)set->parts);
+		return error_set(err, ERROR_PARTS_MISMATCH, "There are more than %llu parts.",
+			(unsigned long long)set->parts);
 	if (set->count > 0 && !same_forms(&set->messages[0]->step, &part->step))
-		return error_set(err, ERROR_PARTS_MISMATCH, "Part %llu has other forms than part %llu.", (unsigned long long)number,
+		return error_set(err, ERROR_PARTS_MISMATCH,
+			"Part %llu has other forms than part %llu.", (unsigned long long)number,
 			(unsigned long long)set->numbers[0]);
 	set->messages[set->count] = part;
 	set->numbers[set->count++] = number;
 	return 0;
 }
 
-static int too_large(struct error *const err)
+static int too_large(struct error *err)
 {
 	return error_set(err, ERROR_TOO_LARGE, "The parts of the step are too large together.");
 }
 
-static int compare_objects(const void *const a, const void *const b)
+static int compare_objects(const void *a, const void *b)
 {
 	const struct placed_object *const left = a;
 	const struct placed_object *const right = b;
 	return span_compare(left->object.name, right->object.name);
 }
 
-static int twice(const char *const what, const struct span name, const uint64_t first, const uint64_t second, struct error *const err)
+static int twice(
+	const char *what, struct span name, uint64_t first, uint64_t second, struct error *err)
 {
-	return error_set(err, ERROR_PARTS_MISMATCH, "The %s '%.*s' is in part %llu and in part %llu.", what, (int)span_slice(name, 0, 200).len,
-		(const char *)name.data, (unsigned long long)first, (unsigned long long)second);
+	return error_set(err, ERROR_PARTS_MISMATCH,
+		"The %s '%.*s' is in part %llu and in part %llu.", what,
+		(int)span_slice(name, 0, 200).len, (const char *)name.data,
+		(unsigned long long)first, (unsigned long long)second);
 }
 
-static int merge_form(struct step_part_set *const set, const size_t form, struct step_form *const out, struct error *const err)
+static int merge_form(
+	struct step_part_set *set, size_t form, struct step_form *out, struct error *err)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < set->count; i++)
 		total += set->messages[i]->step.forms[form].object_count;
 	if (total > STEP_OBJECTS_MAX)
-		return error_set(err, ERROR_PARTS_MISMATCH, "The parts have %zu objects in one form, over the limit of %d.", total, STEP_OBJECTS_MAX);
-	struct placed_object *const placed = arena_take_array(set->arena, total + 1, sizeof(*placed));
-	struct step_object *const objects = arena_take_array(set->arena, total + 1, sizeof(*objects));
+		return error_set(err, ERROR_PARTS_MISMATCH,
+			"The parts have %zu objects in one form, over the limit of %d.", total,
+			STEP_OBJECTS_MAX);
+	struct placed_object *const placed =
+		arena_take_array(set->arena, total + 1, sizeof(*placed));
+	struct step_object *const objects =
+		arena_take_array(set->arena, total + 1, sizeof(*objects));
 	if (placed == NULL || objects == NULL)
 		return too_large(err);
 	size_t at = 0;
 	for (size_t i = 0; i < set->count; i++)
 		for (size_t j = 0; j < set->messages[i]->step.forms[form].object_count; j++)
-			placed[at++] = (struct placed_object){set->messages[i]->step.forms[form].objects[j], set->numbers[i]};
+			placed[at++] = (struct placed_object){
+				set->messages[i]->step.forms[form].objects[j], set->numbers[i]};
 	qsort(placed, total, sizeof(*placed), compare_objects);
 	for (size_t i = 0; i < total; i++) {
 		if (i > 0 && span_equal(placed[i - 1].object.name, placed[i].object.name))
-			return twice("object", placed[i].object.name, placed[i - 1].part, placed[i].part, err);
+			return twice("object", placed[i].object.name, placed[i - 1].part,
+				placed[i].part, err);
 		objects[i] = placed[i].object;
 	}
 	*out = set->messages[0]->step.forms[form];
@@ -100,19 +114,19 @@ static int merge_form(struct step_part_set *const set, const size_t form, struct
 	return 0;
 }
 
-static int compare_files(const void *const a, const void *const b)
+static int compare_files(const void *a, const void *b)
 {
 	const struct placed_file *const left = a;
 	const struct placed_file *const right = b;
 	return span_compare(left->file.path, right->file.path);
 }
 
-static bool same_file(const struct step_file *const a, const struct step_file *const b)
+static bool same_file(const struct step_file *a, const struct step_file *b)
 {
 	return a->size == b->size && digest128_equal(&a->digest, &b->digest);
 }
 
-static int merge_files(struct step_part_set *const set, struct step_message *const out, struct error *const err)
+static int merge_files(struct step_part_set *set, struct step_message *out, struct error *err)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < set->count; i++)
@@ -124,27 +138,32 @@ static int merge_files(struct step_part_set *const set, struct step_message *con
 	size_t at = 0;
 	for (size_t i = 0; i < set->count; i++)
 		for (size_t j = 0; j < set->messages[i]->step.file_count; j++)
-			placed[at++] = (struct placed_file){set->messages[i]->step.files[j], set->numbers[i]};
+			placed[at++] = (struct placed_file){
+				set->messages[i]->step.files[j], set->numbers[i]};
 	qsort(placed, total, sizeof(*placed), compare_files);
 	size_t kept = 0;
 	for (size_t i = 0; i < total; i++) {
-		const bool repeated = i > 0 && span_equal(placed[i - 1].file.path, placed[i].file.path);
+		const bool repeated =
+			i > 0 && span_equal(placed[i - 1].file.path, placed[i].file.path);
 		if (repeated && !same_file(&placed[i - 1].file, &placed[i].file))
-			return twice("file", placed[i].file.path, placed[i - 1].part, placed[i].part, err);
+			return twice("file", placed[i].file.path, placed[i - 1].part,
+				placed[i].part, err);
 		if (!repeated)
 			files[kept++] = placed[i].file;
 	}
 	if (kept > STEP_OBJECTS_MAX)
-		return error_set(err, ERROR_PARTS_MISMATCH, "The parts have %zu files, over the limit of %d.", kept, STEP_OBJECTS_MAX);
+		return error_set(err, ERROR_PARTS_MISMATCH,
+			"The parts have %zu files, over the limit of %d.", kept, STEP_OBJECTS_MAX);
 	out->files = files;
 	out->file_count = kept;
 	return 0;
 }
 
-int step_part_set_merge(struct step_part_set *const set, struct step_message *const out, struct error *const err)
+int step_part_set_merge(struct step_part_set *set, struct step_message *out, struct error *err)
 {
 	if (set->count != set->parts)
-		return error_set(err, ERROR_BUSY, "Only %zu of %llu parts are there.", set->count, (unsigned long long)set->parts);
+		return error_set(err, ERROR_BUSY, "Only %zu of %llu parts are there.", set->count,
+			(unsigned long long)set->parts);
 	*out = set->messages[0]->step;
 	for (size_t form = 0; form < out->form_count; form++)
 		if (merge_form(set, form, &out->forms[form], err) != 0)
@@ -152,7 +171,7 @@ int step_part_set_merge(struct step_part_set *const set, struct step_message *co
 	return merge_files(set, out, err);
 }
 
-static int compare_tensors(const void *const a, const void *const b)
+static int compare_tensors(const void *a, const void *b)
 {
 	const struct placed_tensor *const left = a;
 	const struct placed_tensor *const right = b;
@@ -160,55 +179,65 @@ static int compare_tensors(const void *const a, const void *const b)
 	return order != 0 ? order : left->part < right->part ? -1 : left->part > right->part;
 }
 
-static struct placed_tensor *place_tensors(const struct step_part_set *const set, size_t *const out_count)
+static struct placed_tensor *place_tensors(const struct step_part_set *set, size_t *out_count)
 {
 	size_t total = 0;
 	size_t at = 0;
 	for (size_t i = 0; i < set->count; i++)
 		total += set->messages[i]->tensor_count;
-	struct placed_tensor *const placed = arena_take_array(set->arena, total + 1, sizeof(*placed));
+	struct placed_tensor *const placed =
+		arena_take_array(set->arena, total + 1, sizeof(*placed));
 	for (size_t i = 0; placed != NULL && i < set->count; i++)
 		for (size_t j = 0; j < set->messages[i]->tensor_count; j++)
-			placed[at++] = (struct placed_tensor){set->messages[i]->tensors[j], set->numbers[i]};
+			placed[at++] = (struct placed_tensor){
+				set->messages[i]->tensors[j], set->numbers[i]};
 	if (placed != NULL)
 		qsort(placed, total, sizeof(*placed), compare_tensors);
 	*out_count = total;
 	return placed;
 }
 
-static int tensor_fault(const struct span name, const char *const what, struct error *const err)
+static int tensor_fault(struct span name, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_SCHEMA_MISMATCH, "The tensor '%.*s' %s.", (int)span_slice(name, 0, 200).len, (const char *)name.data, what);
+	return error_set(err, ERROR_SCHEMA_MISMATCH, "The tensor '%.*s' %s.",
+		(int)span_slice(name, 0, 200).len, (const char *)name.data, what);
 }
 
 /* Both are sorted by name: the first difference is the fault. */
-static int match(const struct placed_tensor *const placed, const size_t count, const struct schema *const schema,
-	struct digest128 *const digests, struct error *const err)
+static int match(const struct placed_tensor *placed, size_t count, const struct schema *schema,
+	struct digest128 *digests, struct error *err)
 {
 	const size_t wanted = schema_count(schema);
 	for (size_t i = 0; i < count || i < wanted; i++) {
-		const struct span name = i < wanted ? schema_tensor(schema, i)->name : span_of(NULL, 0);
-		const int order = i >= count ? 1 : i >= wanted ? -1 : span_compare(placed[i].tensor.name, name);
-		if (i > 0 && i < count && span_equal(placed[i - 1].tensor.name, placed[i].tensor.name)) {
-			twice("tensor", placed[i].tensor.name, placed[i - 1].part, placed[i].part, err);
+		const struct span name =
+			i < wanted ? schema_tensor(schema, i)->name : span_of(NULL, 0);
+		const int order = i >= count ? 1
+			: i >= wanted        ? -1
+					     : span_compare(placed[i].tensor.name, name);
+		if (i > 0 && i < count &&
+			span_equal(placed[i - 1].tensor.name, placed[i].tensor.name)) {
+			twice("tensor", placed[i].tensor.name, placed[i - 1].part, placed[i].part,
+				err);
 			err->kind = ERROR_SCHEMA_MISMATCH;
 			return -1;
 		}
 		if (order > 0)
 			return tensor_fault(name, "is in no part", err);
 		if (order < 0)
-			return tensor_fault(placed[i].tensor.name, "of a part is not in the run's schema", err);
+			return tensor_fault(
+				placed[i].tensor.name, "of a part is not in the run's schema", err);
 		digests[i] = placed[i].tensor.digest;
 	}
 	return 0;
 }
 
-int step_part_set_fill(struct step_part_set *const set, const struct schema *const schema, struct step_message *const step,
-	struct error *const err)
+int step_part_set_fill(struct step_part_set *set, const struct schema *schema,
+	struct step_message *step, struct error *err)
 {
 	size_t count;
 	const struct placed_tensor *const placed = place_tensors(set, &count);
-	struct digest128 *const digests = arena_take_array(set->arena, schema_count(schema) + 1, sizeof(*digests));
+	struct digest128 *const digests =
+		arena_take_array(set->arena, schema_count(schema) + 1, sizeof(*digests));
 	if (placed == NULL || digests == NULL)
 		return too_large(err);
 	if (match(placed, count, schema, digests, err) != 0)

@@ -1,5 +1,5 @@
-/* The cheapest way in bytes, planned over small rows (step_plan.h): steps with the bytes of their forms, folds with theirs. Only the links of the
- * way that was found are read whole. */
+/* The cheapest way in bytes, planned over small rows (step_plan.h): steps with the bytes of their
+ * forms, folds with theirs. Only the links of the way that was found are read whole. */
 #include "storage/core/store.h"
 #include "storage/run_tables/fold_row.h"
 #include "storage/run_tables/path_hold.h"
@@ -25,22 +25,24 @@ struct walk {
 	struct db_statement *folds; /* downwards by the step they lead to */
 	struct fold_row fold;       /* the one that `folds` stands at */
 	bool has_fold;
-	size_t rows;                /* read so far */
+	size_t rows; /* read so far */
 };
 
-static bool is_long(const struct walk *const walk)
+static bool is_long(const struct walk *walk)
 {
 	return !walk->params->may_take_long && walk->rows > QUICK_ROWS;
 }
 
-/* Whether the caller's claim about the step it holds is true: then deltas can start from it, kept or not. */
-static bool is_held(const struct run_path_params *const params, const struct step_row *const row)
+/* Whether the caller's claim about the step it holds is true: then deltas can start from it, kept
+ * or not. */
+static bool is_held(const struct run_path_params *params, const struct step_row *row)
 {
-	return params->has_have && params->have == row->step && (!params->has_digest || digest128_equal(&params->digest, &row->digest));
+	return params->has_have && params->have == row->step &&
+		(!params->has_digest || digest128_equal(&params->digest, &row->digest));
 }
 
 /* The step's row out of the scan; 0 when the catalog lacks it. */
-static int find_row(struct walk *const walk, const uint64_t step, struct step_row *const out, struct error *const err)
+static int find_row(struct walk *walk, uint64_t step, struct step_row *out, struct error *err)
 {
 	int got;
 	while ((got = db_step(walk->steps, err)) == 1) {
@@ -52,11 +54,12 @@ static int find_row(struct walk *const walk, const uint64_t step, struct step_ro
 	if (got == 1 && out->step != step)
 		got = 0;
 	if (got == 0)
-		return error_set(err, ERROR_CORRUPT, "The catalog lacks step %llu of a run.", (unsigned long long)step);
+		return error_set(err, ERROR_CORRUPT, "The catalog lacks step %llu of a run.",
+			(unsigned long long)step);
 	return got;
 }
 
-static int next_fold(struct walk *const walk, struct error *const err)
+static int next_fold(struct walk *walk, struct error *err)
 {
 	const int got = db_step(walk->folds, err);
 	walk->has_fold = got == 1;
@@ -66,41 +69,45 @@ static int next_fold(struct walk *const walk, struct error *const err)
 	return got < 0 ? -1 : 0;
 }
 
-static int add_folds(struct walk *const walk, const uint64_t step, struct error *const err)
+static int add_folds(struct walk *walk, uint64_t step, struct error *err)
 {
 	while (walk->has_fold && walk->fold.to >= step) {
 		if (walk->fold.to == step && walk->fold.from < step)
-			step_plan_edge(walk->plan, walk->fold.from, walk->fold.bytes, walk->fold.id);
+			step_plan_edge(
+				walk->plan, walk->fold.from, walk->fold.bytes, walk->fold.id);
 		if (next_fold(walk, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int add_step(struct walk *const walk, const uint64_t step, struct error *const err)
+static int add_step(struct walk *walk, uint64_t step, struct error *err)
 {
 	struct step_row row;
 	if (find_row(walk, step, &row, err) != 1)
 		return -1;
-	if (row.verified == STEP_FAILED) /* nobody has what it claims to be, so nothing that is built on it helps */
+	if (row.verified ==
+		STEP_FAILED) /* nobody has what it claims to be, so nothing that is built on it helps */
 		return 0;
 	if (is_held(walk->params, &row))
 		step_plan_start(walk->plan, true, 0);
 	if (row.state != STEP_KEPT)
 		return 0;
 	if (row.has_form[STEP_ANCHOR] || row.has_made)
-		step_plan_start(walk->plan, false, row.has_form[STEP_ANCHOR] ? row.form_bytes[STEP_ANCHOR] : row.made_bytes);
+		step_plan_start(walk->plan, false,
+			row.has_form[STEP_ANCHOR] ? row.form_bytes[STEP_ANCHOR] : row.made_bytes);
 	if (row.has_form[STEP_DELTA] && step > 0)
 		step_plan_edge(walk->plan, step - 1, row.form_bytes[STEP_DELTA], 0);
 	return add_folds(walk, step, err);
 }
 
 /* 1: it takes too long for a reactor. */
-static int plan_way(struct walk *const walk, struct error *const err)
+static int plan_way(struct walk *walk, struct error *err)
 {
 	uint64_t step;
 	walk->steps = step_row_scan(walk->db, walk->run.id, walk->want, true, err);
-	walk->folds = walk->steps == NULL ? NULL : fold_row_scan(walk->db, walk->run.id, walk->want, err);
+	walk->folds =
+		walk->steps == NULL ? NULL : fold_row_scan(walk->db, walk->run.id, walk->want, err);
 	int result = walk->folds == NULL ? -1 : next_fold(walk, err);
 	while (result == 0 && step_plan_next(walk->plan, &step))
 		result = is_long(walk) ? 1 : add_step(walk, step, err);
@@ -109,8 +116,8 @@ static int plan_way(struct walk *const walk, struct error *const err)
 	return result;
 }
 
-static int read_step(const struct walk *const walk, const uint64_t number, struct arena *const arena, struct step_row *const out_row,
-	struct step_message *const out, struct error *const err)
+static int read_step(const struct walk *walk, uint64_t number, struct arena *arena,
+	struct step_row *out_row, struct step_message *out, struct error *err)
 {
 	const int got = step_row_find(walk->db, walk->run.id, number, out_row, err);
 	if (got == 0)
@@ -118,28 +125,32 @@ static int read_step(const struct walk *const walk, const uint64_t number, struc
 	return got < 0 ? -1 : step_read(walk->db, out_row, false, arena, out, err);
 }
 
-static int add_link(const struct walk *const walk, const uint64_t from, const uint64_t to, const enum step_form_kind kind,
-	const int64_t fold, struct arena *const arena, struct path_link *const out, struct error *const err)
+static int add_link(const struct walk *walk, uint64_t from, uint64_t to, enum step_form_kind kind,
+	int64_t fold, struct arena *arena, struct path_link *out, struct error *err)
 {
 	struct step_row row;
 	struct step_message step;
 	if (read_step(walk, to, arena, &row, &step, err) != 0)
 		return -1;
-	*out = (struct path_link){.step = to, .from = from, .digest = step.digest, .files = step.files, .file_count = step.file_count};
+	*out = (struct path_link){.step = to,
+		.from = from,
+		.digest = step.digest,
+		.files = step.files,
+		.file_count = step.file_count};
 	if (fold != 0)
 		return fold_form_read(walk->db, fold, arena, &out->form, err);
 	const struct step_form *const form = step_message_form(&step, kind);
 	if (form == NULL && kind == STEP_ANCHOR && row.has_made)
 		return step_anchor_form(walk->db, &row, arena, &out->form, err);
 	if (form == NULL)
-		return error_set(err, ERROR_CORRUPT, "The manifest of step %llu lacks the form %s.", (unsigned long long)to,
-			step_form_kind_name(kind));
+		return error_set(err, ERROR_CORRUPT, "The manifest of step %llu lacks the form %s.",
+			(unsigned long long)to, step_form_kind_name(kind));
 	out->form = *form;
 	return 0;
 }
 
-static int add_links(const struct walk *const walk, const struct step_plan_start *const start, struct arena *const arena,
-	struct path_message *const out, struct error *const err)
+static int add_links(const struct walk *walk, const struct step_plan_start *start,
+	struct arena *arena, struct path_message *out, struct error *err)
 {
 	if (!start->from_have) {
 		if (add_link(walk, 0, start->step, STEP_ANCHOR, 0, arena, &out->links[0], err) != 0)
@@ -149,39 +160,47 @@ static int add_links(const struct walk *const walk, const struct step_plan_start
 	for (uint64_t at = start->step; at != walk->want; out->link_count++) {
 		int64_t fold;
 		const uint64_t to = step_plan_link(walk->plan, at, &fold);
-		if (add_link(walk, at, to, STEP_DELTA, fold, arena, &out->links[out->link_count], err) != 0)
+		if (add_link(walk, at, to, STEP_DELTA, fold, arena, &out->links[out->link_count],
+			    err) != 0)
 			return -1;
 		at = to;
 	}
 	return 0;
 }
 
-static int fill(const struct walk *const walk, const struct step_plan_start *const start, struct arena *const arena,
-	struct path_message *const out, struct error *const err)
+static int fill(const struct walk *walk, const struct step_plan_start *start, struct arena *arena,
+	struct path_message *out, struct error *err)
 {
 	const size_t links = (size_t)start->links + !start->from_have;
 	if (!walk->params->may_take_long && links > QUICK_LINKS)
 		return 1;
-	*out = (struct path_message){.from_step = start->step, .from_nothing = !start->from_have, .to_step = walk->want, .bytes = start->bytes};
+	*out = (struct path_message){.from_step = start->step,
+		.from_nothing = !start->from_have,
+		.to_step = walk->want,
+		.bytes = start->bytes};
 	out->links = arena_take_array(arena, links + 1, sizeof(*out->links));
 	if (out->links == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The way has %zu links, too many for one answer.", links);
+		return error_set(err, ERROR_NO_MEMORY,
+			"The way has %zu links, too many for one answer.", links);
 	return add_links(walk, start, arena, out, err);
 }
 
-static int find_want(struct walk *const walk, struct run_path_facts *const facts, struct error *const err)
+static int find_want(struct walk *walk, struct run_path_facts *facts, struct error *err)
 {
 	const struct run_row *const run = &walk->run;
 	struct step_row row;
 	if (walk->params->want_latest && !run->has_head)
 		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
-	const int found = walk->params->want_latest ? step_row_good_at_or_below(walk->db, run->id, run->head, &row, err)
+	const int found = walk->params->want_latest
+		? step_row_good_at_or_below(walk->db, run->id, run->head, &row, err)
 		: step_row_find(walk->db, run->id, walk->params->want, &row, err);
 	if (found == 0 && walk->params->want_latest)
-		return error_set(err, ERROR_NOT_READY, "No step of the run is good: the proof of each kept one failed.");
+		return error_set(err, ERROR_NOT_READY,
+			"No step of the run is good: the proof of each kept one failed.");
 	walk->want = found == 1 ? row.step : walk->params->want;
 	if (found == 1 && row.state == STEP_KEPT && row.verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED, "Step %llu is not what it was published as: its proof failed. Take another one.",
+		return error_set(err, ERROR_STEP_FAILED,
+			"Step %llu is not what it was published as: its proof failed. Take another one.",
 			(unsigned long long)row.step);
 	if (found == 0)
 		return step_no_step(walk->want, err);
@@ -190,7 +209,8 @@ static int find_want(struct walk *const walk, struct run_path_facts *const facts
 	return found == 1 ? 0 : -1;
 }
 
-/* What a path leaves behind. `request`: a fold is to be asked for; `touch`: one that was named is to be marked as used. */
+/* What a path leaves behind. `request`: a fold is to be asked for; `touch`: one that was named is
+ * to be marked as used. */
 struct leavings {
 	bool request;
 	int64_t run;
@@ -199,24 +219,30 @@ struct leavings {
 	int64_t touch;
 };
 
-/* Whether a fold could be made from the step that the reader holds, and somebody wants one: the reader, or a replica that holds it under a lease. */
-static int may_fold(const struct walk *const walk, bool *const out_may, struct error *const err)
+/* Whether a fold could be made from the step that the reader holds, and somebody wants one: the
+ * reader, or a replica that holds it under a lease. */
+static int may_fold(const struct walk *walk, bool *out_may, struct error *err)
 {
 	const struct run_path_params *const params = walk->params;
 	const bool is_newest = params->want_latest || walk->want == walk->run.head;
 	struct step_row from;
 	*out_may = false;
-	if (!is_newest || !params->has_have || params->have >= walk->want || walk->want - params->have < FOLD_SPAN_MIN)
+	if (!is_newest || !params->has_have || params->have >= walk->want ||
+		walk->want - params->have < FOLD_SPAN_MIN)
 		return 0;
 	const int found = step_row_find(walk->db, walk->run.id, params->have, &from, err);
-	if (found == 1 && from.state == STEP_KEPT && from.verified != STEP_FAILED && is_held(params, &from))
-		*out_may = params->asks_fold || replica_table_holds(store_parts(walk->store)->replicas, walk->run.id, params->have);
+	if (found == 1 && from.state == STEP_KEPT && from.verified != STEP_FAILED &&
+		is_held(params, &from))
+		*out_may = params->asks_fold ||
+			replica_table_holds(
+				store_parts(walk->store)->replicas, walk->run.id, params->have);
 	return found < 0 ? -1 : 0;
 }
 
-/* Whether a direct fold from the held step to the head would save much: then it is asked for, if nobody did. */
-static int judge_fold(const struct walk *const walk, const uint64_t bytes, const int64_t now_ms, struct run_path_facts *const facts,
-	struct leavings *const out, struct error *const err)
+/* Whether a direct fold from the held step to the head would save much: then it is asked for, if
+ * nobody did. */
+static int judge_fold(const struct walk *walk, uint64_t bytes, int64_t now_ms,
+	struct run_path_facts *facts, struct leavings *out, struct error *err)
 {
 	const uint64_t have = walk->params->have;
 	struct fold_row fold;
@@ -225,12 +251,16 @@ static int judge_fold(const struct walk *const walk, const uint64_t bytes, const
 	bool has_room = true;
 	if (may_fold(walk, &may, err) != 0)
 		return -1;
-	if (may && fold_gain_is_worth(walk->db, walk->run.id, have, walk->want, bytes, &worth, err) != 0)
+	if (may &&
+		fold_gain_is_worth(walk->db, walk->run.id, have, walk->want, bytes, &worth, err) !=
+			0)
 		return -1;
 	if (!worth)
 		return 0;
 	const int found = fold_row_find(walk->db, walk->run.id, have, walk->want, &fold, err);
-	if (found < 0 || (found == 0 && fold_row_has_room(walk->db, walk->run.id, now_ms, &has_room, err) != 0))
+	if (found < 0 ||
+		(found == 0 &&
+			fold_row_has_room(walk->db, walk->run.id, now_ms, &has_room, err) != 0))
 		return -1;
 	out->request = found == 0 && has_room;
 	facts->fold_is_due = found == 0 ? has_room : fold.state == FOLD_WANTED;
@@ -241,8 +271,8 @@ static int judge_fold(const struct walk *const walk, const uint64_t bytes, const
 }
 
 /* The first direct fold of the way whose last known use is some minutes old. */
-static int judge_touch(const struct walk *const walk, const struct step_plan_start *const start, const int64_t now_ms,
-	struct leavings *const out, struct error *const err)
+static int judge_touch(const struct walk *walk, const struct step_plan_start *start, int64_t now_ms,
+	struct leavings *out, struct error *err)
 {
 	for (uint64_t at = start->step; at != walk->want && out->touch == 0;) {
 		struct fold_row row;
@@ -258,12 +288,14 @@ static int judge_touch(const struct walk *const walk, const struct step_plan_sta
 	return 0;
 }
 
-static int find_path(struct walk *const walk, const int64_t now_ms, struct arena *const arena, struct path_message *const out,
-	struct run_path_facts *const facts, struct leavings *const leavings, struct error *const err)
+static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
+	struct path_message *out, struct run_path_facts *facts, struct leavings *leavings,
+	struct error *err)
 {
 	struct step_plan_start start;
 	const struct run_path_params *const params = walk->params;
-	if (run_row_need(walk->db, params->bucket, params->run, &walk->run, err) != 0 || find_want(walk, facts, err) != 0)
+	if (run_row_need(walk->db, params->bucket, params->run, &walk->run, err) != 0 ||
+		find_want(walk, facts, err) != 0)
 		return -1;
 	walk->plan = step_plan_new(walk->want);
 	const int planned = plan_way(walk, err);
@@ -277,11 +309,12 @@ static int find_path(struct walk *const walk, const int64_t now_ms, struct arena
 		return -1;
 	if (found)
 		return judge_touch(walk, &start, now_ms, leavings, err);
-	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.", (unsigned long long)walk->want);
+	return error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.",
+		(unsigned long long)walk->want);
 }
 
-int run_find_path(struct store *const store, const struct run_path_params *const params, struct arena *const arena,
-	struct path_message *const out, struct run_path_facts *const out_facts, struct error *const err)
+int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena,
+	struct path_message *out, struct run_path_facts *out_facts, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(store);
 	struct leavings leavings = {0};
@@ -290,10 +323,12 @@ int run_find_path(struct store *const store, const struct run_path_params *const
 	if (db == NULL)
 		return -1;
 	struct walk walk = {.store = store, .db = db, .params = params};
-	const int result = find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
+	const int result =
+		find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
 	if (result == 0 && out->link_count > 0)
 		path_hold_add(store_parts(store)->path_holds, walk.run.id,
-			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step, out->to_step});
+			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step,
+				out->to_step});
 	store_snapshot_give(store, db);
 	step_plan_free(walk.plan);
 	if (leavings.request)

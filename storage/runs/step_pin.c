@@ -2,14 +2,19 @@
 
 #include "storage/versions/version.h"
 
-static const char SQL_PIN_ADD[] = "INSERT INTO step_objects (step, form, name, version) VALUES (?1, ?2, ?3, ?4)";
-static const char SQL_PIN_FIND[] = "SELECT version FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
-static const char SQL_PIN_FIRST[] = "SELECT form, name, version FROM step_objects WHERE step = ?1 ORDER BY form, name LIMIT 1";
-static const char SQL_PIN_LIST[] = "SELECT name, version FROM step_objects WHERE step = ?1 AND form = ?2 ORDER BY name";
-static const char SQL_PIN_REMOVE[] = "DELETE FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
+static const char SQL_PIN_ADD[] =
+	"INSERT INTO step_objects (step, form, name, version) VALUES (?1, ?2, ?3, ?4)";
+static const char SQL_PIN_FIND[] =
+	"SELECT version FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
+static const char SQL_PIN_FIRST[] =
+	"SELECT form, name, version FROM step_objects WHERE step = ?1 ORDER BY form, name LIMIT 1";
+static const char SQL_PIN_LIST[] =
+	"SELECT name, version FROM step_objects WHERE step = ?1 AND form = ?2 ORDER BY name";
+static const char SQL_PIN_REMOVE[] =
+	"DELETE FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
 
-int step_pin_add(struct db *const db, const int64_t step, const enum step_pin_form form, const struct span name, const int64_t version,
-	struct error *const err)
+int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct span name,
+	int64_t version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_ADD, err);
 	if (statement == NULL)
@@ -21,12 +26,13 @@ int step_pin_add(struct db *const db, const int64_t step, const enum step_pin_fo
 	if (db_execute(statement, err) == 0)
 		return 0;
 	if (err->kind == ERROR_EXISTS)
-		error_set(err, ERROR_INVALID, "The form names the object '%.*s' twice.", (int)name.len, (const char *)name.data);
+		error_set(err, ERROR_INVALID, "The form names the object '%.*s' twice.",
+			(int)name.len, (const char *)name.data);
 	return -1;
 }
 
-int step_pin_find(struct db *const db, const int64_t step, const enum step_pin_form form, const struct span name,
-	int64_t *const out_version, struct error *const err)
+int step_pin_find(struct db *db, int64_t step, enum step_pin_form form, struct span name,
+	int64_t *out_version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_FIND, err);
 	if (statement == NULL)
@@ -41,7 +47,8 @@ int step_pin_find(struct db *const db, const int64_t step, const enum step_pin_f
 	return got;
 }
 
-static int remove_pin(struct db *const db, const int64_t step, const int64_t form, const struct span name, struct error *const err)
+static int remove_pin(
+	struct db *db, int64_t step, int64_t form, struct span name, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PIN_REMOVE, err);
 	if (statement == NULL)
@@ -52,14 +59,15 @@ static int remove_pin(struct db *const db, const int64_t step, const int64_t for
 	return db_execute(statement, err);
 }
 
-int step_pin_list(struct db *const db, const int64_t step, const enum step_pin_form form, struct arena *const arena,
-	struct step_pin **const out, size_t *const out_count, struct error *const err)
+int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct arena *arena,
+	struct step_pin **out, size_t *out_count, struct error *err)
 {
 	struct step_pin *const pins = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*pins));
 	struct db_statement *const list = pins == NULL ? NULL : db_prepare(db, SQL_PIN_LIST, err);
 	int got = 0;
 	if (pins == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a step's objects.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a step's objects.");
 	if (list == NULL)
 		return -1;
 	db_bind_i64(list, 1, step);
@@ -67,28 +75,32 @@ int step_pin_list(struct db *const db, const int64_t step, const enum step_pin_f
 	*out = pins;
 	*out_count = 0;
 	while (*out_count < STEP_OBJECTS_MAX && (got = db_step(list, err)) == 1)
-		pins[(*out_count)++] = (struct step_pin){arena_copy(arena, db_column_blob(list, 0)), db_column_i64(list, 1)};
+		pins[(*out_count)++] = (struct step_pin){
+			arena_copy(arena, db_column_blob(list, 0)), db_column_i64(list, 1)};
 	db_reset(list);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a step's objects.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading a step's objects.");
 	return got < 0 ? -1 : 0;
 }
 
 /* What the server made is nobody's but the step's: its key goes with it. */
-int step_pin_let_go(struct db *const db, const int64_t step, const enum step_pin_form form, const struct step_pin *const pin,
-	struct error *const err)
+int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
+	const struct step_pin *pin, struct error *err)
 {
 	struct version version = {.sequence = 0};
 	if (remove_pin(db, step, form, pin->name, err) != 0)
 		return -1;
-	const int found = form >= STEP_PIN_MADE ? version_find_sequence(db, pin->version, NULL, &version, err) : 0;
+	const int found = form >= STEP_PIN_MADE
+		? version_find_sequence(db, pin->version, NULL, &version, err)
+		: 0;
 	if (found == 1 && version.state != VERSION_HIDDEN)
 		return version_remove(db, &version, 0, err);
 	return version_unpin(db, pin->version, err);
 }
 
 /* 1: one was released; 0: none is left. */
-static int release_one(struct db *const db, const int64_t step, struct error *const err)
+static int release_one(struct db *db, int64_t step, struct error *err)
 {
 	struct db_statement *const first = db_prepare(db, SQL_PIN_FIRST, err);
 	if (first == NULL)
@@ -97,14 +109,15 @@ static int release_one(struct db *const db, const int64_t step, struct error *co
 	int got = db_step(first, err);
 	if (got == 1) {
 		const struct step_pin pin = {db_column_blob(first, 1), db_column_i64(first, 2)};
-		if (step_pin_let_go(db, step, (enum step_pin_form)db_column_i64(first, 0), &pin, err) != 0)
+		if (step_pin_let_go(
+			    db, step, (enum step_pin_form)db_column_i64(first, 0), &pin, err) != 0)
 			got = -1;
 	}
 	db_reset(first);
 	return got;
 }
 
-int step_pin_release(struct db *const db, const int64_t step, bool *const out_more, struct error *const err)
+int step_pin_release(struct db *db, int64_t step, bool *out_more, struct error *err)
 {
 	int got = 1;
 	for (int i = 0; got == 1 && i < STEP_PIN_RELEASE_ROWS; i++)

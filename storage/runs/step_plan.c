@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-struct place { /* of one step, by its distance from the wanted one */
+struct place {            /* of one step, by its distance from the wanted one */
 	uint64_t bytes;   /* from here to the wanted step */
 	int64_t fold;     /* of the link that begins here */
 	uint32_t towards; /* distance of the step that it leads to */
@@ -18,14 +18,14 @@ struct step_plan {
 	uint64_t want;
 	struct place *places;
 	size_t capacity;
-	size_t at;       /* distance of the step being looked at */
-	size_t reached;  /* places reached that were not looked at */
+	size_t at;      /* distance of the step being looked at */
+	size_t reached; /* places reached that were not looked at */
 	bool begun;
 	bool found;
 	struct step_plan_start best;
 };
 
-struct step_plan *step_plan_new(const uint64_t want)
+struct step_plan *step_plan_new(uint64_t want)
 {
 	struct step_plan *const plan = memory_new(sizeof(*plan));
 	plan->want = want;
@@ -36,7 +36,7 @@ struct step_plan *step_plan_new(const uint64_t want)
 	return plan;
 }
 
-void step_plan_free(struct step_plan *const plan)
+void step_plan_free(struct step_plan *plan)
 {
 	if (plan == NULL)
 		return;
@@ -44,7 +44,7 @@ void step_plan_free(struct step_plan *const plan)
 	free(plan);
 }
 
-bool step_plan_next(struct step_plan *const plan, uint64_t *const out_step)
+bool step_plan_next(struct step_plan *plan, uint64_t *out_step)
 {
 	for (size_t at = plan->begun ? plan->at + 1 : 0; plan->reached > 0; at++) {
 		if (!plan->places[at].reached)
@@ -58,28 +58,31 @@ bool step_plan_next(struct step_plan *const plan, uint64_t *const out_step)
 	return false;
 }
 
-static bool is_too_dear(const struct step_plan *const plan, const uint64_t bytes)
+static bool is_too_dear(const struct step_plan *plan, uint64_t bytes)
 {
 	return plan->found && bytes >= plan->best.bytes;
 }
 
-static uint64_t sum(const uint64_t left, const uint64_t right)
+static uint64_t sum(uint64_t left, uint64_t right)
 {
 	uint64_t bytes;
 	return __builtin_add_overflow(left, right, &bytes) ? UINT64_MAX : bytes;
 }
 
-void step_plan_start(struct step_plan *const plan, const bool from_have, const uint64_t bytes)
+void step_plan_start(struct step_plan *plan, bool from_have, uint64_t bytes)
 {
 	const struct place *const place = &plan->places[plan->at];
 	const uint64_t all = sum(place->bytes, bytes);
 	if (is_too_dear(plan, all))
 		return;
 	plan->found = true;
-	plan->best = (struct step_plan_start){.from_have = from_have, .step = plan->want - plan->at, .bytes = all, .links = place->links};
+	plan->best = (struct step_plan_start){.from_have = from_have,
+		.step = plan->want - plan->at,
+		.bytes = all,
+		.links = place->links};
 }
 
-static void make_room(struct step_plan *const plan, const size_t distance)
+static void make_room(struct step_plan *plan, size_t distance)
 {
 	size_t capacity = plan->capacity;
 	while (capacity <= distance)
@@ -87,33 +90,39 @@ static void make_room(struct step_plan *const plan, const size_t distance)
 	if (capacity == plan->capacity)
 		return;
 	plan->places = memory_grow(plan->places, capacity, sizeof(*plan->places));
-	memset(plan->places + plan->capacity, 0, (capacity - plan->capacity) * sizeof(*plan->places));
+	memset(plan->places + plan->capacity, 0,
+		(capacity - plan->capacity) * sizeof(*plan->places));
 	plan->capacity = capacity;
 }
 
-void step_plan_edge(struct step_plan *const plan, const uint64_t from, const uint64_t bytes, const int64_t fold)
+void step_plan_edge(struct step_plan *plan, uint64_t from, uint64_t bytes, int64_t fold)
 {
 	ASSERT(from < plan->want - plan->at);
 	const struct place here = plan->places[plan->at];
 	const uint64_t all = sum(here.bytes, bytes);
 	const uint64_t distance = plan->want - from;
-	if (is_too_dear(plan, all) || distance > STEP_PLAN_STEPS_MAX || here.links + 1 >= STEP_LINKS_MAX)
+	if (is_too_dear(plan, all) || distance > STEP_PLAN_STEPS_MAX ||
+		here.links + 1 >= STEP_LINKS_MAX)
 		return;
 	make_room(plan, (size_t)distance);
 	struct place *const place = &plan->places[distance];
 	if (place->reached && place->bytes <= all)
 		return;
 	plan->reached += !place->reached;
-	*place = (struct place){.bytes = all, .fold = fold, .towards = (uint32_t)plan->at, .links = here.links + 1, .reached = true};
+	*place = (struct place){.bytes = all,
+		.fold = fold,
+		.towards = (uint32_t)plan->at,
+		.links = here.links + 1,
+		.reached = true};
 }
 
-bool step_plan_best(const struct step_plan *const plan, struct step_plan_start *const out)
+bool step_plan_best(const struct step_plan *plan, struct step_plan_start *out)
 {
 	*out = plan->best;
 	return plan->found;
 }
 
-uint64_t step_plan_link(const struct step_plan *const plan, const uint64_t at, int64_t *const out_fold)
+uint64_t step_plan_link(const struct step_plan *plan, uint64_t at, int64_t *out_fold)
 {
 	ASSERT(at < plan->want && plan->places[plan->want - at].reached);
 	const struct place *const place = &plan->places[plan->want - at];

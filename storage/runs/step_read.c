@@ -8,9 +8,10 @@
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
-static bool copy_objects(const struct step_form *const form, struct arena *const arena, struct step_form *const out)
+static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out)
 {
-	struct step_object *const objects = arena_take_array(arena, form->object_count + 1, sizeof(*objects));
+	struct step_object *const objects =
+		arena_take_array(arena, form->object_count + 1, sizeof(*objects));
 	if (objects == NULL)
 		return false;
 	for (size_t i = 0; i < form->object_count; i++) {
@@ -20,18 +21,20 @@ static bool copy_objects(const struct step_form *const form, struct arena *const
 		objects[i].version = arena_copy(arena, form->objects[i].version);
 		objects[i].url = span_of(NULL, 0);
 	}
-	*out = (struct step_form){form->kind, arena_copy(arena, form->format), objects, form->object_count};
+	*out = (struct step_form){
+		form->kind, arena_copy(arena, form->format), objects, form->object_count};
 	return true;
 }
 
-bool step_copy(const struct step_message *const step, struct arena *const arena, struct step_message *const out)
+bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out)
 {
 	*out = *step;
 	if (step->form_count > STEP_FORMS_MAX) {
 		out->form_count = 0; /* refused by the change: a step has one form or two */
 		return true;
 	}
-	struct step_file *const files = arena_take_array(arena, step->file_count + 1, sizeof(*files));
+	struct step_file *const files =
+		arena_take_array(arena, step->file_count + 1, sizeof(*files));
 	if (files == NULL)
 		return false;
 	for (size_t i = 0; i < step->file_count; i++) {
@@ -52,7 +55,7 @@ bool step_copy(const struct step_message *const step, struct arena *const arena,
 }
 
 /* "steps/5/objects/delta/delta.safetensors": relative to the run. */
-static void add_urls(struct step_message *const step, struct arena *const arena)
+static void add_urls(struct step_message *step, struct arena *arena)
 {
 	struct buffer path;
 	buffer_init(&path, URL_MAX_BYTES);
@@ -60,7 +63,9 @@ static void add_urls(struct step_message *const step, struct arena *const arena)
 		for (size_t i = 0; i < step->forms[f].object_count; i++) {
 			struct step_object *const object = &step->forms[f].objects[i];
 			buffer_reset(&path);
-			buffer_format(&path, "steps/%llu/objects/%s/", (unsigned long long)step->step, step_form_kind_name(step->forms[f].kind));
+			buffer_format(&path, "steps/%llu/objects/%s/",
+				(unsigned long long)step->step,
+				step_form_kind_name(step->forms[f].kind));
 			encode_percent(object->name, true, &path);
 			object->url = arena_copy(arena, buffer_span(&path));
 		}
@@ -68,58 +73,73 @@ static void add_urls(struct step_message *const step, struct arena *const arena)
 	buffer_release(&path);
 }
 
-static int add_proof(struct db *const db, const struct step_row *const row, struct arena *const arena, struct step_message *const out,
-	struct error *const err)
+static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
+	struct step_message *out, struct error *err)
 {
-	static const enum step_proof proofs[] = {[STEP_UNPROVEN] = STEP_PROOF_PENDING, [STEP_PROVEN] = STEP_PROOF_OK,
-		[STEP_FAILED] = STEP_PROOF_FAILED, [STEP_UNCHECKED] = STEP_PROOF_NONE};
+	static const enum step_proof proofs[] = {[STEP_UNPROVEN] = STEP_PROOF_PENDING,
+		[STEP_PROVEN] = STEP_PROOF_OK,
+		[STEP_FAILED] = STEP_PROOF_FAILED,
+		[STEP_UNCHECKED] = STEP_PROOF_NONE};
 	out->verified = proofs[row->verified];
-	return row->verified == STEP_FAILED ? step_row_load_reason(db, row->id, arena, &out->verify_error, err) : 0;
+	return row->verified == STEP_FAILED
+		? step_row_load_reason(db, row->id, arena, &out->verify_error, err)
+		: 0;
 }
 
-int step_read(struct db *const db, const struct step_row *const row, const bool with_tensors, struct arena *const arena,
-	struct step_message *const out, struct error *const err)
+int step_read(struct db *db, const struct step_row *row, bool with_tensors, struct arena *arena,
+	struct step_message *out, struct error *err)
 {
 	struct span manifest;
 	struct span tensor_digests = {NULL, 0};
 	if (row->state != STEP_KEPT) {
-		*out = (struct step_message){.step = row->step, .digest = row->digest, .created_ms = row->created_ms, .collected = true};
+		*out = (struct step_message){.step = row->step,
+			.digest = row->digest,
+			.created_ms = row->created_ms,
+			.collected = true};
 		return 0;
 	}
-	if (step_row_load_manifest(db, row->id, arena, &manifest, with_tensors ? &tensor_digests : NULL, err) != 0)
+	if (step_row_load_manifest(
+		    db, row->id, arena, &manifest, with_tensors ? &tensor_digests : NULL, err) != 0)
 		return -1;
 	if (step_message_parse(manifest, arena, out, err) != 0)
-		return error_wrap(err, "reading the stored manifest of step %llu", (unsigned long long)row->step);
+		return error_wrap(err, "reading the stored manifest of step %llu",
+			(unsigned long long)row->step);
 	out->tensor_digests = tensor_digests;
 	out->created_ms = row->created_ms;
 	if (add_proof(db, row, arena, out, err) != 0)
 		return -1;
 	add_urls(out, arena);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading step %llu.", (unsigned long long)row->step);
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading step %llu.",
+			(unsigned long long)row->step);
 	return 0;
 }
 
-int step_no_step(const uint64_t step, struct error *const err)
+int step_no_step(uint64_t step, struct error *err)
 {
 	return error_set(err, ERROR_NO_STEP, "Step %llu does not exist.", (unsigned long long)step);
 }
 
-int step_is_collected(struct db *const db, const int64_t run, const uint64_t step, uint64_t *const out_anchor, struct error *const err)
+int step_is_collected(
+	struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err)
 {
 	const int found = step_row_anchor_above(db, run, step, out_anchor, err);
 	if (found < 0)
 		return -1;
 	if (found == 1)
-		return error_set(err, ERROR_COLLECTED, "Step %llu has been removed; the nearest anchor above it is step %llu.",
+		return error_set(err, ERROR_COLLECTED,
+			"Step %llu has been removed; the nearest anchor above it is step %llu.",
 			(unsigned long long)step, (unsigned long long)*out_anchor);
 	*out_anchor = UINT64_MAX;
-	return error_set(err, ERROR_COLLECTED, "Step %llu has been removed; no anchor is kept above it.", (unsigned long long)step);
+	return error_set(err, ERROR_COLLECTED,
+		"Step %llu has been removed; no anchor is kept above it.",
+		(unsigned long long)step);
 }
 
 /* A kept step of a run: no_run, no_step, collected. */
-static int need_step(struct db *const db, const struct run_row *const run, const uint64_t step, struct step_row *const out,
-	uint64_t *const out_anchor, struct error *const err)
+static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
+	uint64_t *out_anchor, struct error *err)
 {
 	*out_anchor = UINT64_MAX;
 	const int found = step_row_find(db, run->id, step, out, err);
@@ -130,8 +150,9 @@ static int need_step(struct db *const db, const struct run_row *const run, const
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_step(struct store *const store, const struct span bucket, const struct span run, const uint64_t step, const bool with_tensors,
-	struct arena *const arena, struct step_message *const out, uint64_t *const out_anchor, struct error *const err)
+int run_find_step(struct store *store, struct span bucket, struct span run, uint64_t step,
+	bool with_tensors, struct arena *arena, struct step_message *out, uint64_t *out_anchor,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -147,8 +168,8 @@ int run_find_step(struct store *const store, const struct span bucket, const str
 	return result;
 }
 
-static int find_latest(struct db *const db, const struct run_row *const run, const bool has_after, const uint64_t after,
-	struct arena *const arena, struct step_message *const out, struct error *const err)
+static int find_latest(struct db *db, const struct run_row *run, bool has_after, uint64_t after,
+	struct arena *arena, struct step_message *out, struct error *err)
 {
 	struct step_row row;
 	if (!run->has_head)
@@ -157,15 +178,17 @@ static int find_latest(struct db *const db, const struct run_row *const run, con
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return error_set(err, ERROR_NOT_READY, "No step of the run is good: the proof of each kept one failed.");
+		return error_set(err, ERROR_NOT_READY,
+			"No step of the run is good: the proof of each kept one failed.");
 	if (has_after && row.step <= after)
-		return error_set(err, ERROR_NOT_READY, "The run's newest step is step %llu, not above %llu.", (unsigned long long)row.step,
-			(unsigned long long)after);
+		return error_set(err, ERROR_NOT_READY,
+			"The run's newest step is step %llu, not above %llu.",
+			(unsigned long long)row.step, (unsigned long long)after);
 	return step_read(db, &row, false, arena, out, err);
 }
 
-int run_find_latest(struct store *const store, const struct span bucket, const struct span run, const bool has_after, const uint64_t after,
-	struct arena *const arena, struct step_message *const out, struct error *const err)
+int run_find_latest(struct store *store, struct span bucket, struct span run, bool has_after,
+	uint64_t after, struct arena *arena, struct step_message *out, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -178,8 +201,8 @@ int run_find_latest(struct store *const store, const struct span bucket, const s
 	return result;
 }
 
-static int list_steps(struct db *const db, struct db_statement *const scan, const size_t limit, struct arena *const arena,
-	struct step_message *const steps, size_t *const out_count, struct error *const err)
+static int list_steps(struct db *db, struct db_statement *scan, size_t limit, struct arena *arena,
+	struct step_message *steps, size_t *out_count, struct error *err)
 {
 	int got = 0;
 	while (*out_count < limit && (got = db_step(scan, err)) == 1) {
@@ -192,19 +215,22 @@ static int list_steps(struct db *const db, struct db_statement *const scan, cons
 	return got < 0 ? -1 : 0;
 }
 
-int run_list_steps(struct store *const store, const struct span bucket, const struct span run, const uint64_t from, const size_t limit,
-	struct arena *const arena, struct step_message **const out, size_t *const out_count, struct error *const err)
+int run_list_steps(struct store *store, struct span bucket, struct span run, uint64_t from,
+	size_t limit, struct arena *arena, struct step_message **out, size_t *out_count,
+	struct error *err)
 {
 	struct step_message *const steps = arena_take_array(arena, limit + 1, sizeof(*steps));
 	if (steps == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row row;
 	size_t count = 0;
 	int result = run_row_need(db, bucket, run, &row, err);
-	struct db_statement *const scan = result == 0 ? step_row_scan(db, row.id, from, false, err) : NULL;
+	struct db_statement *const scan =
+		result == 0 ? step_row_scan(db, row.id, from, false, err) : NULL;
 	result = scan == NULL ? -1 : list_steps(db, scan, limit, arena, steps, &count, err);
 	db_reset(scan);
 	store_snapshot_give(store, db);
@@ -214,7 +240,7 @@ int run_list_steps(struct store *const store, const struct span bucket, const st
 }
 
 /* "anchor/model.safetensors" into its form and name. */
-static bool split_name(const struct span name, enum step_form_kind *const out_kind, struct span *const out_rest)
+static bool split_name(struct span name, enum step_form_kind *out_kind, struct span *out_rest)
 {
 	struct span rest = name;
 	struct span first;
@@ -225,8 +251,8 @@ static bool split_name(const struct span name, enum step_form_kind *const out_ki
 	return span_equal_text(first, step_form_kind_name(*out_kind));
 }
 
-static int find_object(struct db *const db, const int64_t step, const struct span name, struct arena *const arena,
-	struct version *const out, struct error *const err)
+static int find_object(struct db *db, int64_t step, struct span name, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	enum step_form_kind kind;
 	struct span rest;
@@ -237,15 +263,18 @@ static int find_object(struct db *const db, const int64_t step, const struct spa
 	if (found == 1) {
 		found = version_find_sequence(db, sequence, arena, out, err);
 		if (found == 0) /* invariant 6 */
-			return error_set(err, ERROR_CORRUPT, "%s: a step's object has lost its version %lld.", db_path(db), (long long)sequence);
+			return error_set(err, ERROR_CORRUPT,
+				"%s: a step's object has lost its version %lld.", db_path(db),
+				(long long)sequence);
 	}
 	if (found == 0)
 		return object_no_key(name, err);
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_object(struct store *const store, const struct span bucket, const struct span run, const uint64_t step, const struct span name,
-	struct arena *const arena, struct object *const out, uint64_t *const out_anchor, struct error *const err)
+int run_find_object(struct store *store, struct span bucket, struct span run, uint64_t step,
+	struct span name, struct arena *arena, struct object *out, uint64_t *out_anchor,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)

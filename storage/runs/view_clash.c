@@ -9,11 +9,13 @@
 
 enum { PLACE_BYTES = 2 * RUN_PREFIX_MAX_BYTES + 16 };
 
-static const char SQL_CLASH_ADOPTING[] = "SELECT name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
+static const char SQL_CLASH_ADOPTING[] =
+	"SELECT name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
 
-/* The view that a trainer would write into, below the prefix or in the folder that it makes there, if any. The run's name lies in `text`. */
-static bool find_place(const struct run_settings *const settings, const struct span run_name, char text[PLACE_BYTES], struct span *const out_run,
-	enum view_kind *const out_kind)
+/* The view that a trainer would write into, below the prefix or in the folder that it makes there,
+ * if any. The run's name lies in `text`. */
+static bool find_place(const struct run_settings *settings, struct span run_name,
+	char text[PLACE_BYTES], struct span *out_run, enum view_kind *out_kind)
 {
 	const char *const folder = adopt_layout_folder((enum adopt_convention)settings->adopt);
 	const size_t len = run_settings_prefix(settings->adopt_prefix, run_name, text);
@@ -26,44 +28,50 @@ static bool find_place(const struct run_settings *const settings, const struct s
 }
 
 /* What is adopted now, and was not before. */
-static int check_adopted(struct db *const db, const struct run_row *const run, const struct span run_name, const struct run_settings *const before,
-	struct error *const err)
+static int check_adopted(struct db *db, const struct run_row *run, struct span run_name,
+	const struct run_settings *before, struct error *err)
 {
 	const struct run_settings *const now = &run->settings;
 	char text[PLACE_BYTES];
 	struct span viewed;
 	enum view_kind kind;
 	struct run_row owner;
-	if ((now->adopt == before->adopt && strcmp(now->adopt_prefix, before->adopt_prefix) == 0) || !find_place(now, run_name, text, &viewed, &kind))
+	if ((now->adopt == before->adopt && strcmp(now->adopt_prefix, before->adopt_prefix) == 0) ||
+		!find_place(now, run_name, text, &viewed, &kind))
 		return 0;
 	const int found = run_row_find(db, run->bucket, viewed, &owner, err);
 	if (found != 1 || !view_key_is_on(&owner.settings, kind))
 		return found < 0 ? -1 : 0;
-	return error_set(err, ERROR_EXISTS, "The setting \"adopt\" is for a trainer that writes where the setting \"%s\" of the run '%.*s' keeps a view, "
-		"which nobody but the server may: turn that off first (%s=false), or set another \"adopt_prefix\".", view_key_setting(kind),
-		(int)viewed.len, (const char *)viewed.data, view_key_setting(kind));
+	return error_set(err, ERROR_EXISTS,
+		"The setting \"adopt\" is for a trainer that writes where the setting \"%s\" of the run '%.*s' keeps a view, "
+		"which nobody but the server may: turn that off first (%s=false), or set another \"adopt_prefix\".",
+		view_key_setting(kind), (int)viewed.len, (const char *)viewed.data,
+		view_key_setting(kind));
 }
 
 /* A row of a run that adopts. */
-static int check_adopting_run(struct db *const db, struct db_statement *const row, const struct span run_name, const enum view_kind kind,
-	struct error *const err)
+static int check_adopting_run(struct db *db, struct db_statement *row, struct span run_name,
+	enum view_kind kind, struct error *err)
 {
 	const struct span adopting = db_column_blob(row, 0);
 	struct run_settings settings;
 	char text[PLACE_BYTES];
 	struct span viewed;
 	enum view_kind place;
-	if (run_settings_read(db, db_column_blob(row, 1), (uint64_t)db_column_i64(row, 2), &settings, err) != 0)
+	if (run_settings_read(db, db_column_blob(row, 1), (uint64_t)db_column_i64(row, 2),
+		    &settings, err) != 0)
 		return -1;
-	if (!find_place(&settings, adopting, text, &viewed, &place) || place != kind || !span_equal(viewed, run_name))
+	if (!find_place(&settings, adopting, text, &viewed, &place) || place != kind ||
+		!span_equal(viewed, run_name))
 		return 0;
-	return error_set(err, ERROR_EXISTS, "The setting \"%s\" would keep a view where a trainer writes that the run '%.*s' adopts (its settings \"adopt\" and "
-		"\"adopt_prefix\"), and nobody but the server may write to a view: change those first.", view_key_setting(kind), (int)adopting.len,
-		(const char *)adopting.data);
+	return error_set(err, ERROR_EXISTS,
+		"The setting \"%s\" would keep a view where a trainer writes that the run '%.*s' adopts (its settings \"adopt\" and "
+		"\"adopt_prefix\"), and nobody but the server may write to a view: change those first.",
+		view_key_setting(kind), (int)adopting.len, (const char *)adopting.data);
 }
 
-static int check_view(struct db *const db, const struct run_row *const run, const struct span run_name, const enum view_kind kind,
-	struct error *const err)
+static int check_view(struct db *db, const struct run_row *run, struct span run_name,
+	enum view_kind kind, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_CLASH_ADOPTING, err);
 	int got = -1;
@@ -77,12 +85,13 @@ static int check_view(struct db *const db, const struct run_row *const run, cons
 	return got == 0 ? 0 : -1;
 }
 
-int view_clash_check(struct db *const db, const struct run_row *const run, const struct span run_name, const struct run_settings *const before,
-	struct error *const err)
+int view_clash_check(struct db *db, const struct run_row *run, struct span run_name,
+	const struct run_settings *before, struct error *err)
 {
 	for (int i = 0; i < VIEW_KINDS; i++) {
 		const enum view_kind kind = (enum view_kind)i;
-		const bool goes_on = view_key_is_on(&run->settings, kind) && !view_key_is_on(before, kind);
+		const bool goes_on =
+			view_key_is_on(&run->settings, kind) && !view_key_is_on(before, kind);
 		if (goes_on && check_view(db, run, run_name, kind, err) != 0)
 			return -1;
 	}

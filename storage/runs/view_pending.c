@@ -12,15 +12,16 @@ struct pending {
 	size_t count;
 };
 
-static void add(struct pending *const pending, const struct span key)
+static void add(struct pending *pending, struct span key)
 {
 	const bool is_folder = key.data[key.len - 1] == '/';
-	const bool fits = span_starts(key, pending->prefix) || (is_folder && span_starts(pending->prefix, key));
+	const bool fits = span_starts(key, pending->prefix) ||
+		(is_folder && span_starts(pending->prefix, key));
 	if (fits && pending->count < pending->most)
 		pending->keys[pending->count++] = arena_copy(pending->arena, key);
 }
 
-static void add_view(struct pending *const pending, const struct view_pending *const view)
+static void add_view(struct pending *pending, const struct view_pending *view)
 {
 	char key[VIEW_KEY_BYTES];
 	if (view->kind == VIEW_SLIME || view->has_base)
@@ -29,7 +30,7 @@ static void add_view(struct pending *const pending, const struct view_pending *c
 		add(pending, span_of(key, view_key_anchor(view->run, view->number, key)));
 }
 
-static int list(struct pending *const pending, struct db *const db, const struct span bucket, struct error *const err)
+static int list(struct pending *pending, struct db *db, struct span bucket, struct error *err)
 {
 	struct view_pending views[VIEW_PENDING_MAX];
 	int64_t id;
@@ -39,11 +40,13 @@ static int list(struct pending *const pending, struct db *const db, const struct
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		add_view(pending, &views[i]);
-	return arena_overflowed(pending->arena) ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.") : 0;
+	return arena_overflowed(pending->arena)
+		? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		: 0;
 }
 
-int run_list_pending(struct store *const store, const struct span bucket, const struct span prefix, const size_t most,
-	struct arena *const arena, struct span *const out, size_t *const out_count, struct error *const err)
+int run_list_pending(struct store *store, struct span bucket, struct span prefix, size_t most,
+	struct arena *arena, struct span *out, size_t *out_count, struct error *err)
 {
 	struct pending pending = {.prefix = prefix, .most = most, .arena = arena, .keys = out};
 	struct db *const db = store_reader_take(store, err);

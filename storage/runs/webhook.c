@@ -12,9 +12,10 @@
 
 enum { BODY_MAX_BYTES = 16 * 1024, NAME_ARENA_BYTES = 4096 };
 
-static const char *const kind_names[] = {[WEBHOOK_PUBLISHED] = "published", [WEBHOOK_STEP_FAILED] = "step_failed"};
+static const char *const kind_names[] = {
+	[WEBHOOK_PUBLISHED] = "published", [WEBHOOK_STEP_FAILED] = "step_failed"};
 
-int webhook_check(const struct store *const store, const char *const url, struct error *const err)
+int webhook_check(const struct store *store, const char *url, struct error *err)
 {
 	const struct webhook_options *const options = store_parts(store)->webhooks;
 	struct webhook_url parsed;
@@ -24,11 +25,13 @@ int webhook_check(const struct store *const store, const char *const url, struct
 		return -1;
 	if (webhook_url_allowed(&parsed, options->hosts, options->host_count))
 		return 0;
-	return error_set(err, ERROR_DENIED, "The server's option webhook_hosts does not name '%.*s'.", (int)parsed.authority.len,
-		(const char *)parsed.authority.data);
+	return error_set(err, ERROR_DENIED,
+		"The server's option webhook_hosts does not name '%.*s'.",
+		(int)parsed.authority.len, (const char *)parsed.authority.data);
 }
 
-static void print(const struct webhook_facts *const facts, const char *const run, const int64_t now_ms, struct buffer *const out)
+static void print(
+	const struct webhook_facts *facts, const char *run, int64_t now_ms, struct buffer *out)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct json_writer writer;
@@ -46,18 +49,20 @@ static void print(const struct webhook_facts *const facts, const char *const run
 	json_writer_end(&writer, '}');
 }
 
-static int find_name(struct db *const db, const struct run_row *const run, const struct span run_name, struct arena *const arena,
-	const char **const out, struct error *const err)
+static int find_name(struct db *db, const struct run_row *run, struct span run_name,
+	struct arena *arena, const char **out, struct error *err)
 {
 	struct span bucket;
 	if (bucket_row_name(db, run->bucket, arena, &bucket, err) != 1)
 		return -1;
-	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run_name.len, (const char *)run_name.data);
-	return *out == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for an event ran out.") : 0;
+	*out = arena_format(arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data,
+		(int)run_name.len, (const char *)run_name.data);
+	return *out == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for an event ran out.")
+			    : 0;
 }
 
-int webhook_note(struct store *const store, struct db *const db, const struct run_row *const run, const struct span run_name,
-	const struct webhook_facts *const facts, struct error *const err)
+int webhook_note(struct store *store, struct db *db, const struct run_row *run,
+	struct span run_name, const struct webhook_facts *facts, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(store);
 	const int64_t now_ms = clock->wall_ms(clock);
@@ -82,12 +87,14 @@ int webhook_note(struct store *const store, struct db *const db, const struct ru
 	return result;
 }
 
-void webhook_secret(const struct store *const store, const int64_t run, char out[WEBHOOK_SECRET_BYTES])
+void webhook_secret(const struct store *store, int64_t run, char out[WEBHOOK_SECRET_BYTES])
 {
 	const struct webhook_options *const options = store_parts(store)->webhooks;
 	uint8_t digest[SHA256_BYTES];
 	char text[64];
-	const int len = snprintf(text, sizeof(text), "deltabucket webhook of run %lld", (long long)run);
-	hmac_sha256(span_of(options->key, sizeof(options->key)), span_of(text, (size_t)len), digest);
+	const int len =
+		snprintf(text, sizeof(text), "deltabucket webhook of run %lld", (long long)run);
+	hmac_sha256(
+		span_of(options->key, sizeof(options->key)), span_of(text, (size_t)len), digest);
 	encode_hex(span_of(digest, sizeof(digest)), out);
 }

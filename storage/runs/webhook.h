@@ -1,5 +1,6 @@
-/* Webhooks: a run's URL is told of each step that is published and of each whose proof fails. An event is noted in the very change that makes it true;
- * storage/step_jobs/webhook_worker.h sends it. docs/PROTOCOL.md, "Webhooks". Internal to storage, but for the secret. */
+/* Webhooks: a run's URL is told of each step that is published and of each whose proof fails. An
+ * event is noted in the very change that makes it true; storage/step_jobs/webhook_worker.h sends
+ * it. docs/PROTOCOL.md, "Webhooks". Internal to storage, but for the secret. */
 #ifndef STORAGE_RUNS_WEBHOOK_H
 #define STORAGE_RUNS_WEBHOOK_H
 
@@ -25,10 +26,11 @@ struct webhook_facts {
 	struct span label;
 	struct span reason; /* of a failed proof */
 };
-int webhook_note(struct store *store, struct db *db, const struct run_row *run, struct span run_name, const struct webhook_facts *facts,
-	struct error *err);
+int webhook_note(struct store *store, struct db *db, const struct run_row *run,
+	struct span run_name, const struct webhook_facts *facts, struct error *err);
 
-/* What the run's events are signed with: worked out from the master key, so nothing of it is stored. `row` of the run. */
+/* What the run's events are signed with: worked out from the master key, so nothing of it is
+ * stored. `row` of the run. */
 void webhook_secret(const struct store *store, int64_t run, char out[WEBHOOK_SECRET_BYTES]);
 
 #endif

@@ -2,15 +2,16 @@
 
 #include <string.h>
 
-static bool is_plain(const struct span text)
+static bool is_plain(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] >= 0x7f || text.data[i] == '#' || text.data[i] == '\\')
+		if (text.data[i] <= ' ' || text.data[i] >= 0x7f || text.data[i] == '#' ||
+			text.data[i] == '\\')
 			return false;
 	return true;
 }
 
-int webhook_url_parse(const struct span text, struct webhook_url *const out, struct error *const err)
+int webhook_url_parse(struct span text, struct webhook_url *out, struct error *err)
 {
 	static const char *const schemes[] = {"https://", "http://"};
 	*out = (struct webhook_url){0};
@@ -27,12 +28,14 @@ int webhook_url_parse(const struct span text, struct webhook_url *const out, str
 		out->target = span_slice(rest, end, rest.len);
 	}
 	const bool has_query_alone = out->target.len > 0 && out->target.data[0] == '?';
-	if (out->authority.len > 0 && out->authority.data[0] != ':' && span_find(out->authority, '@') < 0 && !has_query_alone)
+	if (out->authority.len > 0 && out->authority.data[0] != ':' &&
+		span_find(out->authority, '@') < 0 && !has_query_alone)
 		return 0;
-	return error_set(err, ERROR_INVALID, "A webhook is a URL like https://host/path, without user, fragment and spaces.");
+	return error_set(err, ERROR_INVALID,
+		"A webhook is a URL like https://host/path, without user, fragment and spaces.");
 }
 
-static struct span host_of(const struct span authority)
+static struct span host_of(struct span authority)
 {
 	for (size_t i = authority.len; i > 0 && authority.data[i - 1] != ']'; i--)
 		if (authority.data[i - 1] == ':')
@@ -40,16 +43,18 @@ static struct span host_of(const struct span authority)
 	return authority;
 }
 
-static bool matches(const struct webhook_url *const url, const char *const pattern)
+static bool matches(const struct webhook_url *url, const char *pattern)
 {
 	const struct span host = host_of(url->authority);
 	const size_t len = strlen(pattern);
-	if (strcmp(pattern, "*") == 0 || span_equal_nocase(url->authority, pattern) || span_equal_nocase(host, pattern))
+	if (strcmp(pattern, "*") == 0 || span_equal_nocase(url->authority, pattern) ||
+		span_equal_nocase(host, pattern))
 		return true;
-	return pattern[0] == '.' && host.len > len && span_equal_nocase(span_slice(host, host.len - len, host.len), pattern);
+	return pattern[0] == '.' && host.len > len &&
+		span_equal_nocase(span_slice(host, host.len - len, host.len), pattern);
 }
 
-bool webhook_url_allowed(const struct webhook_url *const url, const char *const *const patterns, const size_t count)
+bool webhook_url_allowed(const struct webhook_url *url, const char *const *patterns, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (matches(url, patterns[i]))

@@ -1,6 +1,6 @@
 /* user_version is the number of the last migration that ran; it is stamped in the migration's own
- * transaction, so a file is always at exactly one number. What SQL cannot say of a migration is a step
- * in C, in the same transaction. */
+ * transaction, so a file is always at exactly one number. What SQL cannot say of a migration is a
+ * step in C, in the same transaction. */
 #include "storage/start/catalog.h"
 
 #include "storage/buckets/bucket_access.h"
@@ -18,7 +18,7 @@ static const struct {
 	{5, bucket_access_stamp_all},
 };
 
-static int run_steps(struct db *const db, const int number, struct error *const err)
+static int run_steps(struct db *db, int number, struct error *err)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
 		if (steps[i].number == number && steps[i].run(db, err) != 0)
@@ -26,19 +26,20 @@ static int run_steps(struct db *const db, const int number, struct error *const 
 	return 0;
 }
 
-static int run_migration(struct db *const db, const struct migration *const migration, struct error *const err)
+static int run_migration(struct db *db, const struct migration *migration, struct error *err)
 {
 	if (db_begin(db, err) != 0)
 		return -1;
-	if (db_run_script(db, migration->sql, err) != 0 || run_steps(db, migration->number, err) != 0 ||
-	    db_set_version(db, migration->number, CATALOG_APPLICATION, err) != 0) {
+	if (db_run_script(db, migration->sql, err) != 0 ||
+		run_steps(db, migration->number, err) != 0 ||
+		db_set_version(db, migration->number, CATALOG_APPLICATION, err) != 0) {
 		db_rollback(db);
 		return error_wrap(err, "running migration %s", migration->name);
 	}
 	return db_commit(db, err);
 }
 
-static int migrate(struct db *const db, const struct catalog_gate *gate, struct error *const err)
+static int migrate(struct db *db, const struct catalog_gate *gate, struct error *err)
 {
 	int version = 0;
 	int application = 0;
@@ -46,25 +47,31 @@ static int migrate(struct db *const db, const struct catalog_gate *gate, struct 
 		return -1;
 	const int newest = migration_list[migration_count - 1].number;
 	if (application != CATALOG_APPLICATION && (application != 0 || version != 0))
-		return error_set(err, ERROR_CORRUPT, "%s is not a deltabucket catalog (application id %d).", db_path(db), application);
+		return error_set(err, ERROR_CORRUPT,
+			"%s is not a deltabucket catalog (application id %d).", db_path(db),
+			application);
 	if (version > newest)
-		return error_set(err, ERROR_UNSUPPORTED, "%s has schema %d, made by a newer program; this one knows %d.", db_path(db), version,
-			newest);
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s has schema %d, made by a newer program; this one knows %d.",
+			db_path(db), version, newest);
 	if (version < newest && gate != NULL && gate->ask(gate->owner, db, version, err) != 0)
 		return -1;
 	for (size_t i = 0; i < migration_count; i++)
-		if (migration_list[i].number > version && run_migration(db, &migration_list[i], err) != 0)
+		if (migration_list[i].number > version &&
+			run_migration(db, &migration_list[i], err) != 0)
 			return -1;
 	return 0;
 }
 
-/* A catalog of before there were checksums of pages is written once more. Cut off, it is done at the next start. */
-static int give_checksums(struct db *const db, struct error *const err)
+/* A catalog of before there were checksums of pages is written once more. Cut off, it is done at
+ * the next start. */
+static int give_checksums(struct db *db, struct error *err)
 {
 	if (db_is_summed(db))
 		return 0;
 	if (db_vacuum_whole(db, err) != 0)
-		return error_wrap(err, "writing the catalog once more, with checksums of its pages");
+		return error_wrap(
+			err, "writing the catalog once more, with checksums of its pages");
 	return db_checkpoint_truncate(db, err);
 }
 
@@ -74,7 +81,8 @@ struct db *catalog_open_asking(const char *path, const struct catalog_gate *gate
 	if (db == NULL)
 		return NULL;
 	db_keep_log(db, true);
-	if (migrate(db, gate, err) == 0 && give_checksums(db, err) == 0 && db_keep_sums(db, err) == 0) {
+	if (migrate(db, gate, err) == 0 && give_checksums(db, err) == 0 &&
+		db_keep_sums(db, err) == 0) {
 		db_keep_log(db, false);
 		return db;
 	}

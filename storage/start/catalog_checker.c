@@ -22,9 +22,9 @@
 #include "storage/packs/store_health.h"
 
 enum {
-	WATCH_MS = 1000,               /* between two looks at whether a page was found damaged */
-	AGAIN_MS = 15 * 60 * 1000,     /* while the catalog is known to be damaged */
-	REBUILDS = 2,                  /* in a row: what still does not look right then is damage */
+	WATCH_MS = 1000,           /* between two looks at whether a page was found damaged */
+	AGAIN_MS = 15 * 60 * 1000, /* while the catalog is known to be damaged */
+	REBUILDS = 2,              /* in a row: what still does not look right then is damage */
 	TEXT_BYTES = 400
 };
 
@@ -33,16 +33,16 @@ struct catalog_checker {
 	struct worker_thread thread;
 	uint64_t damage_seen; /* of db_damage, when the last look began */
 	uint64_t mended_seen;
-	unsigned rebuilds;    /* since everything was sound */
-	int64_t look_due_ms;  /* the next look at a damaged catalog, by the monotonic clock */
+	unsigned rebuilds;   /* since everything was sound */
+	int64_t look_due_ms; /* the next look at a damaged catalog, by the monotonic clock */
 	/* of one look */
 	size_t tables;
 	size_t others;
 	char worst[TEXT_BYTES];
 };
 
-/* The newest of two current versions of a key stays current; the other is kept, hidden, under its id. What
- * the buckets show is counted once more. */
+/* The newest of two current versions of a key stays current; the other is kept, hidden, under its
+ * id. What the buckets show is counted once more. */
 static const char *const settled_tables[] = {"versions", "bucket_totals", NULL};
 static const char SQL_SETTLE[] =
 	"UPDATE versions SET state = 0, retired_ms = NULL WHERE state = 1 AND EXISTS (SELECT 1 FROM"
@@ -59,11 +59,15 @@ static void take_finding(void *owner, const struct db_finding *finding)
 	struct catalog_checker *checker = owner;
 	bool is_table = finding->kind == DB_FINDING_TABLE;
 	const struct log_field fields[] = {log_text("table", finding->table),
-		log_text("index", finding->index != NULL ? finding->index : ""), log_text("message", finding->detail)};
-	log_event(store_log(checker->store), is_table ? LOG_ERROR : LOG_WARNING, NULL, "catalog_finding", fields, 3);
+		log_text("index", finding->index != NULL ? finding->index : ""),
+		log_text("message", finding->detail)};
+	log_event(store_log(checker->store), is_table ? LOG_ERROR : LOG_WARNING, NULL,
+		"catalog_finding", fields, 3);
 	if (checker->tables == 0 && (is_table || checker->others == 0))
-		snprintf(checker->worst, sizeof checker->worst, "%s %s: %s", is_table ? "table" : "index",
-			is_table || finding->index == NULL ? finding->table : finding->index, finding->detail);
+		snprintf(checker->worst, sizeof checker->worst, "%s %s: %s",
+			is_table ? "table" : "index",
+			is_table || finding->index == NULL ? finding->table : finding->index,
+			finding->detail);
 	checker->tables += is_table;
 	checker->others += !is_table;
 }
@@ -79,7 +83,8 @@ static int name_wrong_access(struct catalog_checker *checker, struct db *db, str
 	enum { ARENA_BYTES = 4096 };
 	int64_t bucket = INT64_MIN;
 	int got = 1;
-	if (db_snapshot_begin(db, err) != 0) /* of one state: what a change has half written is not damage */
+	if (db_snapshot_begin(db, err) !=
+		0) /* of one state: what a change has half written is not damage */
 		return -1;
 	while (got == 1) {
 		struct arena *arena = arena_new(ARENA_BYTES);
@@ -87,7 +92,8 @@ static int name_wrong_access(struct catalog_checker *checker, struct db *db, str
 		got = bucket_access_next_wrong(db, bucket, arena, &bucket, &name, err);
 		const struct log_field field = log_span("bucket", name);
 		if (got == 1)
-			log_event(store_log(checker->store), LOG_ERROR, NULL, "bucket_access_damaged", &field, 1);
+			log_event(store_log(checker->store), LOG_ERROR, NULL,
+				"bucket_access_damaged", &field, 1);
 		arena_free(arena);
 	}
 	db_snapshot_end(db);
@@ -107,7 +113,8 @@ static int look(struct catalog_checker *checker, struct error *err)
 	if (result == 0 && checker->tables == 0)
 		result = name_wrong_access(checker, db, err);
 	uint64_t mended = db_mended(db);
-	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED, (int64_t)(mended - checker->mended_seen));
+	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED,
+		(int64_t)(mended - checker->mended_seen));
 	checker->mended_seen = mended;
 	if (result == 0 && checker->tables + checker->others == 0)
 		checker->damage_seen = db_damage(db); /* what was found wrong meanwhile is right */
@@ -125,7 +132,8 @@ static int run_rebuild(struct change *change, struct db *db, struct error *err)
 	struct store *store = ((struct checker_change *)change)->store;
 	char scratch[4096];
 	snprintf(scratch, sizeof scratch, "%s.rebuilt", store_catalog_path(store));
-	const struct db_rebuild rebuild = {.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
+	const struct db_rebuild rebuild = {
+		.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
 	return db_rebuild(db, &rebuild, err);
 }
 
@@ -163,7 +171,8 @@ static int64_t judge(struct catalog_checker *checker)
 		store_health_set_proof(health, STORE_PROVEN, NULL);
 		return WATCH_MS;
 	}
-	if (checker->tables > 0 || checker->rebuilds >= REBUILDS || store_health_may_write(health, &err) != 0)
+	if (checker->tables > 0 || checker->rebuilds >= REBUILDS ||
+		store_health_may_write(health, &err) != 0)
 		return set_damaged(checker, checker->worst);
 	return rebuild(checker, &err) == 0 ? 0 : set_damaged(checker, err.text);
 }
@@ -186,7 +195,8 @@ static int write_something(struct change *change, struct db *db, struct error *e
 /* A commit that changes nothing: the committer tells the store's health how it went. */
 static void try_write(struct catalog_checker *checker)
 {
-	struct checker_change change = {.change = {.apply = write_something}, .store = checker->store};
+	struct checker_change change = {
+		.change = {.apply = write_something}, .store = checker->store};
 	struct error ignored;
 	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
 }
@@ -221,7 +231,8 @@ static int64_t one_round(void *owner)
 
 struct catalog_checker *catalog_checker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {.name = "catalog_check", .first_ms = 0, .round = one_round};
+	static const struct worker_thread_plan plan = {
+		.name = "catalog_check", .first_ms = 0, .round = one_round};
 	struct catalog_checker *checker = memory_new(sizeof *checker);
 	checker->store = store;
 	worker_thread_start(&checker->thread, &plan, checker);

@@ -1,7 +1,7 @@
-/* The place of the copy is open to all users. So its folder is new, with a name that nobody can know before,
- * and ours alone; and of what lies there only folders of our own are looked into, through a descriptor, which
- * no link can lead astray. Whoever uses a copy holds a lock on its folder: the system lets go of it when the
- * process ends, however it does. */
+/* The place of the copy is open to all users. So its folder is new, with a name that nobody can
+ * know before, and ours alone; and of what lies there only folders of our own are looked into,
+ * through a descriptor, which no link can lead astray. Whoever uses a copy holds a lock on its
+ * folder: the system lets go of it when the process ends, however it does. */
 #include "storage/start/catalog_copy.h"
 
 #include <fcntl.h>
@@ -36,11 +36,13 @@ static void list_places(const char *out[PLACES])
 /* Of the copies of this catalog. */
 static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES])
 {
-	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-", (unsigned long long)xxh3_64(span_text(catalog_path)));
+	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-",
+		(unsigned long long)xxh3_64(span_text(catalog_path)));
 }
 
 static void remove_left(const struct file_ops *files, const char *catalog_path);
-static int make_folder(struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err);
+static int make_folder(
+	struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err);
 
 static uint64_t size_of(const char *path)
 {
@@ -66,15 +68,16 @@ static const char *find_place(const struct file_ops *files, uint64_t bytes)
 	return NULL;
 }
 
-static int copy_file(const struct file_ops *files, const char *from, const struct catalog_copy *copy, const char *suffix,
-	struct error *err)
+static int copy_file(const struct file_ops *files, const char *from,
+	const struct catalog_copy *copy, const char *suffix, struct error *err)
 {
 	char to[PATH_BYTES + 32];
 	snprintf(to, sizeof to, "%s%s", copy->path, suffix);
 	return file_exists(from) ? file_clone(files, from, to, err) : 0;
 }
 
-struct catalog_copy *catalog_copy_make(const struct file_ops *files, const char *catalog_path, struct error *err)
+struct catalog_copy *catalog_copy_make(
+	const struct file_ops *files, const char *catalog_path, struct error *err)
 {
 	char log_path[PATH_BYTES];
 	snprintf(log_path, sizeof log_path, "%s-wal", catalog_path);
@@ -82,15 +85,18 @@ struct catalog_copy *catalog_copy_make(const struct file_ops *files, const char 
 	uint64_t bytes = size_of(catalog_path) + size_of(log_path);
 	const char *place = find_place(files, bytes);
 	if (place == NULL) {
-		error_set(err, ERROR_NO_SPACE, "A store that is only read works on a copy of its catalog in memory, and its %llu bytes"
-			" fit neither /dev/shm nor $TMPDIR nor /tmp twice.", (unsigned long long)bytes);
+		error_set(err, ERROR_NO_SPACE,
+			"A store that is only read works on a copy of its catalog in memory, and its %llu bytes"
+			" fit neither /dev/shm nor $TMPDIR nor /tmp twice.",
+			(unsigned long long)bytes);
 		return NULL;
 	}
 	struct catalog_copy *copy = memory_new(sizeof *copy);
 	copy->files = files;
 	copy->fd = -1;
-	if (make_folder(copy, place, catalog_path, err) == 0 && copy_file(files, catalog_path, copy, "", err) == 0 &&
-	    copy_file(files, log_path, copy, "-wal", err) == 0)
+	if (make_folder(copy, place, catalog_path, err) == 0 &&
+		copy_file(files, catalog_path, copy, "", err) == 0 &&
+		copy_file(files, log_path, copy, "-wal", err) == 0)
 		return copy;
 	catalog_copy_free(copy);
 	return NULL;
@@ -108,7 +114,8 @@ static int take_folder(const char *path)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &state) == 0 && state.st_uid == geteuid() && (state.st_mode & 077) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+	if (fstat(fd, &state) == 0 && state.st_uid == geteuid() && (state.st_mode & 077) == 0 &&
+		flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -117,7 +124,8 @@ static int take_folder(const char *path)
 /* `path` may be another folder by now: its files are reached through the descriptor. */
 static void remove_folder(const struct file_ops *files, int fd, const char *path)
 {
-	static const char *const names[] = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "catalog.db-journal"};
+	static const char *const names[] = {
+		"catalog.db", "catalog.db-wal", "catalog.db-shm", "catalog.db-journal"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char name[64];
 		snprintf(name, sizeof name, "/proc/self/fd/%d/%s", fd, names[i]);
@@ -138,7 +146,8 @@ void catalog_copy_free(struct catalog_copy *copy)
 	free(copy);
 }
 
-static int make_folder(struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err)
+static int make_folder(
+	struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err)
 {
 	const struct file_ops *files = copy->files;
 	uint8_t random[NAME_BYTES];

@@ -17,11 +17,14 @@ struct preparation {
 	struct log_walk walk;
 };
 
-static void tell(const struct preparation *preparation, enum log_level level, const char *event, int64_t number)
+static void tell(const struct preparation *preparation, enum log_level level, const char *event,
+	int64_t number)
 {
 	const struct log_field fields[] = {log_number("frames", preparation->walk.frames),
-		log_number("committed", preparation->walk.committed), log_number("damaged", number)};
-	log_event(preparation->params->log, level, NULL, event, fields, sizeof fields / sizeof *fields);
+		log_number("committed", preparation->walk.committed),
+		log_number("damaged", number)};
+	log_event(preparation->params->log, level, NULL, event, fields,
+		sizeof fields / sizeof *fields);
 }
 
 /* DIR/catalog.db-wal.N, the first N that is free; false when there are enough of them. */
@@ -30,7 +33,8 @@ static bool find_name(const struct preparation *preparation, char out[PATH_BYTES
 	const char *slash = strrchr(preparation->path, '/');
 	const char *name = slash != NULL ? slash + 1 : preparation->path;
 	for (unsigned i = 1; i <= KEPT_LOGS; i++) {
-		if (snprintf(out, PATH_BYTES, "%s/%s.%u", preparation->params->aside, name, i) >= PATH_BYTES)
+		if (snprintf(out, PATH_BYTES, "%s/%s.%u", preparation->params->aside, name, i) >=
+			PATH_BYTES)
 			return false;
 		if (!file_exists(out))
 			return true;
@@ -66,8 +70,8 @@ static bool keep_copy(const struct preparation *preparation)
 	char kept[PATH_BYTES];
 	if (params->aside == NULL || !has_room(preparation))
 		return false;
-	if (file_make_folder(params->files, params->aside, 0700, &err) == 0 && find_name(preparation, kept) &&
-	    copy_log(preparation, kept, &err) == 0)
+	if (file_make_folder(params->files, params->aside, 0700, &err) == 0 &&
+		find_name(preparation, kept) && copy_log(preparation, kept, &err) == 0)
 		return true;
 	if (err.kind != ERROR_NONE)
 		log_failure(params->log, LOG_WARNING, NULL, "catalog_log_not_kept", &err);
@@ -79,7 +83,8 @@ static int mend(const struct preparation *preparation, struct error *err)
 	if (preparation->walk.mend_count == 0)
 		return 0;
 	tell(preparation, LOG_WARNING, "catalog_log_mended", (int64_t)preparation->walk.mend_count);
-	return log_walk_mend(&preparation->walk, preparation->params->files, preparation->path, err);
+	return log_walk_mend(
+		&preparation->walk, preparation->params->files, preparation->path, err);
 }
 
 static int refuse(const struct preparation *preparation, struct error *err)
@@ -93,16 +98,20 @@ static int refuse(const struct preparation *preparation, struct error *err)
 }
 
 /* Where the log will be taken. */
-static int prepare_aside(const struct preparation *preparation, char kept[PATH_BYTES], struct error *err)
+static int prepare_aside(
+	const struct preparation *preparation, char kept[PATH_BYTES], struct error *err)
 {
 	const struct catalog_log_params *params = preparation->params;
 	if (params->aside == NULL)
 		return 0;
 	if (file_make_folder(params->files, params->aside, 0700, err) != 0)
 		return -1;
-	return find_name(preparation, kept) ? 0
-		: error_set(err, ERROR_DAMAGED, "%s is damaged, and %s has %d damaged logs already. Remove those that are not wanted:"
-			" deltabucketd set-aside drop NAME.", preparation->path, params->aside, KEPT_LOGS);
+	return find_name(preparation, kept)
+		? 0
+		: error_set(err, ERROR_DAMAGED,
+			  "%s is damaged, and %s has %d damaged logs already. Remove those that are not wanted:"
+			  " deltabucketd set-aside drop NAME.",
+			  preparation->path, params->aside, KEPT_LOGS);
 }
 
 /* Out of SQLite's way: it would take what stands before the damage. */
@@ -127,7 +136,8 @@ static int apply(const struct preparation *preparation, struct error *err)
 	uint32_t lost = 0;
 	char kept[PATH_BYTES] = "";
 	if (prepare_aside(preparation, kept, err) != 0 || mend(preparation, err) != 0 ||
-	    log_walk_apply(&preparation->walk, params->files, preparation->path, params->catalog_path, &lost, err) != 0)
+		log_walk_apply(&preparation->walk, params->files, preparation->path,
+			params->catalog_path, &lost, err) != 0)
 		return -1;
 	tell(preparation, LOG_ERROR, "catalog_log_damaged", lost);
 	return take_away(preparation, kept, err);
@@ -135,15 +145,17 @@ static int apply(const struct preparation *preparation, struct error *err)
 
 static int handle_damage(const struct preparation *preparation, struct error *err)
 {
-	return preparation->params->accepts_loss ? apply(preparation, err) : refuse(preparation, err);
+	return preparation->params->accepts_loss ? apply(preparation, err)
+						 : refuse(preparation, err);
 }
 
-/* After a kill what was noted is exact: a torn end was never committed. After a power cut it may have
- * been the last commit. */
+/* After a kill what was noted is exact: a torn end was never committed. After a power cut it may
+ * have been the last commit. */
 static bool is_certain(const struct preparation *preparation)
 {
 	const struct acknowledgement *last = preparation->params->last;
-	return last->store.life > 0 && acknowledged_is_exact(last) && last->log_salt == preparation->walk.salt;
+	return last->store.life > 0 && acknowledged_is_exact(last) &&
+		last->log_salt == preparation->walk.salt;
 }
 
 /* A transaction that never committed goes; one that may have stays where it cannot be copied. */
@@ -156,23 +168,28 @@ static int settle_end(const struct preparation *preparation, bool is_whole, stru
 	}
 	if (mend(preparation, err) != 0)
 		return -1;
-	return is_kept ? log_walk_cut(&preparation->walk, preparation->params->files, preparation->path, err) : 0;
+	return is_kept ? log_walk_cut(&preparation->walk, preparation->params->files,
+				 preparation->path, err)
+		       : 0;
 }
 
 static int prepare(struct preparation *preparation, bool *out_is_whole, struct error *err)
 {
 	const struct acknowledgement *last = preparation->params->last;
-	const struct log_note note = {.salt = last->log_salt, .frames = last->log_frames, /* zeros when nothing was noted */
+	/* zeros when nothing was noted */
+	const struct log_note note = {.salt = last->log_salt,
+		.frames = last->log_frames,
 		.is_exact = acknowledged_is_exact(last)};
 	if (log_walk(preparation->path, &note, &preparation->walk, err) != 0)
 		return -1;
 	*out_is_whole = preparation->walk.state != LOG_DAMAGED &&
 		(preparation->walk.state != LOG_TORN || is_certain(preparation));
 	return preparation->walk.state == LOG_DAMAGED ? handle_damage(preparation, err)
-		: settle_end(preparation, *out_is_whole, err);
+						      : settle_end(preparation, *out_is_whole, err);
 }
 
-int catalog_log_prepare(const struct catalog_log_params *params, bool *out_is_whole, struct error *err)
+int catalog_log_prepare(
+	const struct catalog_log_params *params, bool *out_is_whole, struct error *err)
 {
 	struct preparation preparation = {.params = params};
 	snprintf(preparation.path, sizeof preparation.path, "%s-wal", params->catalog_path);

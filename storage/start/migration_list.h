@@ -1,4 +1,5 @@
-/* The catalog's migrations, embedded: migration_list.c is made from migrations/ by migrations/embed.sh. Forward only, numbered 1, 2, ... */
+/* The catalog's migrations, embedded: migration_list.c is made from migrations/ by
+ * migrations/embed.sh. Forward only, numbered 1, 2, ... */
 #ifndef STORAGE_START_MIGRATION_LIST_H
 #define STORAGE_START_MIGRATION_LIST_H
 

@@ -46,7 +46,8 @@ static void name_paths(struct starting *starting)
 {
 	const char *folder = starting->params->folder;
 	snprintf(starting->catalog_path, sizeof starting->catalog_path, "%s/catalog.db", folder);
-	snprintf(starting->acknowledged_path, sizeof starting->acknowledged_path, "%s/acknowledged", folder);
+	snprintf(starting->acknowledged_path, sizeof starting->acknowledged_path, "%s/acknowledged",
+		folder);
 	snprintf(starting->aside_path, sizeof starting->aside_path, "%s/set-aside", folder);
 }
 
@@ -55,8 +56,10 @@ static int lacks(struct starting *starting, const struct error *why, struct erro
 {
 	starting->is_whole = false;
 	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
-		return error_set(err, why->kind, "%s Put the newest catalog back, with its -wal file; or read what this one"
-			" knows with --after-damage read-only.", why->text);
+		return error_set(err, why->kind,
+			"%s Put the newest catalog back, with its -wal file; or read what this one"
+			" knows with --after-damage read-only.",
+			why->text);
 	if (!starting->reads_only) /* else it was told already */
 		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
 	starting->has_lost = true;
@@ -75,7 +78,8 @@ static void set_reads_only(struct starting *starting, const char *why)
 static int open_acknowledged(struct starting *starting, struct error *err)
 {
 	const struct store_start_params *params = starting->params;
-	starting->out->acknowledged = acknowledged_open(params->files, starting->acknowledged_path, &starting->last, err);
+	starting->out->acknowledged =
+		acknowledged_open(params->files, starting->acknowledged_path, &starting->last, err);
 	if (starting->out->acknowledged != NULL)
 		return 0;
 	if (err->os_errno != EROFS)
@@ -84,7 +88,8 @@ static int open_acknowledged(struct starting *starting, struct error *err)
 	return acknowledged_read(starting->acknowledged_path, &starting->last, err);
 }
 
-static int prepare_log(struct starting *starting, bool accepts_loss, bool *out_is_whole, struct error *err)
+static int prepare_log(
+	struct starting *starting, bool accepts_loss, bool *out_is_whole, struct error *err)
 {
 	const struct store_start_params *params = starting->params;
 	const struct catalog_log_params log = {
@@ -116,14 +121,19 @@ static int settle_log(struct starting *starting, struct error *err)
 {
 	enum after_damage policy = starting->params->after_damage;
 	starting->out->catalog_path = memory_copy_text(starting->catalog_path);
-	if (!starting->reads_only && prepare_log(starting, policy == AFTER_DAMAGE_SERVE, &starting->is_whole, err) == 0)
+	if (!starting->reads_only &&
+		prepare_log(starting, policy == AFTER_DAMAGE_SERVE, &starting->is_whole, err) == 0)
 		return 0;
-	if (!starting->reads_only && (err->kind != ERROR_DAMAGED || policy != AFTER_DAMAGE_READ_ONLY))
+	if (!starting->reads_only &&
+		(err->kind != ERROR_DAMAGED || policy != AFTER_DAMAGE_READ_ONLY))
 		return -1;
 	if (!starting->reads_only)
-		set_reads_only(starting, "the catalog's log is damaged, and --after-damage says read-only.");
+		set_reads_only(starting,
+			"the catalog's log is damaged, and --after-damage says read-only.");
 	bool ignored;
-	return take_copy(starting, err) != 0 ? -1 : prepare_log(starting, policy != AFTER_DAMAGE_REFUSE, &ignored, err);
+	return take_copy(starting, err) != 0
+		? -1
+		: prepare_log(starting, policy != AFTER_DAMAGE_REFUSE, &ignored, err);
 }
 
 static int take_any(void *taker, const char *name, uint64_t size, struct error *err)
@@ -145,11 +155,14 @@ static int count_packs(const struct starting *starting, size_t *out_count, struc
 	return backend->ops->list_aside(backend, take_any, out_count, err);
 }
 
-static int lost_catalog(const struct starting *starting, const char *what, size_t packs, struct error *err)
+static int lost_catalog(
+	const struct starting *starting, const char *what, size_t packs, struct error *err)
 {
-	return error_set(err, ERROR_DAMAGED, "%s is %s, and the store was started %" PRIu64 " times and has %zu pack files. Put the"
-		" catalog back, with its -wal file; for a new store, use another folder.", starting->catalog_path, what,
-		starting->last.store.life, packs);
+	return error_set(err, ERROR_DAMAGED,
+		"%s is %s, and the store was started %" PRIu64
+		" times and has %zu pack files. Put the"
+		" catalog back, with its -wal file; for a new store, use another folder.",
+		starting->catalog_path, what, starting->last.store.life, packs);
 }
 
 static bool knows_last(const struct starting *starting)
@@ -157,7 +170,8 @@ static bool knows_last(const struct starting *starting)
 	return starting->last.store.life > 0;
 }
 
-/* Packs do not come before their catalog: one that has nothing in it was put here, or was emptied. */
+/* Packs do not come before their catalog: one that has nothing in it was put here, or was
+ * emptied. */
 static int ask_new(const struct starting *starting, const char *what, struct error *err)
 {
 	size_t packs;
@@ -170,7 +184,8 @@ static int ask_new(const struct starting *starting, const char *what, struct err
 	return lost_catalog(starting, what, packs, err);
 }
 
-static int find_pack_file(const struct starting *starting, const struct pack_id *file, struct error *err)
+static int find_pack_file(
+	const struct starting *starting, const struct pack_id *file, struct error *err)
 {
 	struct backend *backend = starting->params->packs->backend;
 	struct backend_file *opened;
@@ -192,7 +207,8 @@ static int ask_rows(const struct starting *starting, struct db_statement *rows, 
 			memcpy(file.bytes, id.data, PACK_ID_BYTES);
 		struct error found = {0};
 		if (find_pack_file(starting, &file, &found) != 0)
-			return error_set(err, ERROR_DAMAGED, "%s gets an id for its store, and names a pack that is not there: %s",
+			return error_set(err, ERROR_DAMAGED,
+				"%s gets an id for its store, and names a pack that is not there: %s",
 				starting->catalog_path, found.text);
 	}
 	return got;
@@ -203,13 +219,18 @@ static int ask_for_ids(const struct starting *starting, struct error *err)
 {
 	const struct pack_names names = {0};
 	const struct pack_origin none = {{0}, 0};
-	struct pack_recovery *packs = pack_recovery_look(starting->params->packs, &names, &none, err);
+	struct pack_recovery *packs =
+		pack_recovery_look(starting->params->packs, &names, &none, err);
 	if (packs == NULL)
 		return -1;
 	bool has_id = knows_last(starting) || pack_recovery_facts(packs)->foreign > 0;
 	pack_recovery_free(packs);
-	return !has_id ? 0 : error_set(err, ERROR_DAMAGED, "%s is from before stores had ids, and the store in this folder has one. Put"
-		" its newest catalog back, with its -wal file.", starting->catalog_path);
+	return !has_id
+		? 0
+		: error_set(err, ERROR_DAMAGED,
+			  "%s is from before stores had ids, and the store in this folder has one. Put"
+			  " its newest catalog back, with its -wal file.",
+			  starting->catalog_path);
 }
 
 static int accept_old(struct starting *starting, const struct error *why, struct error *err)
@@ -220,8 +241,8 @@ static int accept_old(struct starting *starting, const struct error *why, struct
 	return -1;
 }
 
-/* A catalog of before there were ids gets one if it is the right one: then each pack that it names is
- * there. */
+/* A catalog of before there were ids gets one if it is the right one: then each pack that it names
+ * is there. */
 static int ask_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
 	static const char SQL_FIRST[] = "SELECT id FROM packs";
@@ -262,7 +283,8 @@ static int check_is_there(const struct starting *starting, struct error *err)
 		return 0;
 	if (bytes_of(log_path) == 0)
 		return ask_new(starting, what, err);
-	return count_packs(starting, &packs, err) != 0 ? -1 : lost_catalog(starting, what, packs, err);
+	return count_packs(starting, &packs, err) != 0 ? -1
+						       : lost_catalog(starting, what, packs, err);
 }
 
 static int open_catalog(struct starting *starting, struct error *err)
@@ -292,16 +314,21 @@ static int check_identity(struct starting *starting, struct error *err)
 	if (!knows_last(starting))
 		return 0;
 	if (memcmp(store->id, last->store.id, STORE_ID_BYTES) != 0)
-		return error_set(err, ERROR_DAMAGED, "%s is the catalog of another store than the one in this folder."
-			" Put the right one back.", starting->catalog_path);
+		return error_set(err, ERROR_DAMAGED,
+			"%s is the catalog of another store than the one in this folder."
+			" Put the right one back.",
+			starting->catalog_path);
 	if (store->life < last->store.life)
-		error_set(&why, ERROR_DAMAGED, "%s is older than this store: it was last used at start %" PRIu64 ", and the newest"
-			" start was number %" PRIu64 ".", starting->catalog_path, store->life,
-			last->store.life);
+		error_set(&why, ERROR_DAMAGED,
+			"%s is older than this store: it was last used at start %" PRIu64
+			", and the newest"
+			" start was number %" PRIu64 ".",
+			starting->catalog_path, store->life, last->store.life);
 	else if (change < last->change)
-		error_set(&why, ERROR_DAMAGED, "%s ends with change %" PRId64 ", and change %" PRId64 " was acknowledged: %" PRId64
-			" changes are lost.", starting->catalog_path, change, last->change,
-			last->change - change);
+		error_set(&why, ERROR_DAMAGED,
+			"%s ends with change %" PRId64 ", and change %" PRId64
+			" was acknowledged: %" PRId64 " changes are lost.",
+			starting->catalog_path, change, last->change, last->change - change);
 	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
 }
 
@@ -309,7 +336,8 @@ static int read_names(struct starting *starting, struct error *err)
 {
 	if (pack_row_list(starting->out->db, &starting->records, &starting->record_count, err) != 0)
 		return -1;
-	return removal_row_list(starting->out->db, 0, &starting->removals, &starting->removal_count, err);
+	return removal_row_list(
+		starting->out->db, 0, &starting->removals, &starting->removal_count, err);
 }
 
 static struct pack_origin origin_of(const struct store_identity *store)
@@ -321,7 +349,8 @@ static struct pack_origin origin_of(const struct store_identity *store)
 
 static int look_at_packs(struct starting *starting, struct error *err)
 {
-	const struct pack_names names = {starting->records, starting->record_count, starting->removals, starting->removal_count};
+	const struct pack_names names = {starting->records, starting->record_count,
+		starting->removals, starting->removal_count};
 	const struct pack_origin origin = origin_of(&starting->out->store);
 	starting->recovery = pack_recovery_look(starting->params->packs, &names, &origin, err);
 	return starting->recovery == NULL ? -1 : 0;
@@ -333,14 +362,19 @@ static int check_packs(struct starting *starting, struct error *err)
 	const struct pack_facts *facts = pack_recovery_facts(starting->recovery);
 	struct error why = {0};
 	if (facts->foreign > 0 && !knows_last(starting))
-		return error_set(err, ERROR_DAMAGED, "%s and packs beside it (%s) are of different stores.",
+		return error_set(err, ERROR_DAMAGED,
+			"%s and packs beside it (%s) are of different stores.",
 			starting->catalog_path, facts->foreign_name);
 	if (facts->newest_life > starting->out->store.life)
-		error_set(&why, ERROR_DAMAGED, "%s is older than the packs beside it: it was last used at start %" PRIu64 ", and pack %s was made"
-			" at start %u.", starting->catalog_path, starting->out->store.life,
-			facts->newest_name, facts->newest_life);
+		error_set(&why, ERROR_DAMAGED,
+			"%s is older than the packs beside it: it was last used at start %" PRIu64
+			", and pack %s was made"
+			" at start %u.",
+			starting->catalog_path, starting->out->store.life, facts->newest_name,
+			facts->newest_life);
 	else if (facts->missing > 0 && facts->missing == facts->named && facts->unnamed > 0)
-		error_set(&why, ERROR_DAMAGED, "%s names %zu packs, and none of them is here; %zu others are.",
+		error_set(&why, ERROR_DAMAGED,
+			"%s names %zu packs, and none of them is here; %zu others are.",
 			starting->catalog_path, facts->named, facts->unnamed);
 	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
 }
@@ -363,8 +397,8 @@ static int prove_rows(struct starting *starting, struct error *err)
 
 static int judge(struct starting *starting, struct error *err)
 {
-	if (check_identity(starting, err) != 0 || read_names(starting, err) != 0 || look_at_packs(starting, err) != 0 ||
-	    check_packs(starting, err) != 0)
+	if (check_identity(starting, err) != 0 || read_names(starting, err) != 0 ||
+		look_at_packs(starting, err) != 0 || check_packs(starting, err) != 0)
 		return -1;
 	return prove_rows(starting, err);
 }
@@ -383,10 +417,12 @@ static void forget_packs(struct starting *starting)
 static int start_copy(struct starting *starting, struct error *err)
 {
 	bool ignored;
-	set_reads_only(starting, "the catalog is not the one that was acknowledged, and --after-damage says read-only.");
+	set_reads_only(starting,
+		"the catalog is not the one that was acknowledged, and --after-damage says read-only.");
 	close_catalog(starting);
 	forget_packs(starting);
-	if (take_copy(starting, err) != 0 || prepare_log(starting, true, &ignored, err) != 0 || open_catalog(starting, err) != 0)
+	if (take_copy(starting, err) != 0 || prepare_log(starting, true, &ignored, err) != 0 ||
+		open_catalog(starting, err) != 0)
 		return -1;
 	return judge(starting, err);
 }
@@ -395,8 +431,10 @@ static int open_and_judge(struct starting *starting, struct error *err)
 {
 	if (open_catalog(starting, err) != 0 || judge(starting, err) != 0)
 		return -1;
-	return starting->has_lost && !starting->reads_only && starting->params->after_damage == AFTER_DAMAGE_READ_ONLY
-		? start_copy(starting, err) : 0;
+	return starting->has_lost && !starting->reads_only &&
+			starting->params->after_damage == AFTER_DAMAGE_READ_ONLY
+		? start_copy(starting, err)
+		: 0;
 }
 
 static uint64_t next_life(const struct starting *starting)
@@ -407,7 +445,8 @@ static uint64_t next_life(const struct starting *starting)
 	return (life > packs ? life : packs) + 1;
 }
 
-static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count, struct error *err)
+static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count,
+	struct error *err)
 {
 	struct db *db = starting->out->db;
 	if (db_begin(db, err) != 0)
@@ -424,8 +463,10 @@ static int record_life(struct starting *starting, const struct pack_record *seal
 static int note_life(struct starting *starting, struct error *err)
 {
 	struct db *db = starting->out->db;
-	const struct acknowledgement now = {.store = starting->out->store, .change = db_change(db),
-		.log_salt = db_log_salt(db), .log_frames = db_log_frames(db)};
+	const struct acknowledgement now = {.store = starting->out->store,
+		.change = db_change(db),
+		.log_salt = db_log_salt(db),
+		.log_frames = db_log_frames(db)};
 	if (acknowledged_note(starting->out->acknowledged, &now, err) != 0)
 		return -1;
 	return acknowledged_sync(starting->out->acknowledged, err);
@@ -474,13 +515,15 @@ int store_start(const struct store_start_params *params, struct store_start *out
 	*out = (struct store_start){0};
 	name_paths(&starting);
 	int result = -1;
-	if (open_acknowledged(&starting, err) == 0 && check_is_there(&starting, err) == 0 && settle_log(&starting, err) == 0 &&
-	    open_and_judge(&starting, err) == 0)
+	if (open_acknowledged(&starting, err) == 0 && check_is_there(&starting, err) == 0 &&
+		settle_log(&starting, err) == 0 && open_and_judge(&starting, err) == 0)
 		result = accept(&starting, err);
 	forget_packs(&starting);
 	if (result == 0)
 		return 0;
 	release(&starting);
-	return err->kind != ERROR_DAMAGED ? -1
-		: error_wrap(err, "The start was refused and nothing was changed (docs/OPERATIONS.md, \"A damaged catalog\")");
+	return err->kind != ERROR_DAMAGED
+		? -1
+		: error_wrap(err,
+			  "The start was refused and nothing was changed (docs/OPERATIONS.md, \"A damaged catalog\")");
 }

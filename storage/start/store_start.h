@@ -1,5 +1,6 @@
-/* How a store comes to its catalog at a start: nothing is touched before it is known to be the one that
- * belongs to the packs beside it, with all that was acknowledged. Internal to storage; one thread. */
+/* How a store comes to its catalog at a start: nothing is touched before it is known to be the one
+ * that belongs to the packs beside it, with all that was acknowledged. Internal to storage; one
+ * thread. */
 #ifndef STORAGE_START_STORE_START_H
 #define STORAGE_START_STORE_START_H
 
@@ -25,16 +26,18 @@ struct store_start_params {
 	struct log *log;             /* may be NULL */
 	struct store_health *health; /* is told when the store is only read */
 	enum after_damage after_damage;
-	bool memory_packs;           /* nothing outlives the process, and nothing is asked */
+	bool memory_packs; /* nothing outlives the process, and nothing is asked */
 };
 struct store_start {
-	struct db *db;                     /* the catalog, for writing; the caller's from here on */
-	char *catalog_path;                /* of that file; the caller's */
-	struct catalog_copy *copy;         /* that it is, to be freed at the end; NULL: it is none. The caller's */
+	struct db *db;      /* the catalog, for writing; the caller's from here on */
+	char *catalog_path; /* of that file; the caller's */
+	/* that it is, to be freed at the end; NULL: it is none. The caller's */
+	struct catalog_copy *copy;
 	struct acknowledged *acknowledged; /* the caller's; NULL for a copy */
 	struct store_identity store;       /* with the number of this life */
 };
 /* A failure leaves nothing to release, and files as they were. */
-int store_start(const struct store_start_params *params, struct store_start *out, struct error *err);
+int store_start(
+	const struct store_start_params *params, struct store_start *out, struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Foreign publishes become steps, in the order in which they were noted. A pointer stands for all versions up to the one it names. */
+/* Foreign publishes become steps, in the order in which they were noted. A pointer stands for all
+ * versions up to the one it names. */
 #include "storage/step_jobs/adopt_job.h"
 
 #include <string.h>
@@ -31,77 +32,96 @@ struct settle_change {
 	size_t version_count;
 };
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settle_change *const settle = (const struct settle_change *)base;
 	const struct clock_source *const clock = store_clock(settle->store);
 	if (settle->failure != NULL)
-		return adopt_row_set_failed(db, settle->adoption->id, span_text(settle->failure->text), err);
+		return adopt_row_set_failed(
+			db, settle->adoption->id, span_text(settle->failure->text), err);
 	for (size_t i = settle->version_count; i-- > 0;)
 		if (adopt_row_note(db, &settle->versions[i], clock->wall_ms(clock), err) != 0)
 			return -1;
 	return adopt_row_remove(db, settle->adoption->id, err);
 }
 
-static int fail(struct store *const store, const struct adoption *const adoption, const struct error *const failure, struct error *const err)
+static int fail(struct store *store, const struct adoption *adoption, const struct error *failure,
+	struct error *err)
 {
-	struct settle_change settle = {.change = {.apply = apply}, .store = store, .adoption = adoption, .failure = failure};
+	struct settle_change settle = {.change = {.apply = apply},
+		.store = store,
+		.adoption = adoption,
+		.failure = failure};
 	struct log *const log = store_log(store);
 	if (committer_run(store_committer(store), &settle.change, err) != 0)
 		return -1;
 	if (log != NULL) {
 		char run[RUN_LABEL_BYTES];
 		run_label_format(store, adoption->run, run);
-		const struct log_field fields[] = {log_text("run", run), log_span("identity", adoption->identity),
+		const struct log_field fields[] = {log_text("run", run),
+			log_span("identity", adoption->identity),
 			log_span("reason", span_text(failure->text))};
-		log_event(log, LOG_WARNING, NULL, "adoption_failed", fields, sizeof(fields) / sizeof(fields[0]));
+		log_event(log, LOG_WARNING, NULL, "adoption_failed", fields,
+			sizeof(fields) / sizeof(fields[0]));
 	}
 	return 0;
 }
 
-static int is_there(struct db *const db, const int64_t bucket, const struct span folder, struct arena *const arena, struct error *const err)
+static int is_there(
+	struct db *db, int64_t bucket, struct span folder, struct arena *arena, struct error *err)
 {
 	static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
 	int found = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && found == 0; i++) {
 		struct version version;
-		const char *const key = arena_format(arena, "%.*s%s", (int)folder.len, (const char *)folder.data, names[i]);
-		found = key == NULL ? 0 : version_find_current(db, bucket, span_text(key), NULL, &version, err);
+		const char *const key = arena_format(
+			arena, "%.*s%s", (int)folder.len, (const char *)folder.data, names[i]);
+		found = key == NULL
+			? 0
+			: version_find_current(db, bucket, span_text(key), NULL, &version, err);
 		found = found == 1 && version.is_marker ? 0 : found;
 	}
 	return found;
 }
 
 /* One version that the pointer has passed: 1 when it is there and not known yet. */
-static int look_at(struct db *const db, const struct pointer *const pointer, const uint64_t number, struct adoption *const out,
-	struct error *const err)
+static int look_at(struct db *db, const struct pointer *pointer, uint64_t number,
+	struct adoption *out, struct error *err)
 {
 	struct adoption known;
-	const char *const identity = arena_format(pointer->arena, "%.*s/weight_v%06llu", (int)pointer->run_id.len,
-		(const char *)pointer->run_id.data, (unsigned long long)number);
-	const char *const folder = arena_format(pointer->arena, "%.*supdates/weight_v%06llu/", (int)pointer->root.len,
-		(const char *)pointer->root.data, (unsigned long long)number);
+	const char *const identity =
+		arena_format(pointer->arena, "%.*s/weight_v%06llu", (int)pointer->run_id.len,
+			(const char *)pointer->run_id.data, (unsigned long long)number);
+	const char *const folder =
+		arena_format(pointer->arena, "%.*supdates/weight_v%06llu/", (int)pointer->root.len,
+			(const char *)pointer->root.data, (unsigned long long)number);
 	if (identity == NULL || folder == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
-	*out = (struct adoption){.run = pointer->adoption->run, .convention = ADOPT_STITCH, .identity = span_text(identity),
+	*out = (struct adoption){.run = pointer->adoption->run,
+		.convention = ADOPT_STITCH,
+		.identity = span_text(identity),
 		.objects = span_text(folder)};
-	const int found = adopt_row_find_identity(db, out->run, out->identity, pointer->arena, &known, err);
+	const int found =
+		adopt_row_find_identity(db, out->run, out->identity, pointer->arena, &known, err);
 	if (found != 0 && (found < 0 || known.state != ADOPTION_FAILED))
 		return found < 0 ? -1 : 0;
 	return is_there(db, pointer->bucket, out->objects, pointer->arena, err);
 }
 
 /* Backwards from the version that the pointer names; noted in rising order. */
-static int expand(struct store *const store, const struct pointer *const pointer, const uint64_t last, struct settle_change *const settle,
-	struct error *const err)
+static int expand(struct store *store, const struct pointer *pointer, uint64_t last,
+	struct settle_change *settle, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	int found = db == NULL ? -1 : 1;
-	settle->versions = arena_take_array(pointer->arena, POINTER_VERSIONS_MAX, sizeof(*settle->versions));
+	settle->versions =
+		arena_take_array(pointer->arena, POINTER_VERSIONS_MAX, sizeof(*settle->versions));
 	if (settle->versions == NULL)
-		found = error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+		found = error_set(
+			err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 	for (uint64_t back = 0; found == 1 && back < POINTER_VERSIONS_MAX && back <= last; back++) {
-		found = look_at(db, pointer, last - back, &settle->versions[settle->version_count], err);
+		found = look_at(
+			db, pointer, last - back, &settle->versions[settle->version_count], err);
 		settle->version_count += found == 1;
 	}
 	if (db != NULL)
@@ -110,29 +130,38 @@ static int expand(struct store *const store, const struct pointer *const pointer
 }
 
 /* What the pointer says now; one that says nothing is a verdict. */
-static int follow_pointer(struct store *const store, const struct adoption *const adoption, struct arena *const arena, struct error *const err)
+static int follow_pointer(struct store *store, const struct adoption *adoption, struct arena *arena,
+	struct error *err)
 {
-	struct settle_change settle = {.change = {.apply = apply}, .store = store, .adoption = adoption};
-	struct pointer pointer = {.adoption = adoption, .arena = arena,
+	struct settle_change settle = {
+		.change = {.apply = apply}, .store = store, .adoption = adoption};
+	struct pointer pointer = {.adoption = adoption,
+		.arena = arena,
 		.root = span_slice(adoption->objects, 0, adoption->objects.len - strlen("latest"))};
 	struct span bucket;
 	struct span content;
 	uint64_t last;
 	struct db *const db = store_reader_take(store, err);
-	int result = db == NULL ? -1 : adopt_row_find_bucket(db, adoption->run, arena, &pointer.bucket, &bucket, err);
+	int result = db == NULL
+		? -1
+		: adopt_row_find_bucket(db, adoption->run, arena, &pointer.bucket, &bucket, err);
 	if (db != NULL)
 		store_reader_give(store, db);
-	if (result != 0 || adopt_objects_read(store, bucket, adoption->objects, POINTER_MAX_BYTES, arena, &content, err) != 0)
+	if (result != 0 ||
+		adopt_objects_read(store, bucket, adoption->objects, POINTER_MAX_BYTES, arena,
+			&content, err) != 0)
 		return -1;
 	if (!adopt_layout_pointer(content, &pointer.run_id, &last))
-		return error_set(err, ERROR_INVALID, "The pointer '%.*s' does not hold '{run id}/weight_v%%06d'.", (int)adoption->objects.len,
-			(const char *)adoption->objects.data);
+		return error_set(err, ERROR_INVALID,
+			"The pointer '%.*s' does not hold '{run id}/weight_v%%06d'.",
+			(int)adoption->objects.len, (const char *)adoption->objects.data);
 	if (expand(store, &pointer, last, &settle, err) != 0)
 		return -1;
 	return committer_run(store_committer(store), &settle.change, err);
 }
 
-static int find(struct store *const store, const int64_t id, struct arena *const arena, struct adoption *const out, struct error *const err)
+static int find(struct store *store, int64_t id, struct arena *arena, struct adoption *out,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -142,15 +171,17 @@ static int find(struct store *const store, const int64_t id, struct arena *const
 	return found;
 }
 
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct arena *const arena = arena_new(JOB_ARENA_BYTES);
 	struct adoption adoption;
 	struct error failure = {0};
 	int result = find(work->store, job->id, arena, &adoption, err);
 	if (result == 1 && adoption.state == ADOPTION_WAITS) {
-		const bool is_pointer = adoption.convention == ADOPT_STITCH && !span_ends_text(adoption.objects, "/");
-		result = is_pointer ? follow_pointer(work->store, &adoption, arena, &failure) : adopt_step(work, &adoption, &failure);
+		const bool is_pointer = adoption.convention == ADOPT_STITCH &&
+			!span_ends_text(adoption.objects, "/");
+		result = is_pointer ? follow_pointer(work->store, &adoption, arena, &failure)
+				    : adopt_step(work, &adoption, &failure);
 		scratch_hide_paths(work->store, &failure);
 		if (result != 0 && adopt_step_is_verdict(failure.kind))
 			result = fail(work->store, &adoption, &failure, err);
@@ -161,7 +192,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 	return result < 0 ? -1 : 0;
 }
 
-static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	return adopt_row_find_waiting(db, after, &out->id, &out->run, err);
 }

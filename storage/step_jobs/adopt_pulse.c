@@ -30,14 +30,14 @@ struct taken {
 	int64_t version;
 };
 
-static int no_memory(struct error *const err)
+static int no_memory(struct error *err)
 {
 	return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 }
 
 /* The key of a file in a folder. {NULL,0}: no memory. */
-static struct span key_of(const struct adopt_pulse *const pulse, const char *const folder,
-	const struct span name, const char *const end)
+static struct span key_of(
+	const struct adopt_pulse *pulse, const char *folder, struct span name, const char *end)
 {
 	const struct span objects = pulse->adoption->objects;
 	const char *const key = arena_format(pulse->arena, "%.*s%s%.*s%s", (int)objects.len,
@@ -46,15 +46,14 @@ static struct span key_of(const struct adopt_pulse *const pulse, const char *con
 }
 
 /* 1: there. 0: not there. */
-static int is_there(const struct adopt_pulse *const pulse, const struct span key,
-	struct error *const err)
+static int is_there(const struct adopt_pulse *pulse, struct span key, struct error *err)
 {
 	struct object object;
 	struct error failure = {0};
 	if (key.data == NULL)
 		return no_memory(err);
 	if (object_find(pulse->work->store, pulse->bucket_name, key, pulse->arena, &object,
-		&failure) == 0)
+		    &failure) == 0)
 		return 1;
 	if (failure.kind == ERROR_NO_KEY)
 		return 0;
@@ -64,9 +63,8 @@ static int is_there(const struct adopt_pulse *const pulse, const struct span key
 
 /* A file's key; of JSON that of a packed one where there is such, as grail's own reader looks. 1:
  * there. 0: not there. */
-static int find_file(const struct adopt_pulse *const pulse, const char *const folder,
-	const struct span name, struct span *const out_key, bool *const out_is_packed,
-	struct error *const err)
+static int find_file(const struct adopt_pulse *pulse, const char *folder, struct span name,
+	struct span *out_key, bool *out_is_packed, struct error *err)
 {
 	*out_is_packed = false;
 	if (span_ends_text(name, ".json")) {
@@ -81,28 +79,30 @@ static int find_file(const struct adopt_pulse *const pulse, const char *const fo
 }
 
 /* A file of JSON, unpacked; the buffer is the caller's to release in any case. */
-static int read_json(const struct adopt_pulse *const pulse, const struct span key,
-	const bool is_packed, struct buffer *const out, struct error *const err)
+static int read_json(const struct adopt_pulse *pulse, struct span key, bool is_packed,
+	struct buffer *out, struct error *err)
 {
 	struct span bytes;
 	buffer_init(out, PULSE_METADATA_MAX_BYTES);
-	if (adopt_objects_read(pulse->work->store, pulse->bucket_name, key, PULSE_METADATA_MAX_BYTES,
-		pulse->arena, &bytes, err) != 0)
+	if (adopt_objects_read(pulse->work->store, pulse->bucket_name, key,
+		    PULSE_METADATA_MAX_BYTES, pulse->arena, &bytes, err) != 0)
 		return -1;
 	if (is_packed)
-		return gunzip(bytes, out, err) == 0 ? 0
+		return gunzip(bytes, out, err) == 0
+			? 0
 			: error_wrap(err, "'%.*s'", (int)key.len, (const char *)key.data);
 	buffer_add_span(out, bytes);
 	return buffer_check(out, "the object", err);
 }
 
-static int check_folder(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	struct error *const err)
+static int check_folder(
+	const struct adopt_pulse *pulse, const struct folder *folder, struct error *err)
 {
 	const bool is_delta = strcmp(folder->name, "DELTA/") == 0;
 	uint64_t window;
 	if (folder->metadata.is_delta != is_delta)
-		return error_set(err, ERROR_INVALID, "'%.*s' says another checkpoint_type than its folder.",
+		return error_set(err, ERROR_INVALID,
+			"'%.*s' says another checkpoint_type than its folder.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data);
 	if (!adopt_layout_number(pulse->adoption->identity, &window) ||
 		window != folder->metadata.window)
@@ -112,8 +112,7 @@ static int check_folder(const struct adopt_pulse *const pulse, const struct fold
 	return 0;
 }
 
-static int look_into(const struct adopt_pulse *const pulse, struct folder *const folder,
-	struct error *const err)
+static int look_into(const struct adopt_pulse *pulse, struct folder *folder, struct error *err)
 {
 	struct buffer json;
 	bool is_packed;
@@ -125,21 +124,21 @@ static int look_into(const struct adopt_pulse *const pulse, struct folder *const
 	const char *const path = arena_text(pulse->arena, folder->metadata_key);
 	int result = read_json(pulse, folder->metadata_key, is_packed, &json, err);
 	if (result == 0)
-		result = path == NULL ? no_memory(err)
+		result = path == NULL
+			? no_memory(err)
 			: pulse_metadata_parse(&folder->metadata, buffer_span(&json), path, err);
 	buffer_release(&json);
 	return result == 0 ? check_folder(pulse, folder, err) : -1;
 }
 
-static bool is_follower(const struct adopt_pulse *const pulse, const struct folder *const delta)
+static bool is_follower(const struct adopt_pulse *pulse, const struct folder *delta)
 {
 	uint64_t head;
-	return delta->is_there && pulse->head.data != NULL && adopt_layout_number(pulse->head, &head) &&
-		head == delta->metadata.prev_window;
+	return delta->is_there && pulse->head.data != NULL &&
+		adopt_layout_number(pulse->head, &head) && head == delta->metadata.prev_window;
 }
 
-static int refuse(const struct adopt_pulse *const pulse, const struct folder *const delta,
-	struct error *const err)
+static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, struct error *err)
 {
 	const struct span objects = pulse->adoption->objects;
 	if (!delta->is_there)
@@ -162,8 +161,8 @@ static int refuse(const struct adopt_pulse *const pulse, const struct folder *co
 }
 
 /* A step that somebody published is no window: what follows on it is proven by its hash alone. */
-static const struct folder *choose(const struct adopt_pulse *const pulse,
-	const struct folder *const delta, const struct folder *const full)
+static const struct folder *choose(
+	const struct adopt_pulse *pulse, const struct folder *delta, const struct folder *full)
 {
 	if (is_follower(pulse, delta))
 		return delta;
@@ -172,8 +171,8 @@ static const struct folder *choose(const struct adopt_pulse *const pulse,
 	return delta->is_there && pulse->has_head && pulse->head.data == NULL ? delta : NULL;
 }
 
-static int hash_object(const struct adopt_pulse *const pulse, const struct span key,
-	uint8_t out[SHA256_BYTES], struct error *const err)
+static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t out[SHA256_BYTES],
+	struct error *err)
 {
 	struct step_work *const work = pulse->work;
 	struct object object;
@@ -188,7 +187,7 @@ static int hash_object(const struct adopt_pulse *const pulse, const struct span 
 	for (uint64_t left = object.size; left > 0 && result == 0;) {
 		const size_t len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 		result = work->spend(work, len) ? body_source_read_whole(source, piece, len, err)
-			: step_work_stopped(err);
+						: step_work_stopped(err);
 		sha256_stream_add(stream, span_of(piece, len));
 		left -= len;
 	}
@@ -199,8 +198,8 @@ static int hash_object(const struct adopt_pulse *const pulse, const struct span 
 	return result;
 }
 
-static bool is_same(struct store *const store, const struct span bucket, const struct span key,
-	struct arena *const arena, const struct span bytes)
+static bool is_same(struct store *store, struct span bucket, struct span key, struct arena *arena,
+	struct span bytes)
 {
 	struct error ignored;
 	struct span there;
@@ -209,8 +208,8 @@ static bool is_same(struct store *const store, const struct span bucket, const s
 }
 
 /* Under its own name, unless it lies there already. */
-static int put_unpacked(const struct adopt_pulse *const pulse, const struct span key,
-	const struct span bytes, struct error *const err)
+static int put_unpacked(
+	const struct adopt_pulse *pulse, struct span key, struct span bytes, struct error *err)
 {
 	struct store *const store = pulse->work->store;
 	int64_t version;
@@ -228,9 +227,8 @@ static int put_unpacked(const struct adopt_pulse *const pulse, const struct span
 	return result;
 }
 
-static int unpack(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	const struct span name, const struct span packed, const char *const shown,
-	struct error *const err)
+static int unpack(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct span packed, const char *shown, struct error *err)
 {
 	uint8_t digest[SHA256_BYTES];
 	struct buffer json;
@@ -242,14 +240,14 @@ static int unpack(const struct adopt_pulse *const pulse, const struct folder *co
 	}
 	if (result == 0)
 		result = key.data == NULL ? no_memory(err)
-			: put_unpacked(pulse, key, buffer_span(&json), err);
+					  : put_unpacked(pulse, key, buffer_span(&json), err);
 	buffer_release(&json);
 	return result;
 }
 
 /* The key of a proven file of a full checkpoint. */
-static int prove_file(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	const struct span name, struct span *const key, const bool is_packed, struct error *const err)
+static int prove_file(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct span name, struct span *key, bool is_packed, struct error *err)
 {
 	uint8_t digest[SHA256_BYTES];
 	const char *const shown = arena_text(pulse->arena, *key);
@@ -261,53 +259,60 @@ static int prove_file(const struct adopt_pulse *const pulse, const struct folder
 		*key = key_of(pulse, folder->name, name, "");
 		return key->data != NULL ? 0 : no_memory(err);
 	}
-	return hash_object(pulse, *key, digest, err) != 0 ? -1
+	return hash_object(pulse, *key, digest, err) != 0
+		? -1
 		: pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
 }
 
-static int take(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	const struct span key, struct taken *const out, struct error *const err)
+static int take(const struct adopt_pulse *pulse, const struct folder *folder, struct span key,
+	struct taken *out, struct error *err)
 {
 	const size_t before = pulse->adoption->objects.len + strlen(folder->name);
 	return adopt_objects_take(pulse->work->store, pulse->bucket, key,
-		span_slice(key, before, key.len - before), pulse->arena, &out->object, &out->version, err);
+		span_slice(key, before, key.len - before), pulse->arena, &out->object,
+		&out->version, err);
 }
 
 /* A delta's reader proves its files itself, packed or not. */
-static int take_file(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	const struct span name, struct taken *const out, struct error *const err)
+static int take_file(const struct adopt_pulse *pulse, const struct folder *folder, struct span name,
+	struct taken *out, struct error *err)
 {
 	struct span key;
 	bool is_packed;
 	if (!relative_path_is_valid(name))
 		return error_set(err, ERROR_INVALID,
-			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len, (const char *)name.data);
+			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len,
+			(const char *)name.data);
 	const int found = find_file(pulse, folder->name, name, &key, &is_packed, err);
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY, "The file_manifest names '%.*s', which is missing.",
-			(int)key.len, (const char *)key.data);
+		return error_set(err, ERROR_NO_KEY,
+			"The file_manifest names '%.*s', which is missing.", (int)key.len,
+			(const char *)key.data);
 	if (found < 0)
 		return -1;
-	if (!folder->metadata.is_delta && prove_file(pulse, folder, name, &key, is_packed, err) != 0)
+	if (!folder->metadata.is_delta &&
+		prove_file(pulse, folder, name, &key, is_packed, err) != 0)
 		return -1;
 	return take(pulse, folder, key, out, err);
 }
 
-static int order_taken(const void *const left, const void *const right)
+static int order_taken(const void *left, const void *right)
 {
 	const struct taken *const a = left;
 	const struct taken *const b = right;
 	return span_compare(a->object.name, b->object.name);
 }
 
-static int sort_into(struct taken *const taken, const size_t count, struct adopt_objects *const out,
-	struct error *const err)
+static int sort_into(
+	struct taken *taken, size_t count, struct adopt_objects *out, struct error *err)
 {
 	qsort(taken, count, sizeof(taken[0]), order_taken);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && span_equal(taken[i].object.name, taken[i - 1].object.name))
-			return error_set(err, ERROR_INVALID, "The file_manifest names '%.*s' twice.",
-				(int)taken[i].object.name.len, (const char *)taken[i].object.name.data);
+			return error_set(err, ERROR_INVALID,
+				"The file_manifest names '%.*s' twice.",
+				(int)taken[i].object.name.len,
+				(const char *)taken[i].object.name.data);
 		out->objects[i] = taken[i].object;
 		out->versions[i] = taken[i].version;
 	}
@@ -315,16 +320,16 @@ static int sort_into(struct taken *const taken, const size_t count, struct adopt
 	return 0;
 }
 
-static int take_all(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	struct adopt_objects *const out, struct error *const err)
+static int take_all(const struct adopt_pulse *pulse, const struct folder *folder,
+	struct adopt_objects *out, struct error *err)
 {
 	const size_t files = pulse_metadata_file_count(&folder->metadata);
 	const size_t count = files + (folder->metadata.is_delta ? 1 : 0);
 	if (count > STEP_OBJECTS_MAX || files == 0)
 		return error_set(err, ERROR_INVALID,
 			"The file_manifest of '%.*s' names %zu files, not 1 to %d.",
-			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data, files,
-			STEP_OBJECTS_MAX - 1);
+			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
+			files, STEP_OBJECTS_MAX - 1);
 	struct taken *const taken = arena_take_array(pulse->arena, count, sizeof(*taken));
 	out->objects = arena_take_array(pulse->arena, count, sizeof(*out->objects));
 	out->versions = arena_take_array(pulse->arena, count, sizeof(*out->versions));
@@ -341,8 +346,7 @@ static int take_all(const struct adopt_pulse *const pulse, const struct folder *
 	return sort_into(taken, count, out, err);
 }
 
-int adopt_pulse_find(const struct adopt_pulse *const pulse, struct adopt_objects *const out,
-	struct error *const err)
+int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err)
 {
 	struct folder delta = {.name = "DELTA/"};
 	struct folder full = {.name = "FULL/"};
@@ -352,7 +356,8 @@ int adopt_pulse_find(const struct adopt_pulse *const pulse, struct adopt_objects
 		result = look_into(pulse, &full, err);
 	const struct folder *const chosen = result == 0 ? choose(pulse, &delta, &full) : NULL;
 	if (result == 0)
-		result = chosen != NULL ? take_all(pulse, chosen, out, err) : refuse(pulse, &delta, err);
+		result = chosen != NULL ? take_all(pulse, chosen, out, err)
+					: refuse(pulse, &delta, err);
 	out->is_delta = chosen == &delta;
 	pulse_metadata_release(&delta.metadata);
 	pulse_metadata_release(&full.metadata);

@@ -21,7 +21,8 @@ struct adopt_pulse {
 /* As adopt_objects_find. Of a full checkpoint the SHA-256 of every file is proven here, and JSON is
  * put unpacked beside its gzipped self: a step's objects are what its readers get. head_moved and
  * base_missing: a delta that builds on something else, with what helps; no_key: a file that the
- * manifest names is missing; digest_mismatch; what weights/delta/pulse_metadata.h refuses. Blocking. */
+ * manifest names is missing; digest_mismatch; what weights/delta/pulse_metadata.h refuses.
+ * Blocking. */
 int adopt_pulse_find(const struct adopt_pulse *pulse, struct adopt_objects *out, struct error *err);
 
 #endif

@@ -28,21 +28,26 @@ struct adopting {
 	struct step_digests digests;
 };
 
-bool adopt_step_is_verdict(const enum error_kind kind)
+bool adopt_step_is_verdict(enum error_kind kind)
 {
-	return kind == ERROR_HEAD_MOVED || kind == ERROR_BASE_MISSING || kind == ERROR_NO_KEY || kind == ERROR_NO_MEMORY || step_proof_is_verdict(kind);
+	return kind == ERROR_HEAD_MOVED || kind == ERROR_BASE_MISSING || kind == ERROR_NO_KEY ||
+		kind == ERROR_NO_MEMORY || step_proof_is_verdict(kind);
 }
 
-static int find_run(struct adopting *const adopting, struct db *const db, struct error *const err)
+static int find_run(struct adopting *adopting, struct db *db, struct error *err)
 {
 	int64_t bucket;
-	if (adopt_row_find_bucket(db, adopting->adoption->run, adopting->arena, &bucket, &adopting->bucket, err) != 0)
+	if (adopt_row_find_bucket(db, adopting->adoption->run, adopting->arena, &bucket,
+		    &adopting->bucket, err) != 0)
 		return -1;
-	return run_row_find_id(db, adopting->adoption->run, adopting->arena, &adopting->run, &adopting->run_name, err) == 1 ? 0 : -1;
+	return run_row_find_id(db, adopting->adoption->run, adopting->arena, &adopting->run,
+		       &adopting->run_name, err) == 1
+		? 0
+		: -1;
 }
 
 /* slime and SkyRL write nothing of their first weights; whoever knows them publishes them. */
-static int refuse_first(const struct adopting *const adopting, struct error *const err)
+static int refuse_first(const struct adopting *adopting, struct error *err)
 {
 	const struct adoption *const adoption = adopting->adoption;
 	const bool is_slime = adoption->convention == ADOPT_SLIME;
@@ -51,15 +56,15 @@ static int refuse_first(const struct adopting *const adopting, struct error *con
 		"It is a delta, and the run has no step yet. Publish the weights it was made from"
 		" (deltabucket publish --run %.*s/%.*s CHECKPOINT)%s%.*s%s,"
 		" then put this publish's last object again.",
-		(int)adopting->bucket.len, (const char *)adopting->bucket.data, (int)adopting->run_name.len,
-		(const char *)adopting->run_name.data, is_slime ? " or put them below '" : "", (int)before,
+		(int)adopting->bucket.len, (const char *)adopting->bucket.data,
+		(int)adopting->run_name.len, (const char *)adopting->run_name.data,
+		is_slime ? " or put them below '" : "", (int)before,
 		(const char *)adoption->objects.data, is_slime ? "weight_v000000/'" : "");
 }
 
 /* ModelExpress' versions have ids and no order. A full one does not say its id, and neither does a
  * checkpoint that was published by hand: what follows on those is proven by its checksums alone. */
-static int check_id(const struct adopting *const adopting, struct db *const db,
-	struct error *const err)
+static int check_id(const struct adopting *adopting, struct db *db, struct error *err)
 {
 	const struct span base = adopting->brought.base_version;
 	struct step_row row;
@@ -76,12 +81,12 @@ static int check_id(const struct adopting *const adopting, struct db *const db,
 	const struct span shown = span_slice(base, 0, 80);
 	const struct span label = span_slice(head.label, 0, 80);
 	return error_set(err, ERROR_HEAD_MOVED,
-		"It builds on version '%.*s', and the run's newest step is version '%.*s'.", (int)shown.len,
-		(const char *)shown.data, (int)label.len, (const char *)label.data);
+		"It builds on version '%.*s', and the run's newest step is version '%.*s'.",
+		(int)shown.len, (const char *)shown.data, (int)label.len, (const char *)label.data);
 }
 
 /* A named base must be the head; TRL's and slime's deltas go from one version to the next. */
-static int check_order(const struct adopting *const adopting, struct db *const db, struct error *const err)
+static int check_order(const struct adopting *adopting, struct db *db, struct error *err)
 {
 	const struct adoption *const adoption = adopting->adoption;
 	struct adoption head;
@@ -91,41 +96,51 @@ static int check_order(const struct adopting *const adopting, struct db *const d
 		return refuse_first(adopting, err);
 	if (adoption->convention == ADOPT_MODELEXPRESS)
 		return check_id(adopting, db, err);
-	const int found = adopt_row_find_step(db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
+	const int found = adopt_row_find_step(
+		db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
 	if (found < 0)
 		return -1;
 	if (adoption->has_base && (found == 0 || !span_equal(head.identity, adoption->base)))
-		return error_set(err, ERROR_HEAD_MOVED, "It builds on '%.*s', which is not the run's newest step.", (int)adoption->base.len,
-			(const char *)adoption->base.data);
+		return error_set(err, ERROR_HEAD_MOVED,
+			"It builds on '%.*s', which is not the run's newest step.",
+			(int)adoption->base.len, (const char *)adoption->base.data);
 	uint64_t before;
 	uint64_t number;
-	if (found == 1 && adopt_layout_number(head.identity, &before) && adopt_layout_number(adoption->identity, &number) && number != before + 1)
-		return error_set(err, ERROR_BASE_MISSING, "It is version %llu, and the run's newest step is version %llu.",
+	if (found == 1 && adopt_layout_number(head.identity, &before) &&
+		adopt_layout_number(adoption->identity, &number) && number != before + 1)
+		return error_set(err, ERROR_BASE_MISSING,
+			"It is version %llu, and the run's newest step is version %llu.",
 			(unsigned long long)number, (unsigned long long)before);
 	return 0;
 }
 
 /* A window has two folders; which one counts depends on the newest step. */
-static int find_pulse(struct adopting *const adopting, struct error *const err)
+static int find_pulse(struct adopting *adopting, struct error *err)
 {
 	struct adopt_pulse pulse = {
-		.work = adopting->work, .adoption = adopting->adoption, .arena = adopting->arena,
-		.bucket = adopting->run.bucket, .bucket_name = adopting->bucket,
-		.run_name = adopting->run_name, .has_head = adopting->run.has_head,
+		.work = adopting->work,
+		.adoption = adopting->adoption,
+		.arena = adopting->arena,
+		.bucket = adopting->run.bucket,
+		.bucket_name = adopting->bucket,
+		.run_name = adopting->run_name,
+		.has_head = adopting->run.has_head,
 	};
 	struct adoption head;
 	struct db *const db = store_reader_take(adopting->work->store, err);
 	if (db == NULL)
 		return -1;
-	const int found = !pulse.has_head ? 0
-		: adopt_row_find_step(db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
+	const int found = !pulse.has_head
+		? 0
+		: adopt_row_find_step(
+			  db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
 	store_reader_give(adopting->work->store, db);
 	if (found == 1)
 		pulse.head = head.identity;
 	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->brought, err);
 }
 
-static int find_objects(struct adopting *const adopting, struct error *const err)
+static int find_objects(struct adopting *adopting, struct error *err)
 {
 	if (adopting->adoption->convention == ADOPT_PULSE)
 		return find_pulse(adopting, err);
@@ -133,7 +148,7 @@ static int find_objects(struct adopting *const adopting, struct error *const err
 		adopting->arena, &adopting->brought, err);
 }
 
-static int prepare(struct adopting *const adopting, struct error *const err)
+static int prepare(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
 	struct db *db = store_reader_take(store, err);
@@ -144,8 +159,10 @@ static int prepare(struct adopting *const adopting, struct error *const err)
 		result = find_objects(adopting, err);
 	if (result != 0)
 		return -1;
-	if (adopting->adoption->convention == ADOPT_HOT_LOAD && adopting->adoption->has_base != adopting->brought.is_delta)
-		return error_set(err, ERROR_INVALID, "It was announced as %s snapshot, but its index.json says otherwise.",
+	if (adopting->adoption->convention == ADOPT_HOT_LOAD &&
+		adopting->adoption->has_base != adopting->brought.is_delta)
+		return error_set(err, ERROR_INVALID,
+			"It was announced as %s snapshot, but its index.json says otherwise.",
 			adopting->adoption->has_base ? "an incremental" : "a full");
 	db = store_reader_take(store, err);
 	result = db == NULL ? -1 : check_order(adopting, db, err);
@@ -154,40 +171,46 @@ static int prepare(struct adopting *const adopting, struct error *const err)
 	return result;
 }
 
-static void set_form(struct adopting *const adopting, const enum step_form_kind kind, const char *const format)
+static void set_form(struct adopting *adopting, enum step_form_kind kind, const char *format)
 {
 	adopting->step.form_count = 1;
-	adopting->step.forms[0] = (struct step_form){.kind = kind, .format = span_text(format), .objects = adopting->brought.objects,
+	adopting->step.forms[0] = (struct step_form){.kind = kind,
+		.format = span_text(format),
+		.objects = adopting->brought.objects,
 		.object_count = adopting->brought.count};
 }
 
-static int fill_files(struct adopting *const adopting, const struct model_files *const files, struct error *const err)
+static int fill_files(struct adopting *adopting, const struct model_files *files, struct error *err)
 {
-	struct step_file *const out = arena_take_array(adopting->arena, files->count + 1, sizeof(*out));
+	struct step_file *const out =
+		arena_take_array(adopting->arena, files->count + 1, sizeof(*out));
 	if (out == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 	for (size_t i = 0; i < files->count; i++)
-		out[i] = (struct step_file){arena_copy(adopting->arena, files->files[i].path), files->files[i].size, adopting->digests.files[i]};
+		out[i] = (struct step_file){arena_copy(adopting->arena, files->files[i].path),
+			files->files[i].size, adopting->digests.files[i]};
 	adopting->step.files = out;
 	adopting->step.file_count = files->count;
 	return 0;
 }
 
-static int measure(struct adopting *const adopting, struct tensor_source *const tensors, const struct model_files *const files,
-	struct error *const err)
+static int measure(struct adopting *adopting, struct tensor_source *tensors,
+	const struct model_files *files, struct error *err)
 {
-	if (step_digests_find(tensors, files, adopting->work->threads, &adopting->digests, err) != 0)
+	if (step_digests_find(tensors, files, adopting->work->threads, &adopting->digests, err) !=
+		0)
 		return -1;
 	const size_t count = schema_count(tensors->schema);
 	adopting->step.digest = adopting->digests.checkpoint;
 	adopting->step.schema_digest = schema_digest(tensors->schema);
-	adopting->step.tensor_digests = span_of(adopting->digests.tensors, count * sizeof(struct digest128));
+	adopting->step.tensor_digests =
+		span_of(adopting->digests.tensors, count * sizeof(struct digest128));
 	return fill_files(adopting, files, err);
 }
 
 /* What the trainer calls it: ModelExpress says an id in a delta's index, and mostly in the folder's
  * name. */
-static struct span label_of(const struct adopting *const adopting)
+static struct span label_of(const struct adopting *adopting)
 {
 	const struct adopt_objects *const brought = &adopting->brought;
 	struct span label = adopting->adoption->identity;
@@ -198,19 +221,21 @@ static struct span label_of(const struct adopting *const adopting)
 	return brought->is_delta && brought->version.len > 0 ? brought->version : label;
 }
 
-static int publish(struct adopting *const adopting, struct error *const err)
+static int publish(struct adopting *adopting, struct error *err)
 {
 	struct step_message *const step = &adopting->step;
 	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
 	step->epoch = adopting->run.epoch;
 	step->label = label_of(adopting);
-	step->has_base = adopting->run.has_head; /* a full one too: every step but the first says what it follows */
+	/* a full one too: every step but the first says what it follows */
+	step->has_base = adopting->run.has_head;
 	step->base_step = adopting->run.head;
 	step->base_digest = adopting->run.head_digest;
-	return run_publish_adopted(adopting->work->store, adopting->bucket, adopting->run_name, step, adopting->adoption->id, err);
+	return run_publish_adopted(adopting->work->store, adopting->bucket, adopting->run_name,
+		step, adopting->adoption->id, err);
 }
 
-static int adopt_full(struct adopting *const adopting, struct error *const err)
+static int adopt_full(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
 	struct step_check check = {.run = 0};
@@ -222,17 +247,21 @@ static int adopt_full(struct adopting *const adopting, struct error *const err)
 	form.objects = arena_take_array(adopting->arena, form.count + 1, sizeof(*form.objects));
 	for (size_t i = 0; form.objects != NULL && i < form.count; i++) {
 		const struct step_object *const object = &adopting->brought.objects[i];
-		form.objects[i] = (struct step_source_object){object->name, adopting->brought.versions[i], object->size, object->digest};
+		form.objects[i] = (struct step_source_object){
+			object->name, adopting->brought.versions[i], object->size, object->digest};
 	}
 	step_check_run(store, adopting->bucket, adopting->run_name, &adopting->step, NULL, &check);
 	if (check.failed || check.schema == NULL || form.objects == NULL) {
 		*err = check.error;
 		if (!check.failed)
-			error_set(err, ERROR_BUSY, "The run changed while a foreign publish was looked at.");
+			error_set(err, ERROR_BUSY,
+				"The run changed while a foreign publish was looked at.");
 		goto out;
 	}
 	source = step_form_source_open(store, adopting->work, &form, check.schema, err);
-	if (source != NULL && measure(adopting, step_form_source_tensors(source), step_form_source_files(source), err) == 0)
+	if (source != NULL &&
+		measure(adopting, step_form_source_tensors(source), step_form_source_files(source),
+			err) == 0)
 		result = publish(adopting, err);
 out:
 	step_form_source_close(source);
@@ -241,14 +270,16 @@ out:
 }
 
 /* Into a local folder, as delta readers want it. */
-static int fetch(const struct adopting *const adopting, const char *const folder, struct error *const err)
+static int fetch(const struct adopting *adopting, const char *folder, struct error *err)
 {
 	for (size_t i = 0; i < adopting->brought.count; i++) {
 		const struct span name = adopting->brought.objects[i].name;
 		if (!relative_path_is_valid(name))
-			return error_set(err, ERROR_INVALID, "The object '%.*s' cannot be a file.", (int)name.len, (const char *)name.data);
+			return error_set(err, ERROR_INVALID, "The object '%.*s' cannot be a file.",
+				(int)name.len, (const char *)name.data);
 		char *const path = relative_path_join(folder, name);
-		const int result = scratch_fetch(adopting->work->store, adopting->brought.versions[i], path, err);
+		const int result = scratch_fetch(
+			adopting->work->store, adopting->brought.versions[i], path, err);
 		free(path);
 		if (result != 0)
 			return -1;
@@ -256,30 +287,37 @@ static int fetch(const struct adopting *const adopting, const char *const folder
 	return 0;
 }
 
-static int decode(struct adopting *const adopting, struct step_source *const base, const char *const path, struct error *const err)
+static int decode(
+	struct adopting *adopting, struct step_source *base, const char *path, struct error *err)
 {
-	struct delta_stack *const stack = delta_stack_open(step_source_tensors(base), step_source_files(base), &path, 1, err);
+	struct delta_stack *const stack =
+		delta_stack_open(step_source_tensors(base), step_source_files(base), &path, 1, err);
 	if (stack == NULL)
 		return -1;
-	set_form(adopting, STEP_DELTA, delta_format_name(delta_reader_format(delta_stack_reader(stack, 1))));
+	set_form(adopting, STEP_DELTA,
+		delta_format_name(delta_reader_format(delta_stack_reader(stack, 1))));
 	int result = delta_stack_prove(stack, err);
 	if (result == 0)
-		result = measure(adopting, delta_stack_source(stack, 1), delta_stack_files(stack, 1), err);
+		result = measure(
+			adopting, delta_stack_source(stack, 1), delta_stack_files(stack, 1), err);
 	if (result == 0)
 		result = publish(adopting, err);
 	delta_stack_close(stack);
 	return result;
 }
 
-static int adopt_delta(struct adopting *const adopting, struct error *const err)
+static int adopt_delta(struct adopting *adopting, struct error *err)
 {
 	struct store *const store = adopting->work->store;
-	struct step_source *const base = step_source_open(store, adopting->work, adopting->run.id, adopting->run.head, STEP_VIA_ANY, err);
+	struct step_source *const base = step_source_open(
+		store, adopting->work, adopting->run.id, adopting->run.head, STEP_VIA_ANY, err);
 	struct scratch *const scratch = base == NULL ? NULL : scratch_open(store, err);
-	const bool is_file = adopting->brought.count == 1 && span_equal_text(adopting->brought.objects[0].name, "delta.safetensors");
+	const bool is_file = adopting->brought.count == 1 &&
+		span_equal_text(adopting->brought.objects[0].name, "delta.safetensors");
 	int result = scratch == NULL ? -1 : fetch(adopting, scratch_path(scratch), err);
 	if (result == 0) {
-		char *const file = relative_path_join(scratch_path(scratch), span_text("delta.safetensors"));
+		char *const file =
+			relative_path_join(scratch_path(scratch), span_text("delta.safetensors"));
 		result = decode(adopting, base, is_file ? file : scratch_path(scratch), err);
 		free(file);
 	}
@@ -288,12 +326,14 @@ static int adopt_delta(struct adopting *const adopting, struct error *const err)
 	return result;
 }
 
-int adopt_step(struct step_work *const work, const struct adoption *const adoption, struct error *const err)
+int adopt_step(struct step_work *work, const struct adoption *adoption, struct error *err)
 {
-	struct adopting adopting = {.work = work, .adoption = adoption, .arena = arena_new(ADOPT_ARENA_BYTES)};
+	struct adopting adopting = {
+		.work = work, .adoption = adoption, .arena = arena_new(ADOPT_ARENA_BYTES)};
 	int result = prepare(&adopting, err);
 	if (result == 0)
-		result = adopting.brought.is_delta ? adopt_delta(&adopting, err) : adopt_full(&adopting, err);
+		result = adopting.brought.is_delta ? adopt_delta(&adopting, err)
+						   : adopt_full(&adopting, err);
 	step_digests_release(&adopting.digests);
 	arena_free(adopting.arena);
 	return result;

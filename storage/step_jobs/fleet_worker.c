@@ -25,13 +25,13 @@ struct pin_sweep {
 	bool more;
 };
 
-static int apply_pins(struct change *const base, struct db *const db, struct error *const err)
+static int apply_pins(struct change *base, struct db *db, struct error *err)
 {
 	struct pin_sweep *const sweep = (struct pin_sweep *)base;
 	return pin_row_sweep(db, sweep->now_ms, &sweep->more, err);
 }
 
-static int sweep_pins(struct store *const store, struct error *const err)
+static int sweep_pins(struct store *store, struct error *err)
 {
 	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
 	bool more = false;
@@ -53,7 +53,7 @@ struct retain {
 	bool more;
 };
 
-static int apply_retain(struct change *const base, struct db *const db, struct error *const err)
+static int apply_retain(struct change *base, struct db *db, struct error *err)
 {
 	struct retain *const retain = (struct retain *)base;
 	struct run_row row;
@@ -67,11 +67,12 @@ static int apply_retain(struct change *const base, struct db *const db, struct e
 	return row.steps == steps ? 0 : run_row_update(db, &row, err);
 }
 
-static int retain_run(struct store *const store, const int64_t run, struct error *const err)
+static int retain_run(struct store *store, int64_t run, struct error *err)
 {
 	bool more = true;
 	while (more) {
-		struct retain retain = {.change = {.apply = apply_retain}, .store = store, .run = run};
+		struct retain retain = {
+			.change = {.apply = apply_retain}, .store = store, .run = run};
 		if (committer_run(store_committer(store), &retain.change, err) != 0)
 			return -1;
 		more = retain.more;
@@ -80,7 +81,7 @@ static int retain_run(struct store *const store, const int64_t run, struct error
 }
 
 /* A run that fails does not keep the others waiting; the last failure is told. */
-static int retain_all(struct store *const store, struct error *const err)
+static int retain_all(struct store *store, struct error *err)
 {
 	int64_t run = 0;
 	int found = 1;
@@ -95,7 +96,7 @@ static int retain_all(struct store *const store, struct error *const err)
 	return found < 0 ? -1 : result;
 }
 
-int fleet_worker_round(struct store *const store, const bool retain, struct error *const err)
+int fleet_worker_round(struct store *store, bool retain, struct error *err)
 {
 	path_hold_tidy(store_parts(store)->path_holds);
 	if (replica_tidy(store, err) != 0 || sweep_pins(store, err) != 0)
@@ -103,17 +104,18 @@ int fleet_worker_round(struct store *const store, const bool retain, struct erro
 	return retain ? retain_all(store, err) : 0;
 }
 
-static void work(struct fleet_worker *const worker, const bool retain)
+static void work(struct fleet_worker *worker, bool retain)
 {
 	struct error err = {0};
 	const bool failed = fleet_worker_round(worker->store, retain, &err) != 0;
 	struct log *const log = store_log(worker->store);
 	if (failed && !worker->failing && err.kind != ERROR_BUSY && log != NULL)
-		log_failure(log, LOG_WARNING, NULL, "fleet", &err); /* told once; the next round tries again */
+		log_failure(log, LOG_WARNING, NULL, "fleet",
+			&err); /* told once; the next round tries again */
 	worker->failing = failed;
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct fleet_worker *const worker = owner;
 	if (store_takes_work(worker->store))
@@ -121,21 +123,22 @@ static int64_t one_round(void *const owner)
 	return INTERVAL_MS;
 }
 
-static void save_leases(void *const owner)
+static void save_leases(void *owner)
 {
 	work(owner, false);
 }
 
-struct fleet_worker *fleet_worker_start(struct store *const store)
+struct fleet_worker *fleet_worker_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {.name = "fleet", .first_ms = INTERVAL_MS, .round = one_round, .last = save_leases};
+	static const struct worker_thread_plan plan = {
+		.name = "fleet", .first_ms = INTERVAL_MS, .round = one_round, .last = save_leases};
 	struct fleet_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
-void fleet_worker_stop(struct fleet_worker *const worker)
+void fleet_worker_stop(struct fleet_worker *worker)
 {
 	if (worker == NULL)
 		return;

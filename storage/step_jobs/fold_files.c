@@ -9,7 +9,7 @@
 
 enum { NUMBER_BYTES = 32 };
 
-static bool is_lacking(const struct model_file *const file, const struct model_files *const base)
+static bool is_lacking(const struct model_file *file, const struct model_files *base)
 {
 	if (file->is_shard || file->size == 0 || file->bytes.len > 0)
 		return false;
@@ -17,25 +17,27 @@ static bool is_lacking(const struct model_file *const file, const struct model_f
 	return other == NULL || other->is_shard || !digest128_equal(&other->digest, &file->digest);
 }
 
-static int fetch(struct store *const store, const struct step_source *const next, struct model_file *const file, const char *const path,
-	struct error *const err)
+static int fetch(struct store *store, const struct step_source *next, struct model_file *file,
+	const char *path, struct error *err)
 {
 	const int64_t version = step_source_version(next, file->path);
 	if (version == 0)
-		return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
+		return error_set(err, ERROR_CORRUPT,
+			"The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
 			(const char *)file->path.data);
-	if (scratch_fetch(store, version, path, err) != 0 || mapped_file_open(path, &file->bytes, err) != 0)
+	if (scratch_fetch(store, version, path, err) != 0 ||
+		mapped_file_open(path, &file->bytes, err) != 0)
 		return -1;
 	const struct digest128 digest = xxh3_128(file->bytes);
 	if (digest128_equal(&digest, &file->digest))
 		return 0;
 	mapped_file_close(file->bytes);
-	return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is not what its digest says.", (int)file->path.len,
-		(const char *)file->path.data);
+	return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is not what its digest says.",
+		(int)file->path.len, (const char *)file->path.data);
 }
 
 /* A copy of the list, whose one file has the name that the manifest gives it. */
-static struct model_files as_folder(const struct step_source *const step)
+static struct model_files as_folder(const struct step_source *step)
 {
 	const struct step_message *const manifest = &step_source_chain(step)->manifest;
 	struct model_files files = *step_source_files(step);
@@ -47,8 +49,8 @@ static struct model_files as_folder(const struct step_source *const step)
 	return files;
 }
 
-int fold_files_open(struct fold_files *const files, struct store *const store, const struct step_source *const base,
-	const struct step_source *const next, const struct scratch *const scratch, struct error *const err)
+int fold_files_open(struct fold_files *files, struct store *store, const struct step_source *base,
+	const struct step_source *next, const struct scratch *scratch, struct error *err)
 {
 	const size_t path_bytes = strlen(scratch_path(scratch)) + NUMBER_BYTES;
 	char *const path = memory_new(path_bytes);
@@ -67,7 +69,7 @@ int fold_files_open(struct fold_files *const files, struct store *const store, c
 	return result;
 }
 
-void fold_files_release(struct fold_files *const files)
+void fold_files_release(struct fold_files *files)
 {
 	for (size_t i = 0; files->next.files != NULL && i < files->next.count; i++)
 		if (files->is_fetched[i])

@@ -18,12 +18,13 @@
 
 enum { TOPIC_ARENA_BYTES = 4096 };
 
-static void set_job(const struct fold_row *const row, struct step_job *const out)
+static void set_job(const struct fold_row *row, struct step_job *out)
 {
-	*out = (struct step_job){.run = row->run, .id = row->id, .step = row->to, .from = row->from};
+	*out = (struct step_job){
+		.run = row->run, .id = row->id, .step = row->to, .from = row->from};
 }
 
-static int find_direct(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_direct(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct fold_row row;
 	const int found = fold_row_find_wanted(db, FOLD_DIRECT, after, &row, err);
@@ -33,7 +34,7 @@ static int find_direct(struct db *const db, const int64_t after, struct step_job
 }
 
 /* Jobs come in rising order of their ids: so these count from the other end. */
-static int find_skip(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_skip(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct fold_row row;
 	const int found = fold_row_find_wanted(db, FOLD_SKIP, INT64_MAX - after, &row, err);
@@ -45,7 +46,7 @@ static int find_skip(struct db *const db, const int64_t after, struct step_job *
 }
 
 /* 1: both ends are there and may be read; 0: one is gone, or its proof failed. */
-static int check_ends(struct store *const store, const struct fold_row *const fold, struct error *const err)
+static int check_ends(struct store *store, const struct fold_row *fold, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -72,28 +73,33 @@ struct making {
 	char *folder; /* in it: what is made */
 };
 
-static int make_in_scratch(struct making *const making, struct error *const err)
+static int make_in_scratch(struct making *making, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(making->next);
 	const size_t len = strlen(scratch_path(making->scratch)) + sizeof("/fold");
 	making->folder = memory_new(len);
 	snprintf(making->folder, len, "%s/fold", scratch_path(making->scratch));
-	const struct fold_store_params store = {.fold = making->fold->id, .bucket = chain->run.bucket, .run = chain->run_name,
-		.folder = making->folder, .format = span_text(delta_format_name(DELTA_ULP_CLASS))};
-	int result = step_delta_encode(making->work, making->base, making->next, making->scratch, DELTA_ULP_CLASS, making->folder, err);
+	const struct fold_store_params store = {.fold = making->fold->id,
+		.bucket = chain->run.bucket,
+		.run = chain->run_name,
+		.folder = making->folder,
+		.format = span_text(delta_format_name(DELTA_ULP_CLASS))};
+	int result = step_delta_encode(making->work, making->base, making->next, making->scratch,
+		DELTA_ULP_CLASS, making->folder, err);
 	if (result == 0)
 		result = fold_store(making->work->store, &store, err);
 	free(making->folder);
 	return result;
 }
 
-static int make(struct step_work *const work, const struct fold_row *const fold, struct error *const err)
+static int make(struct step_work *work, const struct fold_row *fold, struct error *err)
 {
 	struct making making = {.work = work, .fold = fold};
 	int result = -1;
 	making.base = step_source_open(work->store, work, fold->run, fold->from, STEP_VIA_ANY, err);
 	if (making.base != NULL)
-		making.next = step_source_open(work->store, work, fold->run, fold->to, STEP_VIA_ANY, err);
+		making.next =
+			step_source_open(work->store, work, fold->run, fold->to, STEP_VIA_ANY, err);
 	if (making.next != NULL)
 		making.scratch = scratch_open(work->store, err);
 	if (making.scratch != NULL)
@@ -105,7 +111,7 @@ static int make(struct step_work *const work, const struct fold_row *const fold,
 }
 
 /* Who waits for a fold of this run looks again. */
-static void tell(struct store *const store, const int64_t run, struct arena *const arena)
+static void tell(struct store *store, int64_t run, struct arena *arena)
 {
 	struct error ignored = {0};
 	struct run_row row;
@@ -121,20 +127,23 @@ static void tell(struct store *const store, const int64_t run, struct arena *con
 		step_watch_published(store_step_watch(store), bucket, run_folds_topic(name, arena));
 }
 
-static void tell_waiters(struct store *const store, const int64_t run)
+static void tell_waiters(struct store *store, int64_t run)
 {
 	struct arena *const arena = arena_new(TOPIC_ARENA_BYTES);
 	tell(store, run, arena);
 	arena_free(arena);
 }
 
-/* What would fail again the next time; the rest may pass: a disk that is full, a server that stops. */
-static bool is_final(const struct error *const err)
+/* What would fail again the next time; the rest may pass: a disk that is full, a server that
+ * stops. */
+static bool is_final(const struct error *err)
 {
-	return err->kind == ERROR_NO_KEY || err->kind == ERROR_COLLECTED || step_proof_is_verdict(err->kind);
+	return err->kind == ERROR_NO_KEY || err->kind == ERROR_COLLECTED ||
+		step_proof_is_verdict(err->kind);
 }
 
-static int find_fold(struct store *const store, const struct step_job *const job, struct fold_row *const out, struct error *const err)
+static int find_fold(
+	struct store *store, const struct step_job *job, struct fold_row *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -144,14 +153,14 @@ static int find_fold(struct store *const store, const struct step_job *const job
 	return found;
 }
 
-static void refuse(struct store *const store, const struct fold_row *const fold)
+static void refuse(struct store *store, const struct fold_row *fold)
 {
 	struct error ignored = {0};
 	(void)fold_refuse(store, fold->id, &ignored); /* found again when that failed */
 	metrics_add(store_metrics(store), METRIC_FOLDS_REFUSED, 1);
 }
 
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct fold_row fold;
 	const int found = find_fold(work->store, job, &fold, err);
@@ -175,14 +184,14 @@ struct hurry {
 	struct step_work *whole;
 };
 
-static bool spend_freely(struct step_work *const work, const uint64_t bytes)
+static bool spend_freely(struct step_work *work, uint64_t bytes)
 {
 	(void)bytes;
 	struct step_work *const whole = ((struct hurry *)work)->whole;
 	return whole->spend(whole, 0);
 }
 
-static int run_direct(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run_direct(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct hurry hurry = {.work = *work, .whole = work};
 	hurry.work.spend = spend_freely;

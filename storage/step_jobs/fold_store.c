@@ -18,17 +18,17 @@ struct storing {
 	struct stored_folder stored;
 };
 
-static char *key_prefix(const struct storing *const storing)
+static char *key_prefix(const struct storing *storing)
 {
 	const struct span run = storing->params->run;
 	const size_t len = run.len + KEY_ROOM_BYTES;
 	char *const prefix = memory_new(len);
-	snprintf(prefix, len, "%.*s/folds/%06llu-%06llu/", (int)run.len, (const char *)run.data, (unsigned long long)storing->row.from,
-		(unsigned long long)storing->row.to);
+	snprintf(prefix, len, "%.*s/folds/%06llu-%06llu/", (int)run.len, (const char *)run.data,
+		(unsigned long long)storing->row.from, (unsigned long long)storing->row.to);
 	return prefix;
 }
 
-static int find_row(struct store *const store, const int64_t fold, struct fold_row *const out, struct error *const err)
+static int find_row(struct store *store, int64_t fold, struct fold_row *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -40,7 +40,7 @@ static int find_row(struct store *const store, const int64_t fold, struct fold_r
 	return found < 0 ? -1 : 0;
 }
 
-static int apply_store(struct change *const change, struct db *const db, struct error *const err)
+static int apply_store(struct change *change, struct db *db, struct error *err)
 {
 	const struct storing *const storing = (const struct storing *)change;
 	uint64_t bytes = 0;
@@ -52,21 +52,23 @@ static int apply_store(struct change *const change, struct db *const db, struct 
 		return error_set(err, ERROR_PRECONDITION, "The fold is not wanted any more.");
 	for (size_t i = 0; i < storing->stored.count; i++) {
 		const struct stored_file *const file = &storing->stored.files[i];
-		if (fold_object_add(db, row.id, span_text(file->name), file->version, err) != 0 || scratch_row_release(db, file->version, err) != 0)
+		if (fold_object_add(db, row.id, span_text(file->name), file->version, err) != 0 ||
+			scratch_row_release(db, file->version, err) != 0)
 			return -1;
 		bytes += file->size;
 	}
 	return fold_row_set_made(db, row.id, storing->params->format, bytes, err);
 }
 
-int fold_store(struct store *const store, const struct fold_store_params *const params, struct error *const err)
+int fold_store(struct store *store, const struct fold_store_params *params, struct error *err)
 {
 	struct storing storing = {.change = {.apply = apply_store}, .params = params};
 	int result = find_row(store, params->fold, &storing.row, err);
 	if (result != 0)
 		return -1;
 	char *const prefix = key_prefix(&storing);
-	result = stored_folder_put(&storing.stored, store, params->bucket, params->folder, prefix, err);
+	result = stored_folder_put(
+		&storing.stored, store, params->bucket, params->folder, prefix, err);
 	free(prefix);
 	if (result == 0)
 		result = committer_run(store_committer(store), &storing.change, err);
@@ -79,7 +81,7 @@ struct refusal {
 	int64_t fold;
 };
 
-static int apply_refuse(struct change *const change, struct db *const db, struct error *const err)
+static int apply_refuse(struct change *change, struct db *db, struct error *err)
 {
 	struct fold_row row;
 	const int found = fold_row_find_id(db, ((struct refusal *)change)->fold, &row, err);
@@ -88,7 +90,7 @@ static int apply_refuse(struct change *const change, struct db *const db, struct
 	return fold_row_set_state(db, row.id, FOLD_REFUSED, err);
 }
 
-int fold_refuse(struct store *const store, const int64_t fold, struct error *const err)
+int fold_refuse(struct store *store, int64_t fold, struct error *err)
 {
 	struct refusal refusal = {.change = {.apply = apply_refuse}, .fold = fold};
 	return committer_run(store_committer(store), &refusal.change, err);

@@ -1,5 +1,6 @@
-/* A fold that was made in a local folder becomes one that paths take: its files are stored as hidden versions, then one change names them all.
- * Blocking: never on a reactor or the committer. */
+/* A fold that was made in a local folder becomes one that paths take: its files are stored as
+ * hidden versions, then one change names them all. Blocking: never on a reactor or the
+ * committer. */
 #ifndef STORAGE_STEP_JOBS_FOLD_STORE_H
 #define STORAGE_STEP_JOBS_FOLD_STORE_H
 
@@ -7,10 +8,11 @@
 #include "storage/run_tables/fold_row.h"
 
 struct fold_store_params {
-	int64_t fold;        /* row, still wanted: else nothing is kept (precondition) */
+	int64_t fold; /* row, still wanted: else nothing is kept (precondition) */
 	int64_t bucket;
-	struct span run;     /* its name, for the objects' keys */
-	const char *folder;  /* all files below it are objects of the fold, named by their paths in it */
+	struct span run; /* its name, for the objects' keys */
+	/* all files below it are objects of the fold, named by their paths in it */
+	const char *folder;
 	struct span format;
 };
 /* On failure nothing of it stays. */

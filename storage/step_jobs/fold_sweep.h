@@ -1,5 +1,6 @@
-/* What the sweeper does for folds: lets go of those that are being released, of direct ones that no path has named for FOLD_UNUSED_MS, and of all
- * that an ended run had. Each call is one slice inside a change. */
+/* What the sweeper does for folds: lets go of those that are being released, of direct ones that no
+ * path has named for FOLD_UNUSED_MS, and of all that an ended run had. Each call is one slice
+ * inside a change. */
 #ifndef STORAGE_STEP_JOBS_FOLD_SWEEP_H
 #define STORAGE_STEP_JOBS_FOLD_SWEEP_H
 

@@ -11,15 +11,17 @@ struct fork {
 	enum step_pin_form form;
 };
 
-static int find_step(struct db *const db, const struct run_change *const change, const int64_t bucket, struct fork *const out,
-	struct error *const err)
+static int find_step(struct db *db, const struct run_change *change, int64_t bucket,
+	struct fork *out, struct error *err)
 {
 	uint64_t anchor;
 	const uint64_t step = change->fork_step;
 	const int has_run = run_row_find(db, bucket, change->name, &out->run, err);
 	if (has_run == 0)
-		return error_set(err, ERROR_NO_RUN, "The run '%.*s', which is to be forked, does not exist.",
-			(int)span_slice(change->name, 0, RUN_NAME_MAX_BYTES).len, (const char *)change->name.data);
+		return error_set(err, ERROR_NO_RUN,
+			"The run '%.*s', which is to be forked, does not exist.",
+			(int)span_slice(change->name, 0, RUN_NAME_MAX_BYTES).len,
+			(const char *)change->name.data);
 	const int found = has_run < 0 ? -1 : step_row_find(db, out->run.id, step, &out->step, err);
 	if (found < 0)
 		return -1;
@@ -28,46 +30,58 @@ static int find_step(struct db *const db, const struct run_change *const change,
 	if (out->step.state != STEP_KEPT)
 		return step_is_collected(db, out->run.id, step, &anchor, err);
 	if (out->step.verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no run can begin there.", (unsigned long long)step);
+		return error_set(err, ERROR_STEP_FAILED,
+			"The proof of step %llu failed: no run can begin there.",
+			(unsigned long long)step);
 	return 0;
 }
 
 /* Its own anchor, or the one that the server made. */
-static int choose_form(struct run_change *const change, struct fork *const fork, struct error *const err)
+static int choose_form(struct run_change *change, struct fork *fork, struct error *err)
 {
-	change->fork_anchor = (struct run_anchor){.run = fork->run.id, .id = fork->step.id, .step = fork->step.step};
+	change->fork_anchor = (struct run_anchor){
+		.run = fork->run.id, .id = fork->step.id, .step = fork->step.step};
 	fork->form = fork->step.has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	if (fork->step.has_form[STEP_ANCHOR] || fork->step.has_made)
 		return 0;
-	return error_set(err, ERROR_NOT_READY, "Step %llu has no anchor yet; one is being made: ask again.", (unsigned long long)fork->step.step);
+	return error_set(err, ERROR_NOT_READY,
+		"Step %llu has no anchor yet; one is being made: ask again.",
+		(unsigned long long)fork->step.step);
 }
 
-static int read_object(struct db *const db, const struct step_pin *const pin, struct arena *const arena, struct step_object *const out,
-	struct error *const err)
+static int read_object(struct db *db, const struct step_pin *pin, struct arena *arena,
+	struct step_object *out, struct error *err)
 {
 	struct version version;
 	char id[2 * VERSION_ID_BYTES + 1];
 	const int found = version_find_sequence(db, pin->version, arena, &version, err);
 	if (found == 0) /* invariant 6 */
-		return error_set(err, ERROR_CORRUPT, "%s: a step's object has lost its version %lld.", db_path(db), (long long)pin->version);
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a step's object has lost its version %lld.", db_path(db),
+			(long long)pin->version);
 	if (found < 0)
 		return -1;
 	encode_hex(span_of(version.id, sizeof(version.id)), id);
-	*out = (struct step_object){.name = pin->name, .key = version.key, .version = arena_copy(arena, span_text(id)), .size = version.size,
+	*out = (struct step_object){.name = pin->name,
+		.key = version.key,
+		.version = arena_copy(arena, span_text(id)),
+		.size = version.size,
 		.digest = version.digest};
 	return 0;
 }
 
-static int read_form(struct db *const db, const struct fork *const fork, struct arena *const arena, struct step_form *const out,
-	struct error *const err)
+static int read_form(struct db *db, const struct fork *fork, struct arena *arena,
+	struct step_form *out, struct error *err)
 {
 	struct step_pin *pins;
 	*out = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full")};
-	if (step_pin_list(db, fork->step.id, fork->form, arena, &pins, &out->object_count, err) != 0)
+	if (step_pin_list(db, fork->step.id, fork->form, arena, &pins, &out->object_count, err) !=
+		0)
 		return -1;
 	out->objects = arena_take_array(arena, out->object_count + 1, sizeof(*out->objects));
 	if (out->objects == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an anchor.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading an anchor.");
 	for (size_t i = 0; i < out->object_count; i++)
 		if (read_object(db, &pins[i], arena, &out->objects[i], err) != 0)
 			return -1;
@@ -75,14 +89,22 @@ static int read_form(struct db *const db, const struct fork *const fork, struct 
 }
 
 /* What the old step says, as step 0 of the first epoch. */
-static int make_step(struct run_change *const change, struct db *const db, const struct fork *const fork, struct error *const err)
+static int make_step(
+	struct run_change *change, struct db *db, const struct fork *fork, struct error *err)
 {
 	struct step_message old;
 	struct step_message *const step = &change->step;
 	if (step_read(db, &fork->step, true, change->arena, &old, err) != 0)
 		return -1;
-	*step = (struct step_message){.epoch = 1, .digest = old.digest, .schema_digest = old.schema_digest, .label = old.label,
-		.metadata = old.metadata, .tensor_digests = old.tensor_digests, .files = old.files, .file_count = old.file_count, .form_count = 1};
+	*step = (struct step_message){.epoch = 1,
+		.digest = old.digest,
+		.schema_digest = old.schema_digest,
+		.label = old.label,
+		.metadata = old.metadata,
+		.tensor_digests = old.tensor_digests,
+		.files = old.files,
+		.file_count = old.file_count,
+		.form_count = 1};
 	const struct step_form *const anchor = step_message_form(&old, STEP_ANCHOR);
 	if (read_form(db, fork, change->arena, &step->forms[0], err) != 0)
 		return -1;
@@ -91,38 +113,43 @@ static int make_step(struct run_change *const change, struct db *const db, const
 	return 0;
 }
 
-static int load_schema(struct run_change *const change, struct db *const db, const struct run_row *const from, const int64_t run,
-	struct error *const err)
+static int load_schema(struct run_change *change, struct db *db, const struct run_row *from,
+	int64_t run, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
 	int result = run_row_load_schema(db, from, &text, err);
 	if (result == 0) {
-		change->check = (struct step_check){.run = run, .schema = schema_parse(buffer_span(&text), err), .schema_digest = from->schema_digest};
+		change->check = (struct step_check){.run = run,
+			.schema = schema_parse(buffer_span(&text), err),
+			.schema_digest = from->schema_digest};
 		result = change->check.schema == NULL ? -1 : 0;
 	}
 	buffer_release(&text);
 	return result;
 }
 
-static int add_run(struct run_change *const change, struct db *const db, const struct fork *const fork, struct run_row *const out,
-	struct error *const err)
+static int add_run(struct run_change *change, struct db *db, const struct fork *fork,
+	struct run_row *out, struct error *err)
 {
 	if (run_open_new(change, db, out, err) != 0)
 		return -1;
-	const struct run_parent parent = run_parent_of(change->name, fork->step.step, &fork->step.digest);
+	const struct run_parent parent =
+		run_parent_of(change->name, fork->step.step, &fork->step.digest);
 	return run_row_set_parent(db, out->id, &parent, err);
 }
 
 /* Its bytes are those that were proven. */
-static int take_over_proof(struct db *const db, const int64_t run, const struct fork *const fork, struct error *const err)
+static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, struct error *err)
 {
 	struct step_row row;
-	const int found = fork->step.verified == STEP_PROVEN ? step_row_find(db, run, 0, &row, err) : 0;
-	return found == 1 ? step_row_set_verified(db, row.id, STEP_PROVEN, span_of(NULL, 0), err) : found;
+	const int found =
+		fork->step.verified == STEP_PROVEN ? step_row_find(db, run, 0, &row, err) : 0;
+	return found == 1 ? step_row_set_verified(db, row.id, STEP_PROVEN, span_of(NULL, 0), err)
+			  : found;
 }
 
-static int apply_fork(struct change *const base, struct db *const db, struct error *const err)
+static int apply_fork(struct change *base, struct db *db, struct error *err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct fork fork;
@@ -131,20 +158,24 @@ static int apply_fork(struct change *const base, struct db *const db, struct err
 		return -1;
 	const int there = run_row_find(db, row.bucket, change->run, &fork.run, err);
 	if (there == 1)
-		return error_set(err, ERROR_EXISTS, "There is a run of this name already: a fork begins a new one.");
-	if (there < 0 || find_step(db, change, row.bucket, &fork, err) != 0 || choose_form(change, &fork, err) != 0)
+		return error_set(err, ERROR_EXISTS,
+			"There is a run of this name already: a fork begins a new one.");
+	if (there < 0 || find_step(db, change, row.bucket, &fork, err) != 0 ||
+		choose_form(change, &fork, err) != 0)
 		return -1;
 	if (make_step(change, db, &fork, err) != 0 || add_run(change, db, &fork, &row, err) != 0)
 		return -1;
-	if (load_schema(change, db, &fork.run, row.id, err) != 0 || step_publish_apply(base, db, err) != 0)
+	if (load_schema(change, db, &fork.run, row.id, err) != 0 ||
+		step_publish_apply(base, db, err) != 0)
 		return -1;
-	if (take_over_proof(db, row.id, &fork, err) != 0 || run_row_find(db, row.bucket, change->run, &row, err) != 1)
+	if (take_over_proof(db, row.id, &fork, err) != 0 ||
+		run_row_find(db, row.bucket, change->run, &row, err) != 1)
 		return -1;
 	run_row_message(&row, change->bucket, change->run, &change->message);
 	return 0;
 }
 
-static void forked(struct change *const base)
+static void forked(struct change *base)
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct error ignored; /* whoever asks again asks for the anchor again */
@@ -154,10 +185,11 @@ static void forked(struct change *const base)
 	change->done(change->owner);
 }
 
-struct run_change *run_fork_start(struct store *const store, const struct run_fork_params *const params, void (*const done)(void *owner),
-	void *const owner)
+struct run_change *run_fork_start(struct store *store, const struct run_fork_params *params,
+	void (*done)(void *owner), void *owner)
 {
-	struct run_change *const change = run_change_new(store, params->open.bucket, params->open.run, done, owner);
+	struct run_change *const change =
+		run_change_new(store, params->open.bucket, params->open.run, done, owner);
 	change->open = params->open;
 	change->open.bucket = change->bucket;
 	change->open.run = change->run;

@@ -1,5 +1,6 @@
-/* A new run that begins where another one stands: its step 0 is an anchor with the bytes of that step's, shared, not copied. Both runs go their own
- * ways from there: either may be ended without the other. */
+/* A new run that begins where another one stands: its step 0 is an anchor with the bytes of that
+ * step's, shared, not copied. Both runs go their own ways from there: either may be ended without
+ * the other. */
 #ifndef STORAGE_STEP_JOBS_RUN_FORK_H
 #define STORAGE_STEP_JOBS_RUN_FORK_H
 
@@ -10,8 +11,9 @@ struct run_fork_params {
 	struct span from;            /* the old run, in the same bucket */
 	uint64_t step;
 };
-/* The outcome is the new run. exists: there is one of that name; no_run, no_step, collected, step_failed: about the old one; not_ready: the step has no
- * anchor yet, one is being made now. */
-struct run_change *run_fork_start(struct store *store, const struct run_fork_params *params, void (*done)(void *owner), void *owner);
+/* The outcome is the new run. exists: there is one of that name; no_run, no_step, collected,
+ * step_failed: about the old one; not_ready: the step has no anchor yet, one is being made now. */
+struct run_change *run_fork_start(struct store *store, const struct run_fork_params *params,
+	void (*done)(void *owner), void *owner);
 
 #endif

@@ -13,7 +13,8 @@ struct drop {
 };
 
 /* What the run's next step would be made upon stays. */
-static int is_next_base(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+static int is_next_base(
+	struct db *db, int64_t run, const struct step_row *row, bool *out_is, struct error *err)
 {
 	struct step_anchor_base base;
 	struct step_row newest;
@@ -25,8 +26,10 @@ static int is_next_base(struct db *const db, const int64_t run, const struct ste
 	return found < 0 ? -1 : 0;
 }
 
-/* Whether the step can be reached without its made anchor: retention may have removed what it was made upon, because it is there. */
-static int is_reached(struct db_statement *const scan, const struct step_row *const made, bool *const out_is, struct error *const err)
+/* Whether the step can be reached without its made anchor: retention may have removed what it was
+ * made upon, because it is there. */
+static int is_reached(
+	struct db_statement *scan, const struct step_row *made, bool *out_is, struct error *err)
 {
 	uint64_t expected = made->step;
 	int got;
@@ -44,7 +47,8 @@ static int is_reached(struct db_statement *const scan, const struct step_row *co
 	return got;
 }
 
-static int is_root(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+static int is_root(
+	struct db *db, int64_t run, const struct step_row *row, bool *out_is, struct error *err)
 {
 	bool reached = false;
 	struct db_statement *const scan = step_row_scan(db, run, row->step, true, err);
@@ -54,8 +58,8 @@ static int is_root(struct db *const db, const int64_t run, const struct step_row
 	return result;
 }
 
-static int is_needed(struct db *const db, const int64_t run, const struct step_row *const row, const int64_t now_ms, bool *const out_needed,
-	struct error *const err)
+static int is_needed(struct db *db, int64_t run, const struct step_row *row, int64_t now_ms,
+	bool *out_needed, struct error *err)
 {
 	*out_needed = row->wants_made != STEP_WANTS_NONE || row->made_until_ms > now_ms;
 	if (!*out_needed && is_next_base(db, run, row, out_needed, err) != 0)
@@ -63,7 +67,7 @@ static int is_needed(struct db *const db, const int64_t run, const struct step_r
 	return *out_needed ? 0 : is_root(db, run, row, out_needed, err);
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct step_job *const job = ((const struct drop *)base)->job;
 	struct step_row row;
@@ -79,14 +83,14 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	return step_anchor_row_set_made(db, &row, err);
 }
 
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct drop drop = {.change = {.apply = apply}, .job = job};
 	return committer_run(store_committer(work->store), &drop.change, err);
 }
 
 /* Few steps have a made anchor at any time. */
-static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	bool needed = true;

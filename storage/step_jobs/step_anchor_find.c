@@ -1,4 +1,5 @@
-/* Files of any kept step's checkpoint, by step and path or by key: as published, as made, or, while it is not made, as its manifest promises it. */
+/* Files of any kept step's checkpoint, by step and path or by key: as published, as made, or, while
+ * it is not made, as its manifest promises it. */
 #include "storage/step_jobs/step_anchor.h"
 
 #include <string.h>
@@ -15,18 +16,19 @@
 
 enum { MANIFEST_ARENA_BYTES = 32 * 1024 * 1024 };
 
-static void set_etag(struct object *const object)
+static void set_etag(struct object *object)
 {
 	encode_hex(span_of(object->digest.bytes, sizeof(object->digest.bytes)), object->etag);
 	memcpy(object->etag + 2 * sizeof(object->digest.bytes), "-d", sizeof("-d"));
 }
 
 /* 1 found, 0: the step has no such file, or none of that kind, -1. */
-static int find_version(struct db *const db, const struct step_row *const row, const struct span file, struct arena *const arena,
-	struct version *const out, struct error *const err)
+static int find_version(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct version *out, struct error *err)
 {
 	int64_t sequence = 0;
-	const enum step_pin_form form = row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
+	const enum step_pin_form form =
+		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	int found = step_pin_find(db, row->id, form, file, &sequence, err);
 	if (found == 1)
 		found = version_find_sequence(db, sequence, arena, out, err);
@@ -34,13 +36,14 @@ static int find_version(struct db *const db, const struct step_row *const row, c
 }
 
 /* What is known of a file whose bytes are not made. not_ready when the manifest does not tell. */
-static int find_promise(struct db *const db, const struct step_row *const row, const struct span file, struct arena *const arena,
-	struct object *const out, struct error *const err)
+static int find_promise(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err)
 {
 	struct arena *const scratch = arena_new(MANIFEST_ARENA_BYTES);
 	struct step_message manifest;
 	int result = step_read(db, row, false, scratch, &manifest, err);
-	*out = (struct object){.key = arena_copy(arena, file), .has_digest = true, .modified_ms = row->created_ms};
+	*out = (struct object){
+		.key = arena_copy(arena, file), .has_digest = true, .modified_ms = row->created_ms};
 	if (result == 0 && manifest.file_count == 0)
 		result = error_set(err, ERROR_NOT_READY, "The file is not made yet.");
 	else if (result == 0)
@@ -57,12 +60,14 @@ static int find_promise(struct db *const db, const struct step_row *const row, c
 	return result == 1 ? object_no_key(file, err) : result;
 }
 
-static int find_file(struct db *const db, const struct step_row *const row, const struct span file, struct arena *const arena,
-	struct object *const out, struct error *const err)
+static int find_file(struct db *db, const struct step_row *row, struct span file,
+	struct arena *arena, struct object *out, struct error *err)
 {
 	struct version version;
 	if (row->verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no anchor is made of it.", (unsigned long long)row->step);
+		return error_set(err, ERROR_STEP_FAILED,
+			"The proof of step %llu failed: no anchor is made of it.",
+			(unsigned long long)row->step);
 	if (!row->has_form[STEP_ANCHOR] && !row->has_made)
 		return find_promise(db, row, file, arena, out, err);
 	const int found = find_version(db, row, file, arena, &version, err);
@@ -76,8 +81,8 @@ static int find_file(struct db *const db, const struct step_row *const row, cons
 	return 0;
 }
 
-static int find(struct db *const db, const struct span bucket, const struct span run, const uint64_t step, const struct span file,
-	struct arena *const arena, struct object *const out, struct run_anchor *const out_anchor, struct error *const err)
+static int find(struct db *db, struct span bucket, struct span run, uint64_t step, struct span file,
+	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
 	struct run_row run_row;
 	struct step_row row;
@@ -93,8 +98,9 @@ static int find(struct db *const db, const struct span bucket, const struct span
 	return found == 1 ? find_file(db, &row, file, arena, out, err) : -1;
 }
 
-int run_find_anchor_file(struct store *const store, const struct span bucket, const struct span run, const uint64_t step,
-	const struct span file, struct arena *const arena, struct object *const out, struct run_anchor *const out_anchor, struct error *const err)
+int run_find_anchor_file(struct store *store, struct span bucket, struct span run, uint64_t step,
+	struct span file, struct arena *arena, struct object *out, struct run_anchor *out_anchor,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -104,13 +110,14 @@ int run_find_anchor_file(struct store *const store, const struct span bucket, co
 	return result;
 }
 
-int run_find_view(struct store *const store, const struct span bucket, const struct span key, struct run_anchor *const out,
-	struct error *const err)
+int run_find_view(struct store *store, struct span bucket, struct span key, struct run_anchor *out,
+	struct error *err)
 {
 	struct view_wanted wanted = {0};
 	struct span run;
 	int64_t bucket_id;
-	*out = (struct run_anchor){.is_view = view_key_parse(key, &run, &wanted.kind, &wanted.number)};
+	*out = (struct run_anchor){
+		.is_view = view_key_parse(key, &run, &wanted.kind, &wanted.number)};
 	if (!out->is_view)
 		return 0;
 	struct db *const db = store_reader_take(store, err);
@@ -121,12 +128,16 @@ int run_find_view(struct store *const store, const struct span bucket, const str
 		found = view_find(db, bucket_id, key, &wanted, err);
 	store_reader_give(store, db);
 	if (found == 1)
-		*out = (struct run_anchor){.run = wanted.run, .id = wanted.step, .step = wanted.number, .is_view = true, .view = wanted.kind};
+		*out = (struct run_anchor){.run = wanted.run,
+			.id = wanted.step,
+			.step = wanted.number,
+			.is_view = true,
+			.view = wanted.kind};
 	return found;
 }
 
-int run_find_anchor_key(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
-	struct object *const out, struct run_anchor *const out_anchor, struct error *const err)
+int run_find_anchor_key(struct store *store, struct span bucket, struct span key,
+	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
 	struct span run;
 	struct span file;
@@ -134,20 +145,32 @@ int run_find_anchor_key(struct store *const store, const struct span bucket, con
 	if (!step_anchor_key_parse(key, &run, &step, &file)) {
 		const int found = run_find_view(store, bucket, key, out_anchor, err);
 		*out = (struct object){0};
-		return found == 0 ? object_no_key(key, err) : found == 1 ? error_set(err, ERROR_NOT_READY, "The view is still being made.") : -1;
+		return found == 0 ? object_no_key(key, err)
+			: found == 1
+			? error_set(err, ERROR_NOT_READY, "The view is still being made.")
+			: -1;
 	}
-	const int result = run_find_anchor_file(store, bucket, run, step, file, arena, out, out_anchor, err);
-	if (result != 0 && (err->kind == ERROR_NO_RUN || err->kind == ERROR_NO_STEP || err->kind == ERROR_COLLECTED || err->kind == ERROR_STEP_FAILED))
+	const int result =
+		run_find_anchor_file(store, bucket, run, step, file, arena, out, out_anchor, err);
+	if (result != 0 &&
+		(err->kind == ERROR_NO_RUN || err->kind == ERROR_NO_STEP ||
+			err->kind == ERROR_COLLECTED || err->kind == ERROR_STEP_FAILED))
 		return object_no_key(key, err);
 	if (result == 0)
 		out->key = arena_copy(arena, key);
 	return result;
 }
 
-int run_ask_anchor(struct store *const store, const struct run_anchor *const anchor, struct error *const err)
+int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct error *err)
 {
-	const struct view_wanted view = {.step = anchor->id, .kind = (enum view_kind)anchor->view, .run = anchor->run, .number = anchor->step};
-	const struct step_job made = {.kind = &step_anchor_job, .run = anchor->run, .id = anchor->id, .step = anchor->step};
+	const struct view_wanted view = {.step = anchor->id,
+		.kind = (enum view_kind)anchor->view,
+		.run = anchor->run,
+		.number = anchor->step};
+	const struct step_job made = {.kind = &step_anchor_job,
+		.run = anchor->run,
+		.id = anchor->id,
+		.step = anchor->step};
 	const struct step_job job = anchor->is_view ? view_job_of(&view) : made;
 	return step_worker_ask(store_parts(store)->step_worker, &job, err);
 }

@@ -27,47 +27,59 @@ struct naming {
 };
 
 /* 1: the step is still there, good, and has not the anchor that is wanted. */
-static int find_lacking(struct db *const db, const struct step_job *const job, struct step_row *const out, struct error *const err)
+static int find_lacking(
+	struct db *db, const struct step_job *job, struct step_row *out, struct error *err)
 {
 	const int found = step_row_find(db, job->run, job->step, out, err);
-	if (found != 1 || out->id != job->id || out->state != STEP_KEPT || out->has_form[STEP_ANCHOR])
+	if (found != 1 || out->id != job->id || out->state != STEP_KEPT ||
+		out->has_form[STEP_ANCHOR])
 		return found < 0 ? -1 : 0;
 	if (out->has_made && (out->wants_made != STEP_WANTS_STORED || out->made_depth == 0))
 		return 0;
 	if (out->verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no anchor is made of it.", (unsigned long long)job->step);
+		return error_set(err, ERROR_STEP_FAILED,
+			"The proof of step %llu failed: no anchor is made of it.",
+			(unsigned long long)job->step);
 	return 1;
 }
 
 /* Its key shows it while the step wants it. */
-static int add_file(const struct naming *const naming, struct db *const db, const struct step_row *const row,
-	const struct step_anchor_file *const file, struct error *const err)
+static int add_file(const struct naming *naming, struct db *db, const struct step_row *row,
+	const struct step_anchor_file *file, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(naming->build->next);
 	char key[STEP_ANCHOR_KEY_BYTES];
-	struct derived_add add = {.bucket = chain->run.bucket, .recipe = file->recipe, .digest = file->digest, .modified_ms = naming->now_ms};
+	struct derived_add add = {.bucket = chain->run.bucket,
+		.recipe = file->recipe,
+		.digest = file->digest,
+		.modified_ms = naming->now_ms};
 	int64_t made = file->version;
 	bool shows = false;
 	add.key = span_of(key, step_anchor_key(chain->run_name, row->step, file->path, key));
-	if (row->wants_made != STEP_WANTS_NONE && step_anchor_keys_free(db, add.bucket, add.key, &shows, err) != 0)
+	if (row->wants_made != STEP_WANTS_NONE &&
+		step_anchor_keys_free(db, add.bucket, add.key, &shows, err) != 0)
 		return -1;
 	add.is_hidden = !shows;
 	if (made == 0)
-		return derived_add(db, &add, &made, err) != 0 ? -1 : step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
-	if (step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err) != 0 || scratch_row_release(db, made, err) != 0)
+		return derived_add(db, &add, &made, err) != 0
+			? -1
+			: step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
+	if (step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err) != 0 ||
+		scratch_row_release(db, made, err) != 0)
 		return -1;
 	return shows ? version_show(db, made, err) : 0;
 }
 
 /* What older steps made can still be read until it is dropped. */
-static int unlist_older(struct db *const db, const struct step_job *const job, struct error *const err)
+static int unlist_older(struct db *db, const struct step_job *job, struct error *err)
 {
 	struct db_statement *const scan = step_anchor_row_scan_made(db, job->run, job->step, err);
 	struct step_row row;
 	int got = -1;
 	while (scan != NULL && (got = db_step(scan, err)) == 1) {
 		step_row_read(scan, &row);
-		if (row.wants_made == STEP_WANTS_NONE && step_anchor_keys_hide(db, row.id, err) != 0) {
+		if (row.wants_made == STEP_WANTS_NONE &&
+			step_anchor_keys_hide(db, row.id, err) != 0) {
 			got = -1;
 			break;
 		}
@@ -76,7 +88,7 @@ static int unlist_older(struct db *const db, const struct step_job *const job, s
 	return got < 0 ? -1 : 0;
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct naming *const naming = (const struct naming *)base;
 	struct step_row row;
@@ -96,18 +108,22 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 }
 
 /* Without a base it can only be stored. */
-static int make(struct step_work *const work, const struct step_job *const job, const struct step_row *const row, const bool has_base,
-	const struct step_anchor_base *const base, struct error *const err)
+static int make(struct step_work *work, const struct step_job *job, const struct step_row *row,
+	bool has_base, const struct step_anchor_base *base, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(work->store);
 	const bool is_plain = !has_base || row->wants_made == STEP_WANTS_STORED;
 	struct step_anchor_build build;
 	int result = is_plain ? step_anchor_build_plain(work, job->run, job->step, &build, err)
-		: step_anchor_build(work, job->run, job->step, base, &build, err);
+			      : step_anchor_build(work, job->run, job->step, base, &build, err);
 	if (result == 0) {
-		struct naming naming = {.change = {.apply = apply}, .job = job, .build = &build, .depth = is_plain ? 0 : base->depth + 1,
+		struct naming naming = {.change = {.apply = apply},
+			.job = job,
+			.build = &build,
+			.depth = is_plain ? 0 : base->depth + 1,
 			.now_ms = clock->wall_ms(clock),
-			.until_ms = step_anchor_now_ms() + (row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
+			.until_ms = step_anchor_now_ms() +
+				(row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
 		result = committer_run(store_committer(work->store), &naming.change, err);
 	}
 	step_anchor_build_close(&build);
@@ -115,14 +131,15 @@ static int make(struct step_work *const work, const struct step_job *const job, 
 	return result;
 }
 
-static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out_row, bool *const out_has_base,
-	struct step_anchor_base *const out_base, struct error *const err)
+static int look(struct step_work *work, const struct step_job *job, struct step_row *out_row,
+	bool *out_has_base, struct step_anchor_base *out_base, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
 		return -1;
 	int found = find_lacking(db, job, out_row, err);
-	const int based = found == 1 ? step_anchor_base_find(db, job->run, job->step, out_base, err) : 0;
+	const int based =
+		found == 1 ? step_anchor_base_find(db, job->run, job->step, out_base, err) : 0;
 	*out_has_base = based == 1;
 	if (based < 0)
 		found = -1;
@@ -130,7 +147,7 @@ static int look(struct step_work *const work, const struct step_job *const job, 
 	return found;
 }
 
-static int apply_give_up(struct change *const base, struct db *const db, struct error *const err)
+static int apply_give_up(struct change *base, struct db *db, struct error *err)
 {
 	const struct naming *const naming = (const struct naming *)base;
 	struct step_row row;
@@ -139,7 +156,7 @@ static int apply_give_up(struct change *const base, struct db *const db, struct 
 }
 
 /* Of a step that nobody proves, no anchor may ever be made: that is tried once, not for good. */
-static void give_up(struct step_work *const work, const struct step_job *const job)
+static void give_up(struct step_work *work, const struct step_job *job)
 {
 	struct naming naming = {.change = {.apply = apply_give_up}, .job = job};
 	struct error ignored = {0};
@@ -147,7 +164,7 @@ static void give_up(struct step_work *const work, const struct step_job *const j
 }
 
 /* A step that is asked for before its turn is proven first. */
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct step_row row;
 	struct step_anchor_base base;
@@ -165,7 +182,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 	return -1;
 }
 
-static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	const int found = step_anchor_row_find_wanted(db, after, &out->run, &row, err);

@@ -4,8 +4,8 @@
 #include "storage/step_jobs/fold_files.h"
 #include "weights/delta/delta_encode.h"
 
-int step_delta_encode(struct step_work *const work, struct step_source *const base, struct step_source *const next,
-	const struct scratch *const scratch, const enum delta_format format, const char *const out, struct error *const err)
+int step_delta_encode(struct step_work *work, struct step_source *base, struct step_source *next,
+	const struct scratch *scratch, enum delta_format format, const char *out, struct error *err)
 {
 	const struct step_row *const from = &step_source_chain(base)->row;
 	const struct step_row *const to = &step_source_chain(next)->row;

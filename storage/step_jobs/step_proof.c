@@ -11,34 +11,43 @@
 
 enum { NAME_ARENA_BYTES = 4096 };
 
-bool step_proof_is_verdict(const enum error_kind kind)
+bool step_proof_is_verdict(enum error_kind kind)
 {
-	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_CORRUPT, ERROR_UNSUPPORTED, ERROR_TOO_LARGE, ERROR_RANGE, ERROR_NOT_FOUND,
-		ERROR_SCHEMA_MISMATCH, ERROR_INCOMPLETE_ANCHOR, ERROR_DIGEST_MISMATCH, ERROR_WRONG_BASE, ERROR_NOT_READY, ERROR_STEP_FAILED};
+	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_CORRUPT, ERROR_UNSUPPORTED,
+		ERROR_TOO_LARGE, ERROR_RANGE, ERROR_NOT_FOUND, ERROR_SCHEMA_MISMATCH,
+		ERROR_INCOMPLETE_ANCHOR, ERROR_DIGEST_MISMATCH, ERROR_WRONG_BASE, ERROR_NOT_READY,
+		ERROR_STEP_FAILED};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kind == kinds[i])
 			return true;
 	return false;
 }
 
-static int prove_form(struct step_work *const work, const struct step_job *const job, const enum step_source_via via, struct error *const err)
+static int prove_form(struct step_work *work, const struct step_job *job, enum step_source_via via,
+	struct error *err)
 {
 	struct step_digests digests = {.tensors = NULL};
-	struct step_source *const source = step_source_open(work->store, work, job->run, job->step, via, err);
-	int result = source == NULL ? -1 : step_digests_find(step_source_tensors(source), step_source_files(source), work->threads, &digests, err);
+	struct step_source *const source =
+		step_source_open(work->store, work, job->run, job->step, via, err);
+	int result = source == NULL
+		? -1
+		: step_digests_find(step_source_tensors(source), step_source_files(source),
+			  work->threads, &digests, err);
 	if (result == 0) {
-		metrics_add(store_metrics(work->store), METRIC_STEP_BYTES_PROVEN, (int64_t)schema_bytes(step_source_chain(source)->schema));
+		metrics_add(store_metrics(work->store), METRIC_STEP_BYTES_PROVEN,
+			(int64_t)schema_bytes(step_source_chain(source)->schema));
 		result = step_digests_check(source, &digests, err);
 	}
 	step_digests_release(&digests);
 	step_source_close(source);
-	return result != 0 ? error_wrap(err, via == STEP_VIA_ANCHOR ? "its anchor" : "its delta") : 0;
+	return result != 0 ? error_wrap(err, via == STEP_VIA_ANCHOR ? "its anchor" : "its delta")
+			   : 0;
 }
 
-/* Nobody has what a failed step claims to be, so a delta upon it cannot be tried; nor one upon a step that is gone. With an anchor of its own
- * the step is good without it. */
-static int delta_counts(struct step_work *const work, const struct step_job *const job, const struct step_row *const row, bool *const out_counts,
-	struct error *const err)
+/* Nobody has what a failed step claims to be, so a delta upon it cannot be tried; nor one upon a
+ * step that is gone. With an anchor of its own the step is good without it. */
+static int delta_counts(struct step_work *work, const struct step_job *job,
+	const struct step_row *row, bool *out_counts, struct error *err)
 {
 	struct step_row base;
 	*out_counts = row->has_form[STEP_DELTA];
@@ -53,7 +62,8 @@ static int delta_counts(struct step_work *const work, const struct step_job *con
 	return found < 0 ? -1 : 0;
 }
 
-static int prove(struct step_work *const work, const struct step_job *const job, const struct step_row *const row, struct error *const err)
+static int prove(struct step_work *work, const struct step_job *job, const struct step_row *row,
+	struct error *err)
 {
 	bool counts;
 	if (delta_counts(work, job, row, &counts, err) != 0)
@@ -76,18 +86,27 @@ struct verdict {
 };
 
 /* 1: the step is still there, and nothing is known of it. */
-static int find_unproven(struct db *const db, const struct step_job *const job, struct step_row *const out, struct error *const err)
+static int find_unproven(
+	struct db *db, const struct step_job *job, struct step_row *out, struct error *err)
 {
 	const int found = step_row_find(db, job->run, job->step, out, err);
-	return found == 1 && (out->id != job->id || out->state != STEP_KEPT || out->verified != STEP_UNPROVEN) ? 0 : found;
+	return found == 1 &&
+			(out->id != job->id || out->state != STEP_KEPT ||
+				out->verified != STEP_UNPROVEN)
+		? 0
+		: found;
 }
 
-static int note_failure(const struct verdict *const verdict, struct db *const db, const struct step_row *const row, struct error *const err)
+static int note_failure(
+	const struct verdict *verdict, struct db *db, const struct step_row *row, struct error *err)
 {
 	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
 	struct run_row run;
 	struct span name;
-	const struct webhook_facts facts = {.kind = WEBHOOK_STEP_FAILED, .step = row->step, .digest = row->digest, .reason = verdict->reason};
+	const struct webhook_facts facts = {.kind = WEBHOOK_STEP_FAILED,
+		.step = row->step,
+		.digest = row->digest,
+		.reason = verdict->reason};
 	int found = run_row_find_id(db, verdict->job->run, arena, &run, &name, err);
 	if (found == 1)
 		found = webhook_note(verdict->store, db, &run, name, &facts, err);
@@ -95,7 +114,7 @@ static int note_failure(const struct verdict *const verdict, struct db *const db
 	return found;
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct verdict *const verdict = (const struct verdict *)base;
 	struct step_row row;
@@ -109,7 +128,7 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	return step_anchor_want_after(db, verdict->job->run, row.step, err);
 }
 
-static void tell(struct store *const store, const struct verdict *const verdict)
+static void tell(struct store *store, const struct verdict *verdict)
 {
 	struct log *const log = store_log(store);
 	const bool failed = verdict->verified == STEP_FAILED;
@@ -118,14 +137,20 @@ static void tell(struct store *const store, const struct verdict *const verdict)
 		return;
 	char run[RUN_LABEL_BYTES];
 	run_label_format(store, verdict->job->run, run);
-	const struct log_field fields[] = {log_text("run", run), log_number("step", (int64_t)verdict->job->step),
+	const struct log_field fields[] = {log_text("run", run),
+		log_number("step", (int64_t)verdict->job->step),
 		log_span("reason", verdict->reason)};
-	log_event(log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
+	log_event(
+		log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-static int settle(struct step_work *const work, const struct step_job *const job, const struct error *const failure, struct error *const err)
+static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
+	struct error *err)
 {
-	struct verdict verdict = {.change = {.apply = apply}, .store = work->store, .job = job, .verified = STEP_PROVEN};
+	struct verdict verdict = {.change = {.apply = apply},
+		.store = work->store,
+		.job = job,
+		.verified = STEP_PROVEN};
 	if (failure != NULL) {
 		verdict.verified = STEP_FAILED;
 		verdict.reason = span_text(failure->text);
@@ -136,7 +161,8 @@ static int settle(struct step_work *const work, const struct step_job *const job
 	return 0;
 }
 
-static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out, struct error *const err)
+static int look(
+	struct step_work *work, const struct step_job *job, struct step_row *out, struct error *err)
 {
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
@@ -146,7 +172,7 @@ static int look(struct step_work *const work, const struct step_job *const job, 
 	return found;
 }
 
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct step_row row;
 	struct error failure = {0};
@@ -162,7 +188,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 	return look(work, job, &row, &failure) == 0 ? 0 : -1; /* removed while it was read */
 }
 
-static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct step_row row;
 	const int found = step_row_find_unproven(db, after, &out->run, &row, err);

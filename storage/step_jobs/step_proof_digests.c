@@ -1,4 +1,5 @@
-/* One walk in the order of the files' bytes, so that each block is hashed for its tensor and its file while it is in the cache. */
+/* One walk in the order of the files' bytes, so that each block is hashed for its tensor and its
+ * file while it is in the cache. */
 #include "storage/step_jobs/step_proof.h"
 
 #include <stdlib.h>
@@ -13,8 +14,8 @@ struct walk {
 	struct tensor_cursor **cursors; /* per worker */
 };
 
-static int walk_tensor(struct walk *const walk, const unsigned worker, const size_t tensor, struct xxh3_stream *const file_stream,
-	struct xxh3_stream *const stream, struct error *const err)
+static int walk_tensor(struct walk *walk, unsigned worker, size_t tensor,
+	struct xxh3_stream *file_stream, struct xxh3_stream *stream, struct error *err)
 {
 	struct span block;
 	int got;
@@ -29,8 +30,8 @@ static int walk_tensor(struct walk *const walk, const unsigned worker, const siz
 	return got;
 }
 
-static int walk_shard(struct walk *const walk, const struct model_file *const file, const unsigned worker,
-	struct xxh3_stream *const file_stream, struct error *const err)
+static int walk_shard(struct walk *walk, const struct model_file *file, unsigned worker,
+	struct xxh3_stream *file_stream, struct error *err)
 {
 	const struct schema *const schema = walk->tensors->schema;
 	struct xxh3_stream *const stream = xxh3_stream_new();
@@ -38,7 +39,8 @@ static int walk_shard(struct walk *const walk, const struct model_file *const fi
 	xxh3_stream_add(file_stream, span_of(file->length, sizeof(file->length)));
 	xxh3_stream_add(file_stream, file->json);
 	for (size_t i = 0; i < safetensors_count(file->parsed) && result == 0; i++) {
-		const ptrdiff_t tensor = schema_find(schema, safetensors_tensor(file->parsed, i)->name);
+		const ptrdiff_t tensor =
+			schema_find(schema, safetensors_tensor(file->parsed, i)->name);
 		ASSERT(tensor >= 0); /* model_files_check */
 		result = walk_tensor(walk, worker, (size_t)tensor, file_stream, stream, err);
 	}
@@ -46,7 +48,7 @@ static int walk_shard(struct walk *const walk, const struct model_file *const fi
 	return result;
 }
 
-static int walk_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int walk_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct walk *const walk = state;
 	const struct model_file *const file = &walk->files->files[item];
@@ -60,12 +62,15 @@ static int walk_file(void *const state, const size_t item, const unsigned worker
 	return result;
 }
 
-int step_digests_find(struct tensor_source *const tensors, const struct model_files *const files, const unsigned threads,
-	struct step_digests *const out, struct error *const err)
+int step_digests_find(struct tensor_source *tensors, const struct model_files *files,
+	unsigned threads, struct step_digests *out, struct error *err)
 {
 	const struct schema *const schema = tensors->schema;
 	const unsigned workers = parallel_workers(threads, files->count);
-	struct walk walk = {.tensors = tensors, .files = files, .out = out, .cursors = memory_new_array(workers, sizeof(*walk.cursors))};
+	struct walk walk = {.tensors = tensors,
+		.files = files,
+		.out = out,
+		.cursors = memory_new_array(workers, sizeof(*walk.cursors))};
 	out->tensors = memory_new_array(schema_count(schema) + 1, sizeof(*out->tensors));
 	out->files = memory_new_array(files->count + 1, sizeof(*out->files));
 	int result = model_files_check(files, schema, err);
@@ -79,27 +84,31 @@ int step_digests_find(struct tensor_source *const tensors, const struct model_fi
 	return result;
 }
 
-void step_digests_release(struct step_digests *const digests)
+void step_digests_release(struct step_digests *digests)
 {
 	free(digests->tensors);
 	free(digests->files);
 	*digests = (struct step_digests){.tensors = NULL};
 }
 
-static int check_tensors(const struct step_chain *const chain, const struct step_digests *const digests, struct error *const err)
+static int check_tensors(
+	const struct step_chain *chain, const struct step_digests *digests, struct error *err)
 {
-	const struct digest128 *const declared = (const struct digest128 *)chain->manifest.tensor_digests.data;
+	const struct digest128 *const declared =
+		(const struct digest128 *)chain->manifest.tensor_digests.data;
 	for (size_t i = 0; i < chain->manifest.tensor_digests.len / sizeof(*declared); i++) {
 		if (digest128_equal(&declared[i], &digests->tensors[i]))
 			continue;
 		const struct span name = schema_tensor(chain->schema, i)->name;
-		return error_set(err, ERROR_DIGEST_MISMATCH, "The tensor '%.*s' is not what the manifest says.", (int)span_slice(name, 0, 160).len,
-			(const char *)name.data);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The tensor '%.*s' is not what the manifest says.",
+			(int)span_slice(name, 0, 160).len, (const char *)name.data);
 	}
 	return 0;
 }
 
-static int check_checkpoint(const struct step_chain *const chain, const struct step_digests *const digests, struct error *const err)
+static int check_checkpoint(
+	const struct step_chain *chain, const struct step_digests *digests, struct error *err)
 {
 	char ours[DIGEST128_TEXT_BYTES];
 	char theirs[DIGEST128_TEXT_BYTES];
@@ -110,30 +119,39 @@ static int check_checkpoint(const struct step_chain *const chain, const struct s
 	return error_set(err, ERROR_DIGEST_MISMATCH, "The checkpoint is %s, not %s.", ours, theirs);
 }
 
-static int check_file(const struct step_file *const declared, const struct model_file *const file, const struct digest128 *const digest,
-	struct error *const err)
+static int check_file(const struct step_file *declared, const struct model_file *file,
+	const struct digest128 *digest, struct error *err)
 {
 	const int shown = (int)span_slice(declared->path, 0, 160).len;
 	if (file->size != declared->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "The file '%.*s' has %llu bytes, not %llu.", shown, (const char *)declared->path.data,
-			(unsigned long long)file->size, (unsigned long long)declared->size);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The file '%.*s' has %llu bytes, not %llu.", shown,
+			(const char *)declared->path.data, (unsigned long long)file->size,
+			(unsigned long long)declared->size);
 	if (digest128_equal(digest, &declared->digest))
 		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "The file '%.*s' is not what the manifest says.", shown, (const char *)declared->path.data);
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"The file '%.*s' is not what the manifest says.", shown,
+		(const char *)declared->path.data);
 }
 
-/* A manifest without files says nothing of them. One file may be called otherwise than in a folder. */
-static int check_files(const struct step_message *const manifest, const struct model_files *const files,
-	const struct step_digests *const digests, struct error *const err)
+/* A manifest without files says nothing of them. One file may be called otherwise than in a
+ * folder. */
+static int check_files(const struct step_message *manifest, const struct model_files *files,
+	const struct step_digests *digests, struct error *err)
 {
 	if (manifest->file_count == 0)
 		return 0;
 	if (manifest->file_count != files->count)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "The checkpoint has %zu files, not %zu.", files->count, manifest->file_count);
+		return error_set(err, ERROR_DIGEST_MISMATCH,
+			"The checkpoint has %zu files, not %zu.", files->count,
+			manifest->file_count);
 	for (size_t i = 0; i < files->count; i++) { /* both sorted */
 		const struct step_file *const declared = &manifest->files[i];
 		if (files->count > 1 && !span_equal(declared->path, files->files[i].path))
-			return error_set(err, ERROR_DIGEST_MISMATCH, "The checkpoint has no file '%.*s'.", (int)span_slice(declared->path, 0, 160).len,
+			return error_set(err, ERROR_DIGEST_MISMATCH,
+				"The checkpoint has no file '%.*s'.",
+				(int)span_slice(declared->path, 0, 160).len,
 				(const char *)declared->path.data);
 		if (check_file(declared, &files->files[i], &digests->files[i], err) != 0)
 			return -1;
@@ -141,7 +159,8 @@ static int check_files(const struct step_message *const manifest, const struct m
 	return 0;
 }
 
-int step_digests_check(const struct step_source *const source, const struct step_digests *const digests, struct error *const err)
+int step_digests_check(
+	const struct step_source *source, const struct step_digests *digests, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(source);
 	if (check_tensors(chain, digests, err) != 0 || check_checkpoint(chain, digests, err) != 0)

@@ -14,37 +14,42 @@ struct step_source {
 	struct store *store;
 	struct step_chain chain;
 	struct step_form_source *start;
-	struct scratch *scratch;   /* NULL without deltas, as what follows */
-	char **paths;              /* per delta */
+	struct scratch *scratch; /* NULL without deltas, as what follows */
+	char **paths;            /* per delta */
 	struct delta_stack *stack;
 };
 
-static char *object_path(const char *const folder, const struct step_source_object *const object, struct error *const err)
+static char *object_path(
+	const char *folder, const struct step_source_object *object, struct error *err)
 {
 	if (relative_path_is_valid(object->name))
 		return relative_path_join(folder, object->name);
-	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.", (int)object->name.len,
-		(const char *)object->name.data);
+	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.",
+		(int)object->name.len, (const char *)object->name.data);
 	return NULL;
 }
 
-static int fetch_object(const struct step_source *const source, const char *const folder, const struct step_source_object *const object,
-	struct error *const err)
+static int fetch_object(const struct step_source *source, const char *folder,
+	const struct step_source_object *object, struct error *err)
 {
 	char *const path = object_path(folder, object, err);
-	const int result = path == NULL ? -1 : scratch_fetch(source->store, object->version, path, err);
+	const int result =
+		path == NULL ? -1 : scratch_fetch(source->store, object->version, path, err);
 	free(path);
 	return result;
 }
 
-/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is a folder in which nothing changed. */
-static char *delta_path(const char *const folder, const struct step_source_form *const form)
+/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is
+ * a folder in which nothing changed. */
+static char *delta_path(const char *folder, const struct step_source_form *form)
 {
-	const bool is_file = form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
-	return is_file ? relative_path_join(folder, form->objects[0].name) : memory_copy_text(folder);
+	const bool is_file =
+		form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
+	return is_file ? relative_path_join(folder, form->objects[0].name)
+		       : memory_copy_text(folder);
 }
 
-static int fetch_delta(const struct step_source *const source, const size_t index, struct error *const err)
+static int fetch_delta(const struct step_source *source, size_t index, struct error *err)
 {
 	const struct step_source_form *const form = &source->chain.deltas[index];
 	char number[24];
@@ -58,7 +63,7 @@ static int fetch_delta(const struct step_source *const source, const size_t inde
 	return result;
 }
 
-static int open_stack(struct step_source *const source, struct error *const err)
+static int open_stack(struct step_source *source, struct error *err)
 {
 	const size_t count = source->chain.delta_count;
 	if (count == 0)
@@ -70,19 +75,21 @@ static int open_stack(struct step_source *const source, struct error *const err)
 	for (size_t i = 0; i < count; i++)
 		if (fetch_delta(source, i, err) != 0)
 			return -1;
-	source->stack = delta_stack_open(step_form_source_tensors(source->start), step_form_source_files(source->start),
-		(const char *const *)source->paths, count, err);
+	source->stack = delta_stack_open(step_form_source_tensors(source->start),
+		step_form_source_files(source->start), (const char *const *)source->paths, count,
+		err);
 	return source->stack == NULL ? -1 : 0;
 }
 
-struct step_source *step_source_open(struct store *const store, struct step_work *const work, const int64_t run, const uint64_t step,
-	const enum step_source_via via, struct error *const err)
+struct step_source *step_source_open(struct store *store, struct step_work *work, int64_t run,
+	uint64_t step, enum step_source_via via, struct error *err)
 {
 	struct step_source *const source = memory_new(sizeof(*source));
 	source->store = store;
 	int result = step_chain_find(store, run, step, via, &source->chain, err);
 	if (result == 0) {
-		source->start = step_form_source_open(store, work, &source->chain.start, source->chain.schema, err);
+		source->start = step_form_source_open(
+			store, work, &source->chain.start, source->chain.schema, err);
 		result = source->start == NULL ? -1 : open_stack(source, err);
 	}
 	if (result == 0)
@@ -91,7 +98,7 @@ struct step_source *step_source_open(struct store *const store, struct step_work
 	return NULL;
 }
 
-void step_source_close(struct step_source *const source)
+void step_source_close(struct step_source *source)
 {
 	if (source == NULL)
 		return;
@@ -105,37 +112,42 @@ void step_source_close(struct step_source *const source)
 	free(source);
 }
 
-struct tensor_source *step_source_tensors(struct step_source *const source)
+struct tensor_source *step_source_tensors(struct step_source *source)
 {
 	if (source->stack == NULL)
 		return step_form_source_tensors(source->start);
 	return delta_stack_source(source->stack, delta_stack_levels(source->stack) - 1);
 }
 
-const struct model_files *step_source_files(const struct step_source *const source)
+const struct model_files *step_source_files(const struct step_source *source)
 {
 	if (source->stack == NULL)
 		return step_form_source_files(source->start);
 	return delta_stack_files(source->stack, delta_stack_levels(source->stack) - 1);
 }
 
-const struct step_chain *step_source_chain(const struct step_source *const source)
+const struct step_chain *step_source_chain(const struct step_source *source)
 {
 	return &source->chain;
 }
 
-/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own name. */
-static const struct step_source_object *find_in_delta(const struct step_source *const source, const size_t index, const struct span path)
+/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own
+ * name. */
+static const struct step_source_object *find_in_delta(
+	const struct step_source *source, size_t index, struct span path)
 {
 	char name[STEP_NAME_MAX_BYTES + sizeof("files/")];
 	const struct step_source_form *const form = &source->chain.deltas[index];
 	if (delta_reader_checkpoint(delta_stack_reader(source->stack, index + 1)) != NULL)
 		return step_source_form_find(form, path);
-	const int len = snprintf(name, sizeof(name), "files/%.*s", (int)path.len, (const char *)path.data);
-	return len < 0 || (size_t)len >= sizeof(name) ? NULL : step_source_form_find(form, span_of(name, (size_t)len));
+	const int len =
+		snprintf(name, sizeof(name), "files/%.*s", (int)path.len, (const char *)path.data);
+	return len < 0 || (size_t)len >= sizeof(name)
+		? NULL
+		: step_source_form_find(form, span_of(name, (size_t)len));
 }
 
-int64_t step_source_version(const struct step_source *const source, const struct span path)
+int64_t step_source_version(const struct step_source *source, struct span path)
 {
 	const struct model_file *const file = model_files_find(step_source_files(source), path);
 	const struct step_source_object *object = NULL;
@@ -147,7 +159,8 @@ int64_t step_source_version(const struct step_source *const source, const struct
 		object = find_in_delta(source, i, path);
 	if (object == NULL)
 		object = step_source_form_find(&source->chain.start, path);
-	if (object == NULL && file->is_shard && source->chain.start.count == 1) /* called by its conventional name */
+	if (object == NULL && file->is_shard &&
+		source->chain.start.count == 1) /* called by its conventional name */
 		object = &source->chain.start.objects[0];
 	return object == NULL ? 0 : object->version;
 }

@@ -17,9 +17,9 @@ struct step_form_source {
 	struct store *store;
 	struct step_work *work;
 	const struct step_source_form *form;
-	struct model_files files;      /* in the order of the form's objects */
-	struct shard_header *headers;  /* per object: of a shard */
-	struct model_place *places;    /* per tensor */
+	struct model_files files;     /* in the order of the form's objects */
+	struct shard_header *headers; /* per object: of a shard */
+	struct model_place *places;   /* per tensor */
 };
 struct form_cursor {
 	struct tensor_cursor cursor; /* first */
@@ -30,39 +30,45 @@ struct form_cursor {
 	size_t block_capacity;
 };
 
-static struct object object_of(const struct step_form_source *const source, const size_t file)
+static struct object object_of(const struct step_form_source *source, size_t file)
 {
 	const struct step_source_object *const from = &source->form->objects[file];
 	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
 }
 
-static struct body_source *open_range(const struct step_form_source *const source, const size_t file, const uint64_t offset,
-	const uint64_t length, struct error *const err)
+static struct body_source *open_range(const struct step_form_source *source, size_t file,
+	uint64_t offset, uint64_t length, struct error *err)
 {
 	const struct object object = object_of(source, file);
 	return object_open(source->store, &object, offset, length, err);
 }
 
-static struct tensor_cursor *open_cursor(struct tensor_source *const base, const size_t tensor, struct error *const err)
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *base, size_t tensor, struct error *err)
 {
 	const struct step_form_source *const source = (const struct step_form_source *)base;
 	const struct schema_tensor *const facts = schema_tensor(base->schema, tensor);
-	struct body_source *const body = open_range(source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
+	struct body_source *const body = open_range(
+		source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
 	if (body == NULL)
 		return NULL;
 	struct form_cursor *const cursor = memory_new(sizeof(*cursor));
-	*cursor = (struct form_cursor){
-		.cursor.source = base, .body = body, .left = facts->bytes, .block_bytes = (size_t)block_code_bytes(facts->dtype)};
-	cursor->block_capacity = facts->bytes < cursor->block_bytes ? (size_t)facts->bytes : cursor->block_bytes;
+	*cursor = (struct form_cursor){.cursor.source = base,
+		.body = body,
+		.left = facts->bytes,
+		.block_bytes = (size_t)block_code_bytes(facts->dtype)};
+	cursor->block_capacity =
+		facts->bytes < cursor->block_bytes ? (size_t)facts->bytes : cursor->block_bytes;
 	cursor->block = memory_new(cursor->block_capacity + 1);
 	return &cursor->cursor;
 }
 
-static int next_block(struct tensor_cursor *const base, struct span *const out, struct error *const err)
+static int next_block(struct tensor_cursor *base, struct span *out, struct error *err)
 {
 	struct form_cursor *const cursor = (struct form_cursor *)base;
 	struct step_work *const work = ((const struct step_form_source *)base->source)->work;
-	const size_t len = cursor->left < cursor->block_capacity ? (size_t)cursor->left : cursor->block_capacity;
+	const size_t len = cursor->left < cursor->block_capacity ? (size_t)cursor->left
+								 : cursor->block_capacity;
 	if (len == 0)
 		return 0;
 	if (work != NULL && !work->spend(work, len))
@@ -74,7 +80,7 @@ static int next_block(struct tensor_cursor *const base, struct span *const out, 
 	return 1;
 }
 
-static void close_cursor(struct tensor_cursor *const base)
+static void close_cursor(struct tensor_cursor *base)
 {
 	struct form_cursor *const cursor = (struct form_cursor *)base;
 	cursor->body->close(cursor->body);
@@ -82,15 +88,17 @@ static void close_cursor(struct tensor_cursor *const base)
 	free(cursor);
 }
 
-static void free_tensors(struct tensor_source *const base)
+static void free_tensors(struct tensor_source *base)
 {
 	(void)base; /* the form's source closes it */
 }
 
-static const struct tensor_source_ops ops = {
-	.open = open_cursor, .next = next_block, .close_cursor = close_cursor, .free = free_tensors};
+static const struct tensor_source_ops ops = {.open = open_cursor,
+	.next = next_block,
+	.close_cursor = close_cursor,
+	.free = free_tensors};
 
-static int read_shard(struct step_form_source *const source, const size_t index, struct error *const err)
+static int read_shard(struct step_form_source *source, size_t index, struct error *err)
 {
 	struct model_file *const file = &source->files.files[index];
 	struct shard_header *const header = &source->headers[index];
@@ -108,15 +116,18 @@ static int read_shard(struct step_form_source *const source, const size_t index,
 	return 0;
 }
 
-static int read_files(struct step_form_source *const source, struct error *const err)
+static int read_files(struct step_form_source *source, struct error *err)
 {
 	struct model_files *const files = &source->files;
 	for (size_t i = 0; i < files->count; i++) {
 		const struct step_source_object *const object = &source->form->objects[i];
-		files->files[i] = (struct model_file){
-			.path = object->name, .size = object->size, .is_shard = span_ends_text(object->name, ".safetensors"), .digest = object->digest};
+		files->files[i] = (struct model_file){.path = object->name,
+			.size = object->size,
+			.is_shard = span_ends_text(object->name, ".safetensors"),
+			.digest = object->digest};
 		if (files->files[i].is_shard && read_shard(source, i, err) != 0)
-			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len, (const char *)object->name.data,
+			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len,
+				(const char *)object->name.data,
 				(unsigned long long)source->form->step);
 	}
 	files->is_folder = files->count != 1 || !files->files[0].is_shard;
@@ -125,12 +136,15 @@ static int read_files(struct step_form_source *const source, struct error *const
 	return model_files_check(files, source->tensors.schema, err);
 }
 
-struct step_form_source *step_form_source_open(struct store *const store, struct step_work *const work,
-	const struct step_source_form *const form, const struct schema *const schema, struct error *const err)
+struct step_form_source *step_form_source_open(struct store *store, struct step_work *work,
+	const struct step_source_form *form, const struct schema *schema, struct error *err)
 {
 	struct step_form_source *const source = memory_new(sizeof(*source));
-	*source = (struct step_form_source){
-		.tensors = {&ops, schema}, .store = store, .work = work, .form = form, .files = {.count = form->count}};
+	*source = (struct step_form_source){.tensors = {&ops, schema},
+		.store = store,
+		.work = work,
+		.form = form,
+		.files = {.count = form->count}};
 	source->files.files = memory_new_array(form->count + 1, sizeof(*source->files.files));
 	source->headers = memory_new_array(form->count + 1, sizeof(*source->headers));
 	source->places = memory_new_array(schema_count(schema) + 1, sizeof(*source->places));
@@ -142,7 +156,7 @@ struct step_form_source *step_form_source_open(struct store *const store, struct
 	return NULL;
 }
 
-void step_form_source_close(struct step_form_source *const source)
+void step_form_source_close(struct step_form_source *source)
 {
 	if (source == NULL)
 		return;
@@ -155,12 +169,12 @@ void step_form_source_close(struct step_form_source *const source)
 	free(source);
 }
 
-struct tensor_source *step_form_source_tensors(struct step_form_source *const source)
+struct tensor_source *step_form_source_tensors(struct step_form_source *source)
 {
 	return &source->tensors;
 }
 
-const struct model_files *step_form_source_files(const struct step_form_source *const source)
+const struct model_files *step_form_source_files(const struct step_form_source *source)
 {
 	return &source->files;
 }

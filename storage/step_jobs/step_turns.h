@@ -1,5 +1,6 @@
-/* Whose turn it is in the background work on steps: the account that was served longest ago. So one that publishes much
- * keeps its own steps waiting, and nobody else's but those of accounts that share its slot. One thread; internal to step_worker. */
+/* Whose turn it is in the background work on steps: the account that was served longest ago. So one
+ * that publishes much keeps its own steps waiting, and nobody else's but those of accounts that
+ * share its slot. One thread; internal to step_worker. */
 #ifndef STORAGE_STEP_JOBS_STEP_TURNS_H
 #define STORAGE_STEP_JOBS_STEP_TURNS_H
 

@@ -1,4 +1,5 @@
-/* The catalog is the queue; what is asked for stands before it, in memory alone: whoever asked and still wants it asks again after a restart. */
+/* The catalog is the queue; what is asked for stands before it, in memory alone: whoever asked and
+ * still wants it asks again after a restart. */
 #include "storage/step_jobs/step_worker.h"
 
 #include <stdlib.h>
@@ -12,12 +13,7 @@
 #include "storage/run_tables/run_row.h"
 #include "storage/step_jobs/step_turns.h"
 
-enum {
-	ASKED_MAX = 64,
-	ASIDE_MAX = 64,
-	CHOICE_MOST = 1024,
-	ASIDE_MS = 60 * 1000
-};
+enum { ASKED_MAX = 64, ASIDE_MAX = 64, CHOICE_MOST = 1024, ASIDE_MS = 60 * 1000 };
 
 /* A job that failed, and when it may be tried again. */
 struct aside {
@@ -32,22 +28,23 @@ struct step_worker {
 	const struct clock_source *clock; /* real time, whatever the store's clock says */
 	struct worker_thread thread;
 	struct lock_condition settled;
-	struct step_job asked[ASKED_MAX]; /* guarded by the thread's lock, as all below; the first one stays here while it runs */
+	/* guarded by the thread's lock, as all below; the first one stays here while it runs */
+	struct step_job asked[ASKED_MAX];
 	size_t asked_count;
 	struct aside aside[ASIDE_MAX];
 	size_t aside_count;
-	bool settling; /* somebody waits in step_worker_settle */
-	bool served_asked; /* the thread alone: the last job was asked for */
+	bool settling;           /* somebody waits in step_worker_settle */
+	bool served_asked;       /* the thread alone: the last job was asked for */
 	struct step_turns turns; /* the thread alone */
 };
 
-static bool same_job(const struct step_job *const a, const struct step_job *const b)
+static bool same_job(const struct step_job *a, const struct step_job *b)
 {
 	return a->kind == b->kind && a->id == b->id && a->from == b->from;
 }
 
 /* The job when it was put aside and its time has not come. */
-static const struct aside *find_aside(struct step_worker *const worker, const struct step_job *const job)
+static const struct aside *find_aside(struct step_worker *worker, const struct step_job *job)
 {
 	lock_assert_held(&worker->thread.lock);
 	for (size_t i = 0; i < worker->aside_count; i++)
@@ -56,8 +53,9 @@ static const struct aside *find_aside(struct step_worker *const worker, const st
 	return NULL;
 }
 
-/* Takes those off whose time has come; gives the milliseconds until the next one's does, 0 when there is none. */
-static int64_t review_aside(struct step_worker *const worker)
+/* Takes those off whose time has come; gives the milliseconds until the next one's does, 0 when
+ * there is none. */
+static int64_t review_aside(struct step_worker *worker)
 {
 	const int64_t now = worker->clock->monotonic_ms(worker->clock);
 	int64_t next = 0;
@@ -72,7 +70,8 @@ static int64_t review_aside(struct step_worker *const worker)
 	return next;
 }
 
-static void put_aside(struct step_worker *const worker, const struct step_job *const job, const struct error *const err)
+static void put_aside(
+	struct step_worker *worker, const struct step_job *job, const struct error *err)
 {
 	const int64_t until = worker->clock->monotonic_ms(worker->clock) + worker->options.aside_ms;
 	lock_enter(&worker->thread.lock);
@@ -81,19 +80,20 @@ static void put_aside(struct step_worker *const worker, const struct step_job *c
 	lock_leave(&worker->thread.lock);
 }
 
-static bool spend(struct step_work *const work, const uint64_t bytes)
+static bool spend(struct step_work *work, uint64_t bytes)
 {
 	struct step_worker *const worker = (struct step_worker *)work;
 	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }
 
 /* The first behind `after` that was not put aside. */
-static int find_behind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind, int64_t after,
-	struct step_job *const out, struct error *const err)
+static int find_behind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
+	int64_t after, struct step_job *out, struct error *err)
 {
 	do {
 		*out = (struct step_job){.kind = kind};
-		const int found = kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
+		const int found =
+			kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
 		out->kind = kind;
 		after = out->id;
 		lock_enter(&worker->thread.lock);
@@ -105,17 +105,22 @@ static int find_behind(struct step_worker *const worker, struct db *const db, co
 	return 0;
 }
 
-/* When the job's account was served last. A run whose account cannot be told counts as never served: its job says why. */
-static uint64_t last_served(const struct step_worker *const worker, struct db *const db, const struct step_job *const job)
+/* When the job's account was served last. A run whose account cannot be told counts as never
+ * served: its job says why. */
+static uint64_t last_served(
+	const struct step_worker *worker, struct db *db, const struct step_job *job)
 {
 	struct error ignored = {0};
 	int64_t account = 0;
-	return run_row_find_account(db, job->run, &account, &ignored) == 1 ? step_turns_last(&worker->turns, account) : 0;
+	return run_row_find_account(db, job->run, &account, &ignored) == 1
+		? step_turns_last(&worker->turns, account)
+		: 0;
 }
 
-/* Looks at the first CHOICE_MOST of a kind for one whose account was served before *best; puts it into *out then. 0, -1. */
-static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
-	uint64_t *const best, struct step_job *const out, struct error *const err)
+/* Looks at the first CHOICE_MOST of a kind for one whose account was served before *best; puts it
+ * into *out then. 0, -1. */
+static int find_of_kind(struct step_worker *worker, struct db *db, const struct step_job_kind *kind,
+	uint64_t *best, struct step_job *out, struct error *err)
 {
 	struct step_job each = {.kind = kind};
 	int found = 1;
@@ -130,8 +135,9 @@ static int find_of_kind(struct step_worker *const worker, struct db *const db, c
 	return found < 0 ? -1 : 0;
 }
 
-/* The one whose account was served longest ago; of those of one account the first of the first kind. */
-static int find_job(struct step_worker *const worker, struct step_job *const out, struct error *const err)
+/* The one whose account was served longest ago; of those of one account the first of the first
+ * kind. */
+static int find_job(struct step_worker *worker, struct step_job *out, struct error *err)
 {
 	struct db *const db = store_reader_take(worker->work.store, err);
 	if (db == NULL)
@@ -145,7 +151,7 @@ static int find_job(struct step_worker *const worker, struct step_job *const out
 }
 
 /* Those that were asked for are only added to, but by this thread. */
-static size_t choose_asked(const struct step_worker *const worker, struct db *const db, const size_t count)
+static size_t choose_asked(const struct step_worker *worker, struct db *db, size_t count)
 {
 	uint64_t best = UINT64_MAX;
 	size_t chosen = 0;
@@ -160,7 +166,7 @@ static size_t choose_asked(const struct step_worker *const worker, struct db *co
 }
 
 /* The one whose turn it is comes first, and stays there while it runs. */
-static bool find_asked(struct step_worker *const worker, struct step_job *const out)
+static bool find_asked(struct step_worker *worker, struct step_job *out)
 {
 	struct error ignored = {0};
 	lock_enter(&worker->thread.lock);
@@ -179,13 +185,15 @@ static bool find_asked(struct step_worker *const worker, struct step_job *const 
 	return true;
 }
 
-/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that was asked for it is the catalog's turn, so that
- * readers who ask a lot do not keep proofs waiting. */
-static int next_job(struct step_worker *const worker, const bool looks, struct step_job *const out, bool *const out_asked,
-	struct error *const err)
+/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that
+ * was asked for it is the catalog's turn, so that readers who ask a lot do not keep proofs
+ * waiting. */
+static int next_job(struct step_worker *worker, bool looks, struct step_job *out, bool *out_asked,
+	struct error *err)
 {
 	lock_enter(&worker->thread.lock);
-	const bool is_full = worker->aside_count == ASIDE_MAX; /* what fails next could not be kept apart */
+	/* what fails next could not be kept apart */
+	const bool is_full = worker->aside_count == ASIDE_MAX;
 	lock_leave(&worker->thread.lock);
 	const bool is_catalogs = looks && !is_full && worker->served_asked;
 	*out_asked = !is_catalogs && find_asked(worker, out);
@@ -196,30 +204,32 @@ static int next_job(struct step_worker *const worker, const bool looks, struct s
 	return *out_asked ? 1 : found;
 }
 
-static void end_asked(struct step_worker *const worker)
+static void end_asked(struct step_worker *worker)
 {
 	lock_enter(&worker->thread.lock);
 	worker->asked_count--;
 	for (size_t i = 0; i < worker->asked_count; i++)
 		worker->asked[i] = worker->asked[i + 1];
 	lock_leave(&worker->thread.lock);
-	step_watch_published(store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_waiters());
+	step_watch_published(
+		store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_waiters());
 }
 
-static void tell_failure(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+static void tell_failure(struct step_worker *worker, const struct step_job *job, struct error *err)
 {
 	struct log *const log = store_log(worker->work.store);
 	if (job != NULL) {
 		char run[RUN_LABEL_BYTES];
 		run_label_format(worker->work.store, job->run, run);
-		error_wrap(err, "background work '%s' on step %llu of run %s", job->kind->name, (unsigned long long)job->step, run);
+		error_wrap(err, "background work '%s' on step %llu of run %s", job->kind->name,
+			(unsigned long long)job->step, run);
 	}
 	if (log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "step_work_failed", err);
 }
 
 /* 0 where it cannot be told. */
-static int64_t find_account(const struct step_worker *const worker, const struct step_job *const job)
+static int64_t find_account(const struct step_worker *worker, const struct step_job *job)
 {
 	struct error ignored = {0};
 	int64_t account = 0;
@@ -230,18 +240,19 @@ static int64_t find_account(const struct step_worker *const worker, const struct
 	return account;
 }
 
-static void count_turn(struct step_worker *const worker, const struct step_job *const job)
+static void count_turn(struct step_worker *worker, const struct step_job *job)
 {
 	const int64_t account = find_account(worker, job);
 	if (account != 0)
 		step_turns_serve(&worker->turns, account);
 }
 
-static void run_job(struct step_worker *const worker, const struct step_job *const job, const bool is_asked)
+static void run_job(struct step_worker *worker, const struct step_job *job, bool is_asked)
 {
 	struct error err = {0};
 	count_turn(worker, job);
-	if (job->kind->run(&worker->work, job, &err) != 0 && !worker_thread_is_stopping(&worker->thread)) {
+	if (job->kind->run(&worker->work, job, &err) != 0 &&
+		!worker_thread_is_stopping(&worker->thread)) {
 		put_aside(worker, job, &err);
 		tell_failure(worker, job, &err);
 	}
@@ -249,7 +260,7 @@ static void run_job(struct step_worker *const worker, const struct step_job *con
 		end_asked(worker);
 }
 
-static void work_through(struct step_worker *const worker, const bool looks)
+static void work_through(struct step_worker *worker, bool looks)
 {
 	struct step_job job;
 	struct error err = {0};
@@ -266,7 +277,7 @@ static void work_through(struct step_worker *const worker, const bool looks)
 }
 
 /* How long until there may be something to do that nobody wakes it for. */
-static int64_t sleep_ms(struct step_worker *const worker)
+static int64_t sleep_ms(struct step_worker *worker)
 {
 	const size_t aside = worker->aside_count;
 	const int64_t left = review_aside(worker);
@@ -275,14 +286,15 @@ static int64_t sleep_ms(struct step_worker *const worker)
 	return left > 0 ? left : WORKER_THREAD_UNTIL_WOKEN;
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct step_worker *const worker = owner;
 	lock_enter(&worker->thread.lock);
 	const bool settles = worker->settling;
 	review_aside(worker);
 	lock_leave(&worker->thread.lock);
-	work_through(worker, (worker->options.enabled && store_takes_work(worker->work.store)) || settles);
+	work_through(worker,
+		(worker->options.enabled && store_takes_work(worker->work.store)) || settles);
 	lock_enter(&worker->thread.lock);
 	if (settles && !worker->thread.woken) {
 		worker->settling = false;
@@ -293,7 +305,7 @@ static int64_t one_round(void *const owner)
 	return ms;
 }
 
-static void end_settling(void *const owner)
+static void end_settling(void *owner)
 {
 	struct step_worker *const worker = owner;
 	lock_enter(&worker->thread.lock);
@@ -302,15 +314,20 @@ static void end_settling(void *const owner)
 	lock_leave(&worker->thread.lock);
 }
 
-struct step_worker *step_worker_start(struct store *const store, const struct step_worker_options *const options)
+struct step_worker *step_worker_start(
+	struct store *store, const struct step_worker_options *options)
 {
-	const struct worker_thread_plan plan = {.name = "step_worker", .first_ms = options->enabled ? 0 : WORKER_THREAD_UNTIL_WOKEN,
-		.round = one_round, .last = end_settling};
+	const struct worker_thread_plan plan = {.name = "step_worker",
+		.first_ms = options->enabled ? 0 : WORKER_THREAD_UNTIL_WOKEN,
+		.round = one_round,
+		.last = end_settling};
 	struct step_worker *const worker = memory_new(sizeof(*worker));
 	worker->options = *options;
 	if (worker->options.aside_ms == 0)
 		worker->options.aside_ms = ASIDE_MS;
-	worker->work = (struct step_work){.store = store, .threads = options->threads == 0 ? 1 : options->threads, .spend = spend};
+	worker->work = (struct step_work){.store = store,
+		.threads = options->threads == 0 ? 1 : options->threads,
+		.spend = spend};
 	worker->clock = clock_system();
 	lock_condition_init(&worker->settled);
 	worker_thread_start(&worker->thread, &plan, worker);
@@ -318,19 +335,19 @@ struct step_worker *step_worker_start(struct store *const store, const struct st
 	return worker;
 }
 
-void step_worker_quiesce(struct step_worker *const worker)
+void step_worker_quiesce(struct step_worker *worker)
 {
 	worker_thread_quiesce(&worker->thread);
 }
 
-void step_worker_stop(struct step_worker *const worker)
+void step_worker_stop(struct step_worker *worker)
 {
 	if (worker == NULL)
 		return;
 	worker_thread_stop(&worker->thread);
 }
 
-void step_worker_free(struct step_worker *const worker)
+void step_worker_free(struct step_worker *worker)
 {
 	if (worker == NULL)
 		return;
@@ -341,7 +358,7 @@ void step_worker_free(struct step_worker *const worker)
 }
 
 /* An account may have as many places as it leaves to others. */
-static bool has_place(const struct step_worker *const worker, const struct step_job *const job)
+static bool has_place(const struct step_worker *worker, const struct step_job *job)
 {
 	size_t own = 0;
 	for (size_t i = 0; i < worker->asked_count; i++)
@@ -349,7 +366,7 @@ static bool has_place(const struct step_worker *const worker, const struct step_
 	return own < ASKED_MAX - worker->asked_count;
 }
 
-static int queue_asked(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+static int queue_asked(struct step_worker *worker, const struct step_job *job, struct error *err)
 {
 	lock_assert_held(&worker->thread.lock);
 	review_aside(worker);
@@ -362,12 +379,13 @@ static int queue_asked(struct step_worker *const worker, const struct step_job *
 		if (same_job(&worker->asked[i], job))
 			return 0;
 	if (!has_place(worker, job) || worker_thread_is_stopping(&worker->thread))
-		return error_set(err, ERROR_BUSY, "The server has too much of this kind to do, or is stopping: ask again later.");
+		return error_set(err, ERROR_BUSY,
+			"The server has too much of this kind to do, or is stopping: ask again later.");
 	worker->asked[worker->asked_count++] = *job;
 	return 0;
 }
 
-int step_worker_ask(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+int step_worker_ask(struct step_worker *worker, const struct step_job *job, struct error *err)
 {
 	struct step_job asked = *job;
 	asked.account = find_account(worker, job);
@@ -384,7 +402,7 @@ struct span step_worker_waiters(void)
 	return span_text("asked");
 }
 
-void step_worker_settle(struct step_worker *const worker, size_t *const out_failed)
+void step_worker_settle(struct step_worker *worker, size_t *out_failed)
 {
 	lock_enter(&worker->thread.lock);
 	worker->settling = !worker_thread_is_stopping(&worker->thread);

@@ -13,7 +13,8 @@
 
 enum { NAMING_ARENA_BYTES = 16 * 1024 * 1024 };
 
-static const enum step_pin_form pin_forms[VIEW_KINDS] = {[VIEW_TRL] = STEP_PIN_VIEW_TRL, [VIEW_SLIME] = STEP_PIN_VIEW_SLIME};
+static const enum step_pin_form pin_forms[VIEW_KINDS] = {
+	[VIEW_TRL] = STEP_PIN_VIEW_TRL, [VIEW_SLIME] = STEP_PIN_VIEW_SLIME};
 
 struct settling {
 	struct change change; /* first */
@@ -24,34 +25,47 @@ struct settling {
 };
 
 /* 1: it is still wanted of a step that is still there. */
-static int find_wanted(struct db *const db, const struct view_wanted *const wanted, struct step_row *const out, struct error *const err)
+static int find_wanted(
+	struct db *db, const struct view_wanted *wanted, struct step_row *out, struct error *err)
 {
 	enum view_state state = VIEW_MADE;
 	const int known = view_row_find(db, wanted->step, wanted->kind, &state, err);
 	if (known != 1 || state != VIEW_WANTED)
 		return known < 0 ? -1 : 0;
 	const int found = step_row_find(db, wanted->run, wanted->number, out, err);
-	return found == 1 && (out->id != wanted->step || out->state != STEP_KEPT || out->verified == STEP_FAILED) ? 0 : found;
+	return found == 1 &&
+			(out->id != wanted->step || out->state != STEP_KEPT ||
+				out->verified == STEP_FAILED)
+		? 0
+		: found;
 }
 
 /* Under its key, unless somebody's object is there; named by the step in any case. */
-static int name_version(const struct settling *const settling, struct db *const db, const struct version *const version, struct error *const err)
+static int name_version(const struct settling *settling, struct db *db,
+	const struct version *version, struct error *err)
 {
 	const struct step_chain *const chain = step_source_chain(settling->made->step);
-	const struct span name = span_slice(version->key, chain->run_name.len + 1, version->key.len);
+	const struct span name =
+		span_slice(version->key, chain->run_name.len + 1, version->key.len);
 	struct version current;
-	const int found = version_find_current(db, version->bucket, version->key, NULL, &current, err);
-	if (found < 0 || step_pin_add(db, settling->wanted->step, pin_forms[settling->wanted->kind], name, version->sequence, err) != 0)
+	const int found =
+		version_find_current(db, version->bucket, version->key, NULL, &current, err);
+	if (found < 0 ||
+		step_pin_add(db, settling->wanted->step, pin_forms[settling->wanted->kind], name,
+			version->sequence, err) != 0)
 		return -1;
 	return found == 1 ? 0 : version_show(db, version->sequence, err);
 }
 
-static int name_stored(const struct settling *const settling, struct db *const db, struct arena *const arena, struct error *const err)
+static int name_stored(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
 {
 	const struct stored_folder *const stored = &settling->made->stored;
 	for (size_t i = 0; i < stored->count; i++) {
 		struct version version;
-		if (version_find_sequence(db, stored->files[i].version, arena, &version, err) != 1 || name_version(settling, db, &version, err) != 0)
+		if (version_find_sequence(db, stored->files[i].version, arena, &version, err) !=
+				1 ||
+			name_version(settling, db, &version, err) != 0)
 			return -1;
 		if (scratch_row_release(db, version.sequence, err) != 0)
 			return -1;
@@ -59,7 +73,8 @@ static int name_stored(const struct settling *const settling, struct db *const d
 	return 0;
 }
 
-static int name_copies(const struct settling *const settling, struct db *const db, struct arena *const arena, struct error *const err)
+static int name_copies(
+	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(settling->store);
 	for (size_t i = 0; i < settling->made->copy_count; i++) {
@@ -68,33 +83,44 @@ static int name_copies(const struct settling *const settling, struct db *const d
 		struct version version;
 		const int found = version_find_sequence(db, copy->version, arena, &source, err);
 		if (found == 0)
-			return error_set(err, ERROR_NO_KEY, "The step was removed while its view was made.");
-		const struct version_share share = {.source = &source, .bucket = source.bucket, .key = copy->key, .modified_ms = clock->wall_ms(clock)};
-		if (found < 0 || version_share(db, &share, arena, &version, err) != 0 || name_version(settling, db, &version, err) != 0)
+			return error_set(
+				err, ERROR_NO_KEY, "The step was removed while its view was made.");
+		const struct version_share share = {.source = &source,
+			.bucket = source.bucket,
+			.key = copy->key,
+			.modified_ms = clock->wall_ms(clock)};
+		if (found < 0 || version_share(db, &share, arena, &version, err) != 0 ||
+			name_version(settling, db, &version, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settling *const settling = (const struct settling *)base;
 	const struct view_wanted *const wanted = settling->wanted;
 	struct step_row row;
 	const int found = find_wanted(db, wanted, &row, err);
 	if (found != 1)
-		return found < 0 ? -1 : error_set(err, ERROR_PRECONDITION, "The view is not wanted any more.");
+		return found < 0
+			? -1
+			: error_set(err, ERROR_PRECONDITION, "The view is not wanted any more.");
 	if (settling->made == NULL)
-		return view_row_settle(db, wanted->step, wanted->kind, VIEW_FAILED, span_text(settling->failure->text), err);
+		return view_row_settle(db, wanted->step, wanted->kind, VIEW_FAILED,
+			span_text(settling->failure->text), err);
 	struct arena *const arena = arena_new(NAMING_ARENA_BYTES);
 	int result = name_stored(settling, db, arena, err);
 	if (result == 0)
 		result = name_copies(settling, db, arena, err);
 	arena_free(arena);
-	return result != 0 ? -1 : view_row_settle(db, wanted->step, wanted->kind, VIEW_MADE, (struct span){0}, err);
+	return result != 0
+		? -1
+		: view_row_settle(db, wanted->step, wanted->kind, VIEW_MADE, (struct span){0}, err);
 }
 
-static int look(struct store *const store, const struct view_wanted *const wanted, bool *const out_base_kept, struct error *const err)
+static int look(struct store *store, const struct view_wanted *wanted, bool *out_base_kept,
+	struct error *err)
 {
 	struct step_row row;
 	struct step_row base;
@@ -105,49 +131,61 @@ static int look(struct store *const store, const struct view_wanted *const wante
 	*out_base_kept = false;
 	if (found == 1 && wanted->number > 0) {
 		const int has_base = step_row_find(db, wanted->run, wanted->number - 1, &base, err);
-		*out_base_kept = has_base == 1 && base.state == STEP_KEPT && base.verified != STEP_FAILED;
+		*out_base_kept =
+			has_base == 1 && base.state == STEP_KEPT && base.verified != STEP_FAILED;
 		found = has_base < 0 ? -1 : 1;
 	}
 	store_reader_give(store, db);
 	return found;
 }
 
-static int fail(struct store *const store, const struct view_wanted *const wanted, const struct error *const failure, struct error *const err)
+static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
+	struct error *err)
 {
-	struct settling settling = {.change = {.apply = apply}, .store = store, .wanted = wanted, .failure = failure};
+	struct settling settling = {
+		.change = {.apply = apply}, .store = store, .wanted = wanted, .failure = failure};
 	struct log *const log = store_log(store);
 	if (committer_run(store_committer(store), &settling.change, err) != 0)
 		return err->kind == ERROR_PRECONDITION ? 0 : -1;
 	if (log != NULL) {
 		char run[RUN_LABEL_BYTES];
 		run_label_format(store, wanted->run, run);
-		const struct log_field fields[] = {log_text("run", run), log_number("step", (int64_t)wanted->number),
+		const struct log_field fields[] = {log_text("run", run),
+			log_number("step", (int64_t)wanted->number),
 			log_span("reason", span_text(failure->text))};
-		log_event(log, LOG_WARNING, NULL, "view_failed", fields, sizeof(fields) / sizeof(fields[0]));
+		log_event(log, LOG_WARNING, NULL, "view_failed", fields,
+			sizeof(fields) / sizeof(fields[0]));
 	}
 	return 0;
 }
 
-static int make(struct step_work *const work, const struct view_wanted *const wanted, const bool base_kept, struct error *const err)
+static int make(
+	struct step_work *work, const struct view_wanted *wanted, bool base_kept, struct error *err)
 {
 	struct view_made made;
 	int result = view_make(work, wanted, base_kept, &made, err);
 	if (result == 0) {
-		struct settling settling = {.change = {.apply = apply}, .store = work->store, .wanted = wanted, .made = &made};
+		struct settling settling = {.change = {.apply = apply},
+			.store = work->store,
+			.wanted = wanted,
+			.made = &made};
 		result = committer_run(store_committer(work->store), &settling.change, err);
 	}
 	view_made_release(&made, work->store, result == 0);
 	return result;
 }
 
-static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
-	const struct view_wanted wanted = {.step = job->id / VIEW_KINDS, .kind = (enum view_kind)(job->id % VIEW_KINDS), .run = job->run,
+	const struct view_wanted wanted = {.step = job->id / VIEW_KINDS,
+		.kind = (enum view_kind)(job->id % VIEW_KINDS),
+		.run = job->run,
 		.number = job->step};
 	struct error failure = {0};
 	bool base_kept;
 	const int found = look(work->store, &wanted, &base_kept, err);
-	if (found != 1 || make(work, &wanted, base_kept, &failure) == 0 || failure.kind == ERROR_PRECONDITION)
+	if (found != 1 || make(work, &wanted, base_kept, &failure) == 0 ||
+		failure.kind == ERROR_PRECONDITION)
 		return found < 0 ? -1 : 0;
 	if (failure.kind == ERROR_NO_KEY || step_proof_is_verdict(failure.kind))
 		return fail(work->store, &wanted, &failure, err);
@@ -155,15 +193,19 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 	return -1;
 }
 
-struct step_job view_job_of(const struct view_wanted *const wanted)
+struct step_job view_job_of(const struct view_wanted *wanted)
 {
-	return (struct step_job){.kind = &view_job, .run = wanted->run, .id = wanted->step * VIEW_KINDS + wanted->kind, .step = wanted->number};
+	return (struct step_job){.kind = &view_job,
+		.run = wanted->run,
+		.id = wanted->step * VIEW_KINDS + wanted->kind,
+		.step = wanted->number};
 }
 
-static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+static int find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)
 {
 	struct view_wanted wanted;
-	const int found = view_row_find_wanted(db, after / VIEW_KINDS, (int)(after % VIEW_KINDS), &wanted, err);
+	const int found = view_row_find_wanted(
+		db, after / VIEW_KINDS, (int)(after % VIEW_KINDS), &wanted, err);
 	if (found == 1)
 		*out = view_job_of(&wanted);
 	return found;

@@ -1,4 +1,5 @@
-/* The objects of one view of one step, made and held until one change names them. Internal to storage. */
+/* The objects of one view of one step, made and held until one change names them. Internal to
+ * storage. */
 #ifndef STORAGE_STEP_JOBS_VIEW_MAKE_H
 #define STORAGE_STEP_JOBS_VIEW_MAKE_H
 
@@ -16,12 +17,14 @@ struct view_made {
 	const char *prefix;
 	struct view_copy *copies;
 	size_t copy_count;
-	struct step_source *step;    /* what it was made of */
+	struct step_source *step; /* what it was made of */
 };
 
-/* A delta upon the step before where that is kept; else a full version. `base_kept`: it is. unsupported when the layout cannot hold the step; errors of
- * step_source_open and delta_encode. Release in any case. Blocking. */
-int view_make(struct step_work *work, const struct view_wanted *wanted, bool base_kept, struct view_made *out, struct error *err);
+/* A delta upon the step before where that is kept; else a full version. `base_kept`: it is.
+ * unsupported when the layout cannot hold the step; errors of step_source_open and delta_encode.
+ * Release in any case. Blocking. */
+int view_make(struct step_work *work, const struct view_wanted *wanted, bool base_kept,
+	struct view_made *out, struct error *err);
 /* `taken` as stored_folder_release has it. */
 void view_made_release(struct view_made *made, struct store *store, bool taken);
 

@@ -18,7 +18,7 @@
 
 enum {
 	PAUSE_AFTER_FAULT_MS = 1000,
-	ATTEMPTS_MOST = 12,              /* over nearly six hours */
+	ATTEMPTS_MOST = 12, /* over nearly six hours */
 	PAUSE_FIRST_MS = 5 * 1000,
 	PAUSE_MOST_MS = 60 * 60 * 1000,
 	CONNECT_MS = 5 * 1000,
@@ -32,9 +32,11 @@ enum {
 struct webhook_sender {
 	struct webhook_sender_plan plan;
 	struct worker_thread thread;
-	struct http_client *client;  /* guarded by the thread's lock: what runs now, so that a stop can break it off */
-	struct webhook_run held;     /* the same; run 0: free */
-	struct arena *arena;         /* these two: the sender's from the start of a delivery to its end */
+	/* guarded by the thread's lock: what runs now, so that a stop can break it off */
+	struct http_client *client;
+	struct webhook_run held; /* the same; run 0: free */
+	/* these two: the sender's from the start of a delivery to its end */
+	struct arena *arena;
 	struct webhook_event event;
 };
 
@@ -45,14 +47,16 @@ struct settle_change {
 	int64_t due_ms;
 };
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settle_change *const settle = (const struct settle_change *)base;
-	return settle->remove ? webhook_row_remove(db, settle->event->id, err) : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
+	return settle->remove ? webhook_row_remove(db, settle->event->id, err)
+			      : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
 }
 
 /* "t=<seconds>,v1=<hex of HMAC-SHA256 over seconds, a dot and the body>" */
-static void sign(const struct store *const store, const struct webhook_event *const event, const int64_t seconds, char out[HEADER_BYTES])
+static void sign(const struct store *store, const struct webhook_event *event, int64_t seconds,
+	char out[HEADER_BYTES])
 {
 	char secret[WEBHOOK_SECRET_BYTES];
 	uint8_t digest[SHA256_BYTES];
@@ -64,12 +68,14 @@ static void sign(const struct store *const store, const struct webhook_event *co
 	webhook_secret(store, event->run, secret);
 	hmac_sha256(span_text(secret), buffer_span(&message), digest);
 	encode_hex(span_of(digest, sizeof(digest)), hex);
-	snprintf(out, HEADER_BYTES, "X-Deltabucket-Signature: t=%lld,v1=%s", (long long)seconds, hex);
+	snprintf(out, HEADER_BYTES, "X-Deltabucket-Signature: t=%lld,v1=%s", (long long)seconds,
+		hex);
 	buffer_release(&message);
 }
 
 /* The event's name: its number in the table would tell how many events others have. */
-static void name_delivery(const struct store *const store, const struct webhook_event *const event, char out[HEADER_BYTES])
+static void name_delivery(
+	const struct store *store, const struct webhook_event *event, char out[HEADER_BYTES])
 {
 	char secret[WEBHOOK_SECRET_BYTES];
 	uint8_t digest[SHA256_BYTES];
@@ -82,7 +88,7 @@ static void name_delivery(const struct store *const store, const struct webhook_
 	snprintf(out, HEADER_BYTES, "X-Deltabucket-Delivery: %s", hex);
 }
 
-static bool set_client(struct webhook_sender *const sender, struct http_client *const client)
+static bool set_client(struct webhook_sender *sender, struct http_client *client)
 {
 	lock_enter(&sender->thread.lock);
 	sender->client = client;
@@ -90,18 +96,20 @@ static bool set_client(struct webhook_sender *const sender, struct http_client *
 	return !worker_thread_is_stopping(&sender->thread);
 }
 
-/* The path of a webhook's URL often is its secret: logs get none of it. It has no blanks, so what stands behind these words is the reason. */
-static int hide_target(const struct webhook_url *const url, struct error *const err)
+/* The path of a webhook's URL often is its secret: logs get none of it. It has no blanks, so what
+ * stands behind these words is the reason. */
+static int hide_target(const struct webhook_url *url, struct error *err)
 {
 	static const char words[] = " failed: ";
 	const struct error whole = *err;
 	const char *const reason = strstr(whole.text, words);
-	return error_set(err, whole.kind, "'%.*s' cannot be told: %s.", (int)url->authority.len, (const char *)url->authority.data,
+	return error_set(err, whole.kind, "'%.*s' cannot be told: %s.", (int)url->authority.len,
+		(const char *)url->authority.data,
 		reason != NULL ? reason + strlen(words) : "the request failed");
 }
 
-static int post(struct webhook_sender *const sender, const struct webhook_event *const event, const struct webhook_url *const url,
-	struct arena *const arena, struct error *const err)
+static int post(struct webhook_sender *sender, const struct webhook_event *event,
+	const struct webhook_url *url, struct arena *arena, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(sender->plan.store);
 	char signature[HEADER_BYTES];
@@ -109,19 +117,25 @@ static int post(struct webhook_sender *const sender, const struct webhook_event 
 	sign(sender->plan.store, event, clock->wall_ms(clock) / 1000, signature);
 	name_delivery(sender->plan.store, event, delivery);
 	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
-	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint), .connect_timeout_ms = CONNECT_MS,
-		.stall_timeout_ms = STALL_MS, .total_timeout_ms = TOTAL_MS};
-	const struct http_request request = {.method = "POST", .target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
-		.headers = headers, .body = event->body};
+	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint),
+		.connect_timeout_ms = CONNECT_MS,
+		.stall_timeout_ms = STALL_MS,
+		.total_timeout_ms = TOTAL_MS};
+	const struct http_request request = {.method = "POST",
+		.target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
+		.headers = headers,
+		.body = event->body};
 	struct http_response response = {0};
 	struct http_client *const client = http_client_new(&options, err);
 	if (client == NULL)
 		return -1;
-	int result = set_client(sender, client) ? http_client_send(client, &request, &response, err) : error_set(err, ERROR_BUSY, "stopping");
+	int result = set_client(sender, client) ? http_client_send(client, &request, &response, err)
+						: error_set(err, ERROR_BUSY, "stopping");
 	if (result != 0)
 		result = hide_target(url, err);
 	else if (response.status < 200 || response.status > 299)
-		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.", (int)url->authority.len, (const char *)url->authority.data,
+		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.",
+			(int)url->authority.len, (const char *)url->authority.data,
 			response.status);
 	http_response_release(&response);
 	(void)set_client(sender, NULL);
@@ -130,7 +144,8 @@ static int post(struct webhook_sender *const sender, const struct webhook_event 
 }
 
 /* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
-static int find_url(struct store *const store, const int64_t run, struct arena *const arena, struct webhook_url *const out, struct error *const err)
+static int find_url(struct store *store, int64_t run, struct arena *arena, struct webhook_url *out,
+	struct error *err)
 {
 	struct run_row row;
 	struct db *const db = store_reader_take(store, err);
@@ -141,30 +156,35 @@ static int find_url(struct store *const store, const int64_t run, struct arena *
 	struct error refused = {0};
 	if (webhook_check(store, row.settings.webhook, &refused) != 0)
 		return 0;
-	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0 ? 1 : -1;
+	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0
+		? 1
+		: -1;
 }
 
-static int64_t pause_after(const uint64_t attempts)
+static int64_t pause_after(uint64_t attempts)
 {
 	const int64_t pause = attempts < 16 ? (int64_t)PAUSE_FIRST_MS << attempts : PAUSE_MOST_MS;
 	return pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
 }
 
-static void tell(struct webhook_sender *const sender, const struct webhook_event *const event, const bool dropped, struct error *const failure)
+static void tell(struct webhook_sender *sender, const struct webhook_event *event, bool dropped,
+	struct error *failure)
 {
 	struct log *const log = store_log(sender->plan.store);
 	if (dropped)
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_DROPPED, 1);
-	if (log == NULL || (event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
+	if (log == NULL ||
+		(event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
 		return;
 	char run[RUN_LABEL_BYTES];
 	run_label_format(sender->plan.store, event->run, run);
-	error_wrap(failure, dropped ? "the webhook of run %s is given up" : "the webhook of run %s", run);
+	error_wrap(failure, dropped ? "the webhook of run %s is given up" : "the webhook of run %s",
+		run);
 	log_failure(log, LOG_WARNING, NULL, "webhook_failed", failure);
 }
 
-static int deliver(struct webhook_sender *const sender, const struct webhook_event *const event, struct arena *const arena,
-	struct error *const err)
+static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
+	struct arena *arena, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(sender->plan.store);
 	struct settle_change settle = {.change = {.apply = apply}, .event = event, .remove = true};
@@ -185,7 +205,7 @@ static int deliver(struct webhook_sender *const sender, const struct webhook_eve
 	return committer_run(store_committer(sender->plan.store), &settle.change, err);
 }
 
-static void release(struct webhook_sender *const sender)
+static void release(struct webhook_sender *sender)
 {
 	arena_free(sender->arena);
 	lock_enter(&sender->thread.lock);
@@ -196,7 +216,7 @@ static void release(struct webhook_sender *const sender)
 }
 
 /* Where the catalog takes nothing, what was told is told again: not at once. */
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct webhook_sender *const sender = owner;
 	struct webhook_run held;
@@ -205,24 +225,25 @@ static int64_t one_round(void *const owner)
 		return WORKER_THREAD_UNTIL_WOKEN;
 	if (deliver(sender, &sender->event, sender->arena, &err) != 0) {
 		if (err.kind != ERROR_BUSY && store_log(sender->plan.store) != NULL)
-			log_failure(store_log(sender->plan.store), LOG_WARNING, NULL, "webhooks", &err);
+			log_failure(
+				store_log(sender->plan.store), LOG_WARNING, NULL, "webhooks", &err);
 		worker_thread_pause(&sender->thread, PAUSE_AFTER_FAULT_MS);
 	}
 	release(sender);
 	return WORKER_THREAD_UNTIL_WOKEN;
 }
 
-struct webhook_sender *webhook_sender_start(const struct webhook_sender_plan *const plan)
+struct webhook_sender *webhook_sender_start(const struct webhook_sender_plan *plan)
 {
-	static const struct worker_thread_plan thread = {.name = "webhook",
-		.first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
+	static const struct worker_thread_plan thread = {
+		.name = "webhook", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
 	struct webhook_sender *const sender = memory_new(sizeof(*sender));
 	sender->plan = *plan;
 	worker_thread_start(&sender->thread, &thread, sender);
 	return sender;
 }
 
-bool webhook_sender_is_free(struct webhook_sender *const sender, struct webhook_run *const out_held)
+bool webhook_sender_is_free(struct webhook_sender *sender, struct webhook_run *out_held)
 {
 	lock_enter(&sender->thread.lock);
 	*out_held = sender->held;
@@ -230,8 +251,8 @@ bool webhook_sender_is_free(struct webhook_sender *const sender, struct webhook_
 	return out_held->run == 0;
 }
 
-void webhook_sender_give(struct webhook_sender *const sender, const struct webhook_run *const run,
-	const struct webhook_event *const event, struct arena *const arena)
+void webhook_sender_give(struct webhook_sender *sender, const struct webhook_run *run,
+	const struct webhook_event *event, struct arena *arena)
 {
 	lock_enter(&sender->thread.lock);
 	ASSERT(sender->held.run == 0 && run->run != 0);
@@ -242,7 +263,7 @@ void webhook_sender_give(struct webhook_sender *const sender, const struct webho
 	lock_leave(&sender->thread.lock);
 }
 
-void webhook_sender_quiesce(struct webhook_sender *const sender)
+void webhook_sender_quiesce(struct webhook_sender *sender)
 {
 	worker_thread_quiesce(&sender->thread);
 	lock_enter(&sender->thread.lock);
@@ -251,7 +272,7 @@ void webhook_sender_quiesce(struct webhook_sender *const sender)
 	lock_leave(&sender->thread.lock);
 }
 
-void webhook_sender_stop(struct webhook_sender *const sender)
+void webhook_sender_stop(struct webhook_sender *sender)
 {
 	webhook_sender_quiesce(sender);
 	worker_thread_stop(&sender->thread);

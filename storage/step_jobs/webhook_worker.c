@@ -1,6 +1,6 @@
-/* The thread chooses, senders send. A sender that is free goes to the account that has the fewest, of
- * equal ones to the next by turns, and there to what is due first. So a receiver that is slow, or
- * never ends its answer, costs the senders of its own account. */
+/* The thread chooses, senders send. A sender that is free goes to the account that has the fewest,
+ * of equal ones to the next by turns, and there to what is due first. So a receiver that is slow,
+ * or never ends its answer, costs the senders of its own account. */
 #include "storage/step_jobs/webhook_worker.h"
 
 #include <stdlib.h>
@@ -12,7 +12,12 @@
 #include "storage/runs/webhook.h"
 #include "storage/step_jobs/webhook_sender.h"
 
-enum { INTERVAL_MS = 1000, SENDERS = 16, SENDERS_OF_ONE_ACCOUNT = 2, EVENT_ARENA_BYTES = 64 * 1024 };
+enum {
+	INTERVAL_MS = 1000,
+	SENDERS = 16,
+	SENDERS_OF_ONE_ACCOUNT = 2,
+	EVENT_ARENA_BYTES = 64 * 1024
+};
 
 struct webhook_worker {
 	struct store *store;
@@ -28,7 +33,7 @@ struct webhook_holds {
 	size_t free;
 };
 
-static void look_at_senders(struct webhook_worker *const worker, struct webhook_holds *const out)
+static void look_at_senders(struct webhook_worker *worker, struct webhook_holds *out)
 {
 	out->free = 0;
 	for (size_t i = 0; i < SENDERS; i++)
@@ -37,13 +42,13 @@ static void look_at_senders(struct webhook_worker *const worker, struct webhook_
 
 struct choice {
 	struct webhook_run run;
-	size_t held;          /* senders that its account has */
-	uint64_t turn;        /* how far its account is from having one: 0 is next */
+	size_t held;   /* senders that its account has */
+	uint64_t turn; /* how far its account is from having one: 0 is next */
 	struct webhook_event event;
-	struct arena *arena;  /* of the event's body; NULL: nothing was found */
+	struct arena *arena; /* of the event's body; NULL: nothing was found */
 };
 
-static bool is_held(const struct webhook_holds *const holds, const int64_t run)
+static bool is_held(const struct webhook_holds *holds, int64_t run)
 {
 	for (size_t i = 0; i < SENDERS; i++)
 		if (holds->of[i].run == run)
@@ -51,7 +56,7 @@ static bool is_held(const struct webhook_holds *const holds, const int64_t run)
 	return false;
 }
 
-static size_t count_held(const struct webhook_holds *const holds, const int64_t account)
+static size_t count_held(const struct webhook_holds *holds, int64_t account)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < SENDERS; i++)
@@ -59,31 +64,34 @@ static size_t count_held(const struct webhook_holds *const holds, const int64_t 
 	return count;
 }
 
-static bool account_comes_before(const struct choice *const one, const struct choice *const other)
+static bool account_comes_before(const struct choice *one, const struct choice *other)
 {
 	return one->held != other->held ? one->held < other->held : one->turn < other->turn;
 }
 
-static bool is_due_before(const struct webhook_event *const one, const struct webhook_event *const other)
+static bool is_due_before(const struct webhook_event *one, const struct webhook_event *other)
 {
 	return one->due_ms != other->due_ms ? one->due_ms < other->due_ms : one->id < other->id;
 }
 
 /* One event of a run at a time: the next is looked for when it is settled. */
-static int consider(const struct webhook_worker *const worker, struct db *const db,
-	const struct webhook_holds *const holds, const struct webhook_run *const run,
-	struct choice *const best, struct error *const err)
+static int consider(const struct webhook_worker *worker, struct db *db,
+	const struct webhook_holds *holds, const struct webhook_run *run, struct choice *best,
+	struct error *err)
 {
 	const struct clock_source *const clock = store_clock(worker->store);
-	struct choice next = {.run = *run, .held = count_held(holds, run->account),
+	struct choice next = {.run = *run,
+		.held = count_held(holds, run->account),
 		.turn = (uint64_t)run->account - (uint64_t)worker->last_account - 1};
 	if (is_held(holds, run->run) || next.held >= SENDERS_OF_ONE_ACCOUNT ||
-	    (best->arena != NULL && account_comes_before(best, &next)))
+		(best->arena != NULL && account_comes_before(best, &next)))
 		return 0;
 	next.arena = arena_new(EVENT_ARENA_BYTES);
-	const int found = webhook_row_find_due(db, run->run, clock->wall_ms(clock), next.arena, &next.event, err);
-	if (found == 1 && (best->arena == NULL || account_comes_before(&next, best) ||
-	    is_due_before(&next.event, &best->event))) {
+	const int found = webhook_row_find_due(
+		db, run->run, clock->wall_ms(clock), next.arena, &next.event, err);
+	if (found == 1 &&
+		(best->arena == NULL || account_comes_before(&next, best) ||
+			is_due_before(&next.event, &best->event))) {
 		const struct choice worse = *best;
 		*best = next;
 		next = worse;
@@ -93,8 +101,8 @@ static int consider(const struct webhook_worker *const worker, struct db *const 
 	return found < 0 ? -1 : 0;
 }
 
-static int choose(const struct webhook_worker *const worker, struct db *const db,
-	const struct webhook_holds *const holds, struct choice *const out, struct error *const err)
+static int choose(const struct webhook_worker *worker, struct db *db,
+	const struct webhook_holds *holds, struct choice *out, struct error *err)
 {
 	struct webhook_run run = {0};
 	int found = 1;
@@ -109,8 +117,8 @@ static int choose(const struct webhook_worker *const worker, struct db *const db
 	return found < 0 ? -1 : out->arena != NULL;
 }
 
-static void give(struct webhook_worker *const worker, struct webhook_holds *const holds,
-	const struct choice *const choice)
+static void give(
+	struct webhook_worker *worker, struct webhook_holds *holds, const struct choice *choice)
 {
 	size_t i = 0;
 	while (holds->of[i].run != 0)
@@ -121,7 +129,7 @@ static void give(struct webhook_worker *const worker, struct webhook_holds *cons
 	webhook_sender_give(worker->senders[i], &choice->run, &choice->event, choice->arena);
 }
 
-static int work(struct webhook_worker *const worker, struct error *const err)
+static int work(struct webhook_worker *worker, struct error *err)
 {
 	struct webhook_holds holds;
 	struct choice choice;
@@ -136,7 +144,7 @@ static int work(struct webhook_worker *const worker, struct error *const err)
 	return found < 0 ? -1 : 0;
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct webhook_worker *const worker = owner;
 	struct error err = {0};
@@ -147,13 +155,13 @@ static int64_t one_round(void *const owner)
 	return INTERVAL_MS;
 }
 
-static void wake(void *const owner)
+static void wake(void *owner)
 {
 	struct webhook_worker *const worker = owner;
 	worker_thread_wake(&worker->thread);
 }
 
-struct webhook_worker *webhook_worker_start(struct store *const store)
+struct webhook_worker *webhook_worker_start(struct store *store)
 {
 	static const struct worker_thread_plan plan = {.name = "webhooks", .round = one_round};
 	if (store_parts(store)->webhooks->host_count == 0)
@@ -167,7 +175,7 @@ struct webhook_worker *webhook_worker_start(struct store *const store)
 	return worker;
 }
 
-void webhook_worker_stop(struct webhook_worker *const worker)
+void webhook_worker_stop(struct webhook_worker *worker)
 {
 	if (worker == NULL)
 		return;

@@ -14,22 +14,25 @@ static void move_lifecycle(struct bucket_change *change)
 	lifecycle_cache_set(cache, change->new_name, change->lifecycle);
 }
 
-static int apply_rename(struct change *const base, struct db *const db, struct error *const err)
+static int apply_rename(struct change *base, struct db *db, struct error *err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
 	const struct clock_source *const clock = store_clock(change->store);
 	struct bucket bucket;
 	int64_t account;
-	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 || bucket_change_check_free(change, db, change->new_name, err) != 0
-		|| bucket_document_row_read(db, bucket.id, BUCKET_LIFECYCLE, change->arena, &change->lifecycle, err) != 0)
+	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ||
+		bucket_change_check_free(change, db, change->new_name, err) != 0 ||
+		bucket_document_row_read(db, bucket.id, BUCKET_LIFECYCLE, change->arena,
+			&change->lifecycle, err) != 0)
 		return -1;
-	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0
-		|| deployment_row_check_move(db, bucket.id, account, err) != 0)
+	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0 ||
+		deployment_row_check_move(db, bucket.id, account, err) != 0)
 		return -1;
 	return bucket_row_rename(db, bucket.id, change->new_name, account, err);
 }
 
-struct bucket_change *bucket_rename_start(struct store *store, const struct bucket_rename *rename, void (*done)(void *owner), void *owner)
+struct bucket_change *bucket_rename_start(struct store *store, const struct bucket_rename *rename,
+	void (*done)(void *owner), void *owner)
 {
 	struct bucket_change *const change = bucket_change_new(store, rename->from, done, owner);
 	change->new_name = arena_copy(change->arena, rename->to);

@@ -1,5 +1,6 @@
-/* A round collects packs with work to do in small groups and walks each group through its stages (gc_pack.h); a group that cannot go on for a
- * while is put back, so that one long download never holds up the others. */
+/* A round collects packs with work to do in small groups and walks each group through its stages
+ * (gc_pack.h); a group that cannot go on for a while is put back, so that one long download never
+ * holds up the others. */
 #include "storage/upkeep/gc.h"
 
 #include <stdlib.h>
@@ -21,8 +22,8 @@ enum {
 	GC_NUMBERS = 256,
 	GC_LIVE_PERCENT = 50,
 	GC_ASKED_PERCENT = 90,
-	GC_STEP_MS = 10,           /* between two looks at packs that wait */
-	GC_PATIENCE_MS = 1000,     /* for a group in which nothing goes on */
+	GC_STEP_MS = 10,       /* between two looks at packs that wait */
+	GC_PATIENCE_MS = 1000, /* for a group in which nothing goes on */
 	GC_ASKED_PATIENCE_MS = 10 * 1000,
 	GC_WHOLE_ROUND_MS = 24 * 60 * 60 * 1000,
 	GC_VACUUM_PAGES = 256,
@@ -34,21 +35,21 @@ struct gc {
 	struct store *store;
 	struct gc_options options;
 	struct worker_thread thread;
-	struct lock_condition settled;  /* of gc_run */
-	struct gc_request *first;       /* guarded by the thread's lock */
-	struct gc_request *last;        /* guarded by the thread's lock */
+	struct lock_condition settled; /* of gc_run */
+	struct gc_request *first;      /* guarded by the thread's lock */
+	struct gc_request *last;       /* guarded by the thread's lock */
 	/* the thread alone */
 	int64_t look_due_ms;
 	int64_t whole_round_due_ms;
 };
 
-static bool spend(void *const owner, const size_t bytes)
+static bool spend(void *owner, size_t bytes)
 {
 	struct gc *const gc = owner;
 	return worker_thread_spend(&gc->thread, bytes, gc->options.bytes_per_second);
 }
 
-static void group_close(const struct gc_work *const work, struct gc_pack **const group)
+static void group_close(const struct gc_work *work, struct gc_pack **group)
 {
 	while (*group != NULL) {
 		struct gc_pack *const pack = *group;
@@ -59,7 +60,7 @@ static void group_close(const struct gc_work *const work, struct gc_pack **const
 }
 
 /* One step of each; false when none could take any. */
-static bool group_advance(const struct gc_work *const work, struct gc_pack **const group)
+static bool group_advance(const struct gc_work *work, struct gc_pack **group)
 {
 	bool moved = false;
 	for (struct gc_pack **link = group; *link != NULL;) {
@@ -83,7 +84,8 @@ static int check_goes_on(struct gc *gc, struct error *err)
 	return store_health_check_delete(store_health(gc->store), err);
 }
 
-static int group_work(struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
+static int group_work(
+	struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
 {
 	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
 	int result = 0;
@@ -98,8 +100,8 @@ static int group_work(struct gc *gc, const struct gc_work *work, struct gc_pack 
 }
 
 /* Looks at these packs and works on what it finds, group by group. */
-static int work_on(struct gc *const gc, const struct gc_work *const work, const int64_t *const numbers, const size_t count,
-	struct error *const err)
+static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
+	struct error *err)
 {
 	struct gc_pack *group = NULL;
 	size_t size = 0;
@@ -125,7 +127,8 @@ static int work_on(struct gc *const gc, const struct gc_work *const work, const 
 	return group_work(gc, work, group, err);
 }
 
-static int next_of_all(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+static int next_of_all(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(gc->store, err);
 	if (db == NULL)
@@ -135,7 +138,8 @@ static int next_of_all(struct gc *const gc, const int64_t after, int64_t *const 
 	return result;
 }
 
-static int next_touched(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+static int next_touched(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err)
 {
 	(void)err;
 	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
@@ -157,10 +161,11 @@ static int apply_removals(struct change *change, struct db *db, struct error *er
 	return 0;
 }
 
-/* Files that changes took out of use are gone for good before the rows that name them go. *inout_count becomes
- * that of the files that went: one that could not be removed, or that the cache still reads from, keeps its row, and another
- * round tries again. */
-static int remove_files(struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
+/* Files that changes took out of use are gone for good before the rows that name them go.
+ * *inout_count becomes that of the files that went: one that could not be removed, or that the
+ * cache still reads from, keeps its row, and another round tries again. */
+static int remove_files(
+	struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
 {
 	struct pack_store *packs = store_packs(gc->store);
 	struct removals removals = {.change = {.apply = apply_removals}, .files = files};
@@ -173,10 +178,13 @@ static int remove_files(struct gc *gc, struct pack_id *files, size_t *inout_coun
 	*inout_count = removals.count;
 	if (packs->backend->ops->sync_names(packs->backend, err) != 0)
 		return -1;
-	return removals.count == 0 ? 0 : committer_run(store_committer(gc->store), &removals.change, err);
+	return removals.count == 0
+		? 0
+		: committer_run(store_committer(gc->store), &removals.change, err);
 }
 
-static int list_removals(struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
+static int list_removals(
+	struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
 {
 	struct db *db = store_reader_take(gc->store, err);
 	if (db == NULL)
@@ -202,7 +210,7 @@ static int finish_removals(struct gc *gc, struct error *err)
 }
 
 /* Chunk rows of packs that are gone, as a power cut may leave them. */
-static int forget_gone(struct gc *const gc, struct error *const err)
+static int forget_gone(struct gc *gc, struct error *err)
 {
 	struct chunk_index *const chunk_index = store_chunk_index(gc->store);
 	struct pack_id *packs = NULL;
@@ -217,13 +225,13 @@ static int forget_gone(struct gc *const gc, struct error *const err)
 	return result;
 }
 
-static int apply_vacuum(struct change *const change, struct db *const db, struct error *const err)
+static int apply_vacuum(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
 }
 
-static int free_pages(struct gc *const gc, int64_t *const out_pages, struct error *const err)
+static int free_pages(struct gc *gc, int64_t *out_pages, struct error *err)
 {
 	struct db *const db = store_reader_take(gc->store, err);
 	if (db == NULL)
@@ -234,7 +242,7 @@ static int free_pages(struct gc *const gc, int64_t *const out_pages, struct erro
 }
 
 /* The catalog's free pages go back in slices, between which other changes have their turn. */
-static int trim_catalog(struct gc *const gc, const int64_t from_pages, struct error *const err)
+static int trim_catalog(struct gc *gc, int64_t from_pages, struct error *err)
 {
 	int64_t pages = 0;
 	int64_t before = INT64_MAX;
@@ -251,8 +259,9 @@ static int trim_catalog(struct gc *const gc, const int64_t from_pages, struct er
 	return -1;
 }
 
-/* Pages that random deletes left half empty are packed, where that does not hold up commits for long. */
-static int pack_catalog(struct gc *const gc, struct db *const db, struct error *const err)
+/* Pages that random deletes left half empty are packed, where that does not hold up commits for
+ * long. */
+static int pack_catalog(struct gc *gc, struct db *db, struct error *err)
 {
 	int64_t pages = 0;
 	if (db_pages(db, &pages, err) != 0)
@@ -262,7 +271,7 @@ static int pack_catalog(struct gc *const gc, struct db *const db, struct error *
 }
 
 /* On a connection of gc's own: neither can be part of a change. */
-static int shrink_catalog(struct gc *const gc, const bool changed, struct error *const err)
+static int shrink_catalog(struct gc *gc, bool changed, struct error *err)
 {
 	struct db *const db = db_open(store_catalog_path(gc->store), DB_WRITE, err);
 	if (db == NULL)
@@ -275,7 +284,7 @@ static int shrink_catalog(struct gc *const gc, const bool changed, struct error 
 }
 
 /* What is beside the packs. */
-static int trim(struct gc *const gc, const struct gc_work *const work, struct error *const err)
+static int trim(struct gc *gc, const struct gc_work *work, struct error *err)
 {
 	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
 		return -1;
@@ -285,10 +294,11 @@ static int trim(struct gc *const gc, const struct gc_work *const work, struct er
 	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
 }
 
-typedef int next_fn(struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+typedef int next_fn(
+	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
 
 /* All packs that `next` gives, then what is beside them. */
-static int round_of(struct gc *const gc, const struct gc_work *const work, next_fn *const next, struct error *const err)
+static int round_of(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
 {
 	int64_t numbers[GC_NUMBERS];
 	int64_t after = 0;
@@ -305,35 +315,40 @@ static int round_of(struct gc *const gc, const struct gc_work *const work, next_
 		after = numbers[count - 1];
 	}
 	if (!work->dry_run)
-		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING, (int64_t)work->report->packs_waiting);
+		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING,
+			(int64_t)work->report->packs_waiting);
 	if (work->dry_run || !any)
 		return 0;
-	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) || check_goes_on(gc, err) != 0)
+	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) ||
+		check_goes_on(gc, err) != 0)
 		return -1;
 	return trim(gc, work, err);
 }
 
-static struct gc_work work_of(struct gc *const gc, struct gc_report *const report)
+static struct gc_work work_of(struct gc *gc, struct gc_report *report)
 {
 	return (struct gc_work){
 		.store = gc->store,
 		.report = report,
-		.live_percent = gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
+		.live_percent =
+			gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
 		.promise_ms = gc->options.promise_ms,
 		.pace = {.spend = spend, .owner = gc},
 	};
 }
 
-static void log_round(struct gc *const gc, const struct gc_report *const report)
+static void log_round(struct gc *gc, const struct gc_report *report)
 {
 	if (report->packs_deleted + report->packs_compacted == 0)
 		return;
 	const struct log_field fields[] = {log_number("deleted", (int64_t)report->packs_deleted),
-		log_number("compacted", (int64_t)report->packs_compacted), log_number("bytes_freed", (int64_t)report->bytes_freed)};
-	log_event(store_log(gc->store), LOG_INFO, NULL, "gc", fields, sizeof(fields) / sizeof(fields[0]));
+		log_number("compacted", (int64_t)report->packs_compacted),
+		log_number("bytes_freed", (int64_t)report->bytes_freed)};
+	log_event(store_log(gc->store), LOG_INFO, NULL, "gc", fields,
+		sizeof(fields) / sizeof(fields[0]));
 }
 
-static void look_around(struct gc *const gc)
+static void look_around(struct gc *gc)
 {
 	const struct clock_source *const clock = clock_system();
 	struct gc_report report = {0};
@@ -349,8 +364,9 @@ static void look_around(struct gc *const gc)
 	log_round(gc, &report);
 }
 
-/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps its own packs alone. */
-static int sweep(struct gc *const gc, struct gc_report *const report, struct error *const err)
+/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps
+ * its own packs alone. */
+static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
 {
 	struct sweep sweep = {0};
 	bool more = true;
@@ -369,13 +385,14 @@ static int sweep(struct gc *const gc, struct gc_report *const report, struct err
 }
 
 /* What goes here the sweeper may have to finish. */
-static int end_registered(struct gc *const gc, struct gc_report *const report, struct error *const err)
+static int end_registered(struct gc *gc, struct gc_report *report, struct error *err)
 {
 	struct chunk_id after = {{0}};
 	bool more = true;
 	while (more) {
 		struct xet_file_damage damage = {0};
-		if (check_goes_on(gc, err) != 0 || gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
+		if (check_goes_on(gc, err) != 0 ||
+			gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
 			return -1;
 		report->rows_damaged += damage.rows;
 		xet_file_tell_damage(gc->store, &damage);
@@ -384,7 +401,7 @@ static int end_registered(struct gc *const gc, struct gc_report *const report, s
 }
 
 /* Rows that only keep space go before the packs are looked at. */
-static int drop_leftovers(struct gc *const gc, struct gc_request *const request)
+static int drop_leftovers(struct gc *gc, struct gc_request *request)
 {
 	if (request->dry_run)
 		return 0;
@@ -397,12 +414,13 @@ static int drop_leftovers(struct gc *const gc, struct gc_request *const request)
 static int await_proof(struct gc *gc, struct error *err)
 {
 	struct store_health *health = store_health(gc->store);
-	while (store_health_proof(health) == STORE_UNPROVEN && worker_thread_pause(&gc->thread, GC_STEP_MS))
+	while (store_health_proof(health) == STORE_UNPROVEN &&
+		worker_thread_pause(&gc->thread, GC_STEP_MS))
 		continue;
 	return check_goes_on(gc, err);
 }
 
-static void answer(struct gc *const gc, struct gc_request *const request)
+static void answer(struct gc *gc, struct gc_request *request)
 {
 	struct gc_work work = work_of(gc, &request->report);
 	request->report = (struct gc_report){0};
@@ -416,21 +434,22 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	if (result == 0)
 		result = round_of(gc, &work, next_of_all, &request->error);
 	if (result == 0)
-		result = gc_registered_bytes(gc->store, &request->report.bytes_registered, &request->error);
+		result = gc_registered_bytes(
+			gc->store, &request->report.bytes_registered, &request->error);
 	request->failed = result != 0;
 	if (!request->dry_run)
 		log_round(gc, &request->report);
 	request->done(request);
 }
 
-static void refuse(struct gc_request *const request)
+static void refuse(struct gc_request *request)
 {
 	request->failed = true;
 	error_set(&request->error, ERROR_BUSY, "The store is closing.");
 	request->done(request);
 }
 
-static struct gc_request *take_request(struct gc *const gc)
+static struct gc_request *take_request(struct gc *gc)
 {
 	lock_enter(&gc->thread.lock);
 	struct gc_request *const request = gc->first;
@@ -442,7 +461,7 @@ static struct gc_request *take_request(struct gc *const gc)
 	return request;
 }
 
-static bool answer_all(struct gc *const gc)
+static bool answer_all(struct gc *gc)
 {
 	struct gc_request *request;
 	bool any = false;
@@ -453,8 +472,9 @@ static bool answer_all(struct gc *const gc)
 	return any;
 }
 
-/* Requests, or else, when its time has come, a look around; the next one is due that long after either. */
-static int64_t one_round(void *const owner)
+/* Requests, or else, when its time has come, a look around; the next one is due that long after
+ * either. */
+static int64_t one_round(void *owner)
 {
 	struct gc *const gc = owner;
 	const struct clock_source *const clock = clock_system();
@@ -469,15 +489,17 @@ static int64_t one_round(void *const owner)
 	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
 }
 
-static void refuse_all(void *const owner)
+static void refuse_all(void *owner)
 {
 	(void)answer_all(owner);
 }
 
-struct gc *gc_start(struct store *const store, const struct gc_options *const options)
+struct gc *gc_start(struct store *store, const struct gc_options *options)
 {
-	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000 : WORKER_THREAD_UNTIL_WOKEN;
-	const struct worker_thread_plan plan = {.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
+	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000
+							 : WORKER_THREAD_UNTIL_WOKEN;
+	const struct worker_thread_plan plan = {
+		.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
 	struct gc *const gc = memory_new(sizeof(*gc));
 	gc->store = store;
 	gc->options = *options;
@@ -486,12 +508,12 @@ struct gc *gc_start(struct store *const store, const struct gc_options *const op
 	return gc;
 }
 
-void gc_quiesce(struct gc *const gc)
+void gc_quiesce(struct gc *gc)
 {
 	worker_thread_quiesce(&gc->thread);
 }
 
-void gc_stop(struct gc *const gc)
+void gc_stop(struct gc *gc)
 {
 	if (gc == NULL)
 		return;
@@ -501,7 +523,7 @@ void gc_stop(struct gc *const gc)
 	free(gc);
 }
 
-void gc_submit(struct gc *const gc, struct gc_request *const request)
+void gc_submit(struct gc *gc, struct gc_request *request)
 {
 	request->next = NULL;
 	lock_enter(&gc->thread.lock);
@@ -523,7 +545,7 @@ struct awaited_request {
 	bool is_done; /* guarded by gc's lock */
 };
 
-static void awaited_done(struct gc_request *const request)
+static void awaited_done(struct gc_request *request)
 {
 	struct awaited_request *const awaited = (struct awaited_request *)request;
 	lock_enter(&awaited->gc->thread.lock);
@@ -532,7 +554,7 @@ static void awaited_done(struct gc_request *const request)
 	lock_leave(&awaited->gc->thread.lock);
 }
 
-int gc_run(struct gc *const gc, struct gc_request *const request, struct error *const err)
+int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
 {
 	struct awaited_request awaited = {.request = *request, .gc = gc};
 	awaited.request.done = awaited_done;

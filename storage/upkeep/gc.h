@@ -1,8 +1,10 @@
-/* Space comes back: packs that nothing leads to are deleted, packs of which little lives are written anew without the rest (invariants 4, 5). Sealed
- * packs only. The chunks of a xorb that is promised (storage/xet/xorb.h) count as needed: once that is over, the next look at all packs finds it. One
- * thread of its own, started with the store; it looks around now and then, at packs that lost references alone, and at all packs after each start
- * and once a day. What it does is bounded in bytes a second, and any part of it may be cut off at any moment: the next start finds everything again.
- * gc_pack.h tells how one pack goes. Any thread. */
+/* Space comes back: packs that nothing leads to are deleted, packs of which little lives are
+ * written anew without the rest (invariants 4, 5). Sealed packs only. The chunks of a xorb that is
+ * promised (storage/xet/xorb.h) count as needed: once that is over, the next look at all packs
+ * finds it. One thread of its own, started with the store; it looks around now and then, at packs
+ * that lost references alone, and at all packs after each start and once a day. What it does is
+ * bounded in bytes a second, and any part of it may be cut off at any moment: the next start finds
+ * everything again. gc_pack.h tells how one pack goes. Any thread. */
 #ifndef STORAGE_UPKEEP_GC_H
 #define STORAGE_UPKEEP_GC_H
 
@@ -15,38 +17,51 @@ struct gc;
 struct store;
 
 struct gc_options {
-	unsigned interval_s;      /* between two looks around; 0: only when asked */
+	unsigned interval_s;       /* between two looks around; 0: only when asked */
 	uint64_t bytes_per_second; /* read and written; 0: as fast as it goes */
-	unsigned live_percent;    /* packs with less of their bytes alive are written anew; 0: 50 */
-	int64_t promise_ms;       /* packs younger than this stay as they are: whoever was told of their chunks may still count on them */
+	unsigned live_percent; /* packs with less of their bytes alive are written anew; 0: 50 */
+	/* packs younger than this stay as they are: whoever was told of their chunks may still
+	 * count on them */
+	int64_t promise_ms;
 };
 
-/* What was freed, or would be. Bytes are those of pack files; what catalog and indexes give back comes on top. */
+/* What was freed, or would be. Bytes are those of pack files; what catalog and indexes give back
+ * comes on top. */
 struct gc_report {
-	uint64_t packs;           /* looked at */
+	uint64_t packs; /* looked at */
 	uint64_t packs_deleted;
 	uint64_t packs_compacted;
-	uint64_t packs_waiting;   /* to be deleted or compacted once uploads and reads that use them are through: gc comes back to them */
-	uint64_t bytes;           /* of the packs looked at, before */
+	/* to be deleted or compacted once uploads and reads that use them are through: gc comes
+	 * back to them */
+	uint64_t packs_waiting;
+	uint64_t bytes; /* of the packs looked at, before */
 	uint64_t bytes_freed;
-	uint64_t rows_damaged;    /* of the catalog, found on the way and set aside; asked rounds alone */
-	uint64_t bytes_registered; /* of files that Hub clients have sent and no bucket holds (any more): kept for a day (xet_file.h), unless ends_promises. Asked rounds alone */
-	uint64_t bytes_promised;  /* about: nothing needs them, but they are promised to Hub clients (xorb.h). Asked rounds alone */
-	uint64_t sweeps_failed;   /* kinds of leftovers that could not be swept, as the log says, so that their packs may live on; likewise */
+	/* of the catalog, found on the way and set aside; asked rounds alone */
+	uint64_t rows_damaged;
+	/* of files that Hub clients have sent and no bucket holds (any more): kept for a day
+	 * (xet_file.h), unless ends_promises. Asked rounds alone */
+	uint64_t bytes_registered;
+	/* about: nothing needs them, but they are promised to Hub clients (xorb.h). Asked rounds
+	 * alone */
+	uint64_t bytes_promised;
+	/* kinds of leftovers that could not be swept, as the log says, so that their packs may live
+	 * on; likewise */
+	uint64_t sweeps_failed;
 };
 
 struct gc_request {
-	bool dry_run;             /* looks and counts, no more */
-	/* What Hub clients sent and no version needs goes too, registered files (xet_file.h) and promised xorbs: who counts on it must send it again. A dry run
-	 * counts the files in bytes_registered alone. */
+	bool dry_run; /* looks and counts, no more */
+	/* What Hub clients sent and no version needs goes too, registered files (xet_file.h) and
+	 * promised xorbs: who counts on it must send it again. A dry run counts the files in
+	 * bytes_registered alone. */
 	bool ends_promises;
-	unsigned live_percent;    /* 0: 90, since who asks wants the space */
+	unsigned live_percent; /* 0: 90, since who asks wants the space */
 	/* From gc's thread, once, after report, failed and error are set. */
 	void (*done)(struct gc_request *request);
 	struct gc_report report;
 	bool failed;
-	struct error error;       /* busy: the store is closing */
-	struct gc_request *next;  /* the queue's */
+	struct error error;      /* busy: the store is closing */
+	struct gc_request *next; /* the queue's */
 };
 
 struct gc *gc_start(struct store *store, const struct gc_options *options);

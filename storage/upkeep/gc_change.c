@@ -23,41 +23,46 @@ struct gc_change {
 };
 
 /* Promises up to then hold nothing. */
-static int64_t promises_ended_ms(const struct gc_work *const work)
+static int64_t promises_ended_ms(const struct gc_work *work)
 {
 	return work->ends_promises ? INT64_MAX : gc_now_ms(work);
 }
 
 /* A promise may have been made since the pack was looked at. */
-static int find_names(struct gc_change *const change, struct db *const db, struct error *const err)
+static int find_names(struct gc_change *change, struct db *db, struct error *err)
 {
 	bool is_promised = false;
 	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0 ||
-	    xorb_row_is_promised(db, change->pack->number, promises_ended_ms(change->work), &is_promised, err) != 0)
+		xorb_row_is_promised(db, change->pack->number, promises_ended_ms(change->work),
+			&is_promised, err) != 0)
 		return -1;
 	change->is_named = change->is_named || is_promised;
 	return 0;
 }
 
-static int apply_condemn(struct gc_change *const change, struct db *const db, struct error *const err)
+static int apply_condemn(struct gc_change *change, struct db *db, struct error *err)
 {
 	if (find_names(change, db, err) != 0)
 		return -1;
-	return change->is_named ? 0 : pack_row_condemn(db, change->pack->number, gc_now_ms(change->work), err);
+	return change->is_named
+		? 0
+		: pack_row_condemn(db, change->pack->number, gc_now_ms(change->work), err);
 }
 
-static int apply_spare(struct gc_change *const change, struct db *const db, struct error *const err)
+static int apply_spare(struct gc_change *change, struct db *db, struct error *err)
 {
 	return pack_row_spare(db, change->pack->number, err);
 }
 
-/* Rows may have come and gone again since the view was taken, and somebody may have seen them and be about to copy them. */
-static bool is_referred(const struct gc_change *const change)
+/* Rows may have come and gone again since the view was taken, and somebody may have seen them and
+ * be about to copy them. */
+static bool is_referred(const struct gc_change *change)
 {
-	return pack_cache_is_referred(store_packs(change->work->store)->cache, &change->pack->record.id);
+	return pack_cache_is_referred(
+		store_packs(change->work->store)->cache, &change->pack->record.id);
 }
 
-static int apply_remove(struct gc_change *const change, struct db *const db, struct error *const err)
+static int apply_remove(struct gc_change *change, struct db *db, struct error *err)
 {
 	const int64_t number = change->pack->number;
 	if (find_names(change, db, err) != 0)
@@ -65,24 +70,27 @@ static int apply_remove(struct gc_change *const change, struct db *const db, str
 	change->is_named = change->is_named || is_referred(change);
 	if (change->is_named)
 		return pack_row_spare(db, number, err);
-	if (removal_row_add(db, pack_record_file(&change->pack->record), err) != 0 || xorb_row_drop_of_pack(db, number, err) != 0 ||
-	    damage_row_drop_pack(db, number, err) != 0)
+	if (removal_row_add(db, pack_record_file(&change->pack->record), err) != 0 ||
+		xorb_row_drop_of_pack(db, number, err) != 0 ||
+		damage_row_drop_pack(db, number, err) != 0)
 		return -1;
 	return pack_row_remove(db, number, err);
 }
 
-int gc_change_mark(const struct gc_work *const work, const struct gc_pack *const pack, struct db *const db, uint8_t *const live,
-	uint32_t *const out_needed, size_t *const out_rows, struct error *const err)
+int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struct db *db,
+	uint8_t *live, uint32_t *out_needed, size_t *out_rows, struct error *err)
 {
 	if (pack_row_mark(db, pack->number, pack->record.chunks, live, out_rows, err) != 0)
 		return -1;
 	if (out_needed != NULL)
 		*out_needed = pack_table_count(live, pack->record.chunks);
-	return xorb_row_mark_promised(db, pack->number, pack->record.chunks, promises_ended_ms(work), live, out_rows, err);
+	return xorb_row_mark_promised(db, pack->number, pack->record.chunks,
+		promises_ended_ms(work), live, out_rows, err);
 }
 
-/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is, but for promises made since. */
-static int find_more(struct gc_change *const change, struct db *const db, struct error *const err)
+/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is,
+ * but for promises made since. */
+static int find_more(struct gc_change *change, struct db *db, struct error *err)
 {
 	const struct gc_pack *const pack = change->pack;
 	size_t rows = 0;
@@ -94,7 +102,7 @@ static int find_more(struct gc_change *const change, struct db *const db, struct
 	return result;
 }
 
-static int apply_move(struct gc_change *const change, struct db *const db, struct error *const err)
+static int apply_move(struct gc_change *change, struct db *db, struct error *err)
 {
 	const struct gc_pack *const pack = change->pack;
 	change->is_named = is_referred(change);
@@ -106,13 +114,18 @@ static int apply_move(struct gc_change *const change, struct db *const db, struc
 		return -1;
 	if (removal_row_add(db, pack_record_file(&pack->record), err) != 0)
 		return -1;
-	return pack_row_move(db, pack->number, &change->moved_to->file, change->moved_to->length, err);
+	return pack_row_move(
+		db, pack->number, &change->moved_to->file, change->moved_to->length, err);
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
-	static int (*const acts[])(struct gc_change *change, struct db *db, struct error *err) = {
-		[GC_CONDEMN] = apply_condemn, [GC_SPARE] = apply_spare, [GC_REMOVE] = apply_remove, [GC_MOVE] = apply_move,
+	static int (*const acts[])(
+		struct gc_change * change, struct db * db, struct error * err) = {
+		[GC_CONDEMN] = apply_condemn,
+		[GC_SPARE] = apply_spare,
+		[GC_REMOVE] = apply_remove,
+		[GC_MOVE] = apply_move,
 	};
 	struct gc_change *const change = (struct gc_change *)base;
 	const bool deletes = change->act != GC_SEAL && change->act != GC_SPARE;
@@ -121,16 +134,18 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
 }
 
-static int place_seal(struct change *const base, struct error *const err)
+static int place_seal(struct change *base, struct error *err)
 {
 	(void)err;
 	pack_store_shared_seal(store_packs(((struct gc_change *)base)->work->store));
 	return 0;
 }
 
-int gc_change_run(const struct gc_work *const work, struct gc_pack *const pack, const enum gc_act act, bool *const out_named, struct error *const err)
+int gc_change_run(const struct gc_work *work, struct gc_pack *pack, enum gc_act act,
+	bool *out_named, struct error *err)
 {
-	struct gc_change change = {.change = {.apply = apply}, .work = work, .pack = pack, .act = act};
+	struct gc_change change = {
+		.change = {.apply = apply}, .work = work, .pack = pack, .act = act};
 	if (act == GC_SEAL)
 		change.change.place = place_seal;
 	const int result = committer_run(store_committer(work->store), &change.change, err);
@@ -138,16 +153,21 @@ int gc_change_run(const struct gc_work *const work, struct gc_pack *const pack, 
 	return result;
 }
 
-int gc_change_move(const struct gc_work *const work, struct gc_pack *const pack, struct gc_move *const move, struct error *const err)
+int gc_change_move(
+	const struct gc_work *work, struct gc_pack *pack, struct gc_move *move, struct error *err)
 {
-	struct gc_change change = {.change = {.apply = apply}, .work = work, .pack = pack, .act = GC_MOVE, .moved_to = move->to};
+	struct gc_change change = {.change = {.apply = apply},
+		.work = work,
+		.pack = pack,
+		.act = GC_MOVE,
+		.moved_to = move->to};
 	const int result = committer_run(store_committer(work->store), &change.change, err);
 	move->is_named = change.is_named;
 	move->in_doubt = change.change.in_doubt;
 	return result;
 }
 
-int64_t gc_now_ms(const struct gc_work *const work)
+int64_t gc_now_ms(const struct gc_work *work)
 {
 	const struct clock_source *const clock = store_clock(work->store);
 	return clock->wall_ms(clock);

@@ -10,37 +10,41 @@
 
 enum { GC_ROW_BYTES = 64, GC_WORTH_BYTES = 4096, GC_OPEN_PERCENT = 50, GC_OPEN_SHARE = 4 };
 
-static struct pack_store *packs_of(const struct gc_work *const work)
+static struct pack_store *packs_of(const struct gc_work *work)
 {
 	return store_packs(work->store);
 }
 
-static struct pack_cache *cache_of(const struct gc_work *const work)
+static struct pack_cache *cache_of(const struct gc_work *work)
 {
 	return packs_of(work)->cache;
 }
 
-static void complain(const struct gc_work *const work, const struct gc_pack *const pack, struct error *const err)
+static void complain(const struct gc_work *work, const struct gc_pack *pack, struct error *err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(&pack->record.id, text);
 	error_wrap(err, "pack %s", text);
-	log_failure(store_log(work->store), err->kind == ERROR_BUSY ? LOG_DEBUG : LOG_WARNING, NULL, "gc_pack", err);
+	log_failure(store_log(work->store), err->kind == ERROR_BUSY ? LOG_DEBUG : LOG_WARNING, NULL,
+		"gc_pack", err);
 }
 
-static int read_rows(const struct gc_work *const work, struct gc_pack *const pack, struct db *const db, size_t *const out_rows,
-	struct error *const err)
+static int read_rows(const struct gc_work *work, struct gc_pack *pack, struct db *db,
+	size_t *out_rows, struct error *err)
 {
 	const int found = pack_row_find(db, pack->number, &pack->record, err);
 	if (found != 1)
 		return found;
 	free(pack->live);
 	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0 ? 1 : -1;
+	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0
+		? 1
+		: -1;
 }
 
-/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows meanwhile. 1: it is there. */
-static int take_view(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows
+ * meanwhile. 1: it is there. */
+static int take_view(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	struct db *const db = store_snapshot_take(work->store, err);
 	if (db == NULL)
@@ -56,17 +60,20 @@ static int take_view(const struct gc_work *const work, struct gc_pack *const pac
 	return 1;
 }
 
-/* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1: it was. */
-static int seal_open(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+/* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1:
+ * it was. */
+static int seal_open(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	const uint64_t dead = pack->record.chunks - pack->live_count;
 	const unsigned percent = work->is_asked ? 100 - work->live_percent : GC_OPEN_PERCENT;
-	const bool is_large = work->is_asked || pack->record.length >= packs_of(work)->pack_max_bytes / GC_OPEN_SHARE;
+	const bool is_large = work->is_asked ||
+		pack->record.length >= packs_of(work)->pack_max_bytes / GC_OPEN_SHARE;
 	bool ignored;
 	if (!is_large || dead == 0 || dead * 100 < (uint64_t)pack->record.chunks * percent)
 		return 0;
 	if (work->dry_run) {
-		work->report->bytes_freed += pack->record.length * dead / pack->record.chunks; /* an estimate: its index is not at hand */
+		/* an estimate: its index is not at hand */
+		work->report->bytes_freed += pack->record.length * dead / pack->record.chunks;
 		work->report->packs_compacted++;
 		return 0;
 	}
@@ -77,15 +84,17 @@ static int seal_open(const struct gc_work *const work, struct gc_pack *const pac
 }
 
 /* Whether so few bytes live that writing them anew is worth it. */
-static int is_worth_it(const struct gc_work *const work, const struct gc_pack *const pack, bool *const out_worth, uint64_t *const out_gain,
-	struct error *const err)
+static int is_worth_it(const struct gc_work *work, const struct gc_pack *pack, bool *out_worth,
+	uint64_t *out_gain, struct error *err)
 {
 	uint64_t length = 0;
 	uint64_t old = 0;
 	*out_worth = false;
-	if (pack->live_count == pack->record.chunks || pack_cache_mode(cache_of(work), &pack->record.id) == PACK_CACHE_GROWING)
+	if (pack->live_count == pack->record.chunks ||
+		pack_cache_mode(cache_of(work), &pack->record.id) == PACK_CACHE_GROWING)
 		return 0;
-	if (pack_rewrite_measure(packs_of(work), &pack->record.id, pack->live, &length, &old, err) != 0)
+	if (pack_rewrite_measure(
+		    packs_of(work), &pack->record.id, pack->live, &length, &old, err) != 0)
 		return -1;
 	*out_gain = old > length ? old - length : 0;
 	*out_worth = *out_gain >= GC_WORTH_BYTES && length * 100 < old * work->live_percent;
@@ -93,7 +102,7 @@ static int is_worth_it(const struct gc_work *const work, const struct gc_pack *c
 }
 
 /* 1: something is to be done with it. */
-static int judge(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+static int judge(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	bool worth = false;
 	uint64_t gain = pack->record.length;
@@ -111,19 +120,21 @@ static int judge(const struct gc_work *const work, struct gc_pack *const pack, s
 	return !work->dry_run;
 }
 
-static bool is_left_alone(const struct gc_work *const work, const struct gc_pack *const pack)
+static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack)
 {
 	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > gc_now_ms(work);
 }
 
 /* An estimate, as if all its chunks were of one size. */
-static uint64_t promised_bytes(const struct gc_pack *const pack)
+static uint64_t promised_bytes(const struct gc_pack *pack)
 {
 	const uint64_t alone = pack->live_count - pack->needed_count;
-	return pack->record.chunks == 0 ? 0 : (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
+	return pack->record.chunks == 0
+		? 0
+		: (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
 }
 
-static int look(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+static int look(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	struct pack_touches *const touches = store_pack_touches(work->store);
 	if (!work->dry_run)
@@ -147,13 +158,13 @@ static int look(const struct gc_work *const work, struct gc_pack *const pack, st
 	return result == 1 ? judge(work, pack, err) : result;
 }
 
-static void pack_free(struct gc_pack *const pack)
+static void pack_free(struct gc_pack *pack)
 {
 	free(pack->live);
 	free(pack);
 }
 
-struct gc_pack *gc_pack_look(const struct gc_work *const work, const int64_t number)
+struct gc_pack *gc_pack_look(const struct gc_work *work, int64_t number)
 {
 	struct error err = {0};
 	struct gc_pack *const pack = memory_new(sizeof *pack);
@@ -168,21 +179,21 @@ struct gc_pack *gc_pack_look(const struct gc_work *const work, const int64_t num
 }
 
 /* Ends as it was before; it may be found in again. */
-static void finish_untouched(const struct gc_work *const work, struct gc_pack *const pack)
+static void finish_untouched(const struct gc_work *work, struct gc_pack *pack)
 {
 	pack_cache_retire(cache_of(work), &pack->record.id, false);
 	pack->stage = GC_DONE;
 }
 
 /* Somebody came in between. */
-static void finish_again(const struct gc_work *const work, struct gc_pack *const pack)
+static void finish_again(const struct gc_work *work, struct gc_pack *pack)
 {
 	pack_touches_again(store_pack_touches(work->store), pack->number);
 	finish_untouched(work, pack);
 }
 
 /* Something failed: another round tries again. */
-static void finish_failed(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+static void finish_failed(const struct gc_work *work, struct gc_pack *pack, struct error *err)
 {
 	complain(work, pack, err);
 	if (err->kind != ERROR_CORRUPT)
@@ -192,7 +203,7 @@ static void finish_failed(const struct gc_work *const work, struct gc_pack *cons
 	pack->stage = GC_DONE;
 }
 
-static void spare(const struct gc_work *const work, struct gc_pack *const pack)
+static void spare(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	bool ignored;
@@ -205,7 +216,7 @@ static void spare(const struct gc_work *const work, struct gc_pack *const pack)
 }
 
 /* A pack whose index is on its way to the disk has a helper at work on it. */
-static bool advance_begin(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_begin(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	bool is_named = false;
@@ -224,7 +235,7 @@ static bool advance_begin(const struct gc_work *const work, struct gc_pack *cons
 	return true;
 }
 
-static bool advance_references(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_references(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (pack_cache_is_referred(cache_of(work), &pack->record.id))
 		return false;
@@ -232,7 +243,7 @@ static bool advance_references(const struct gc_work *const work, struct gc_pack 
 	return true;
 }
 
-static bool advance_view(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_view(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	uint64_t gain;
@@ -256,7 +267,7 @@ static bool advance_view(const struct gc_work *const work, struct gc_pack *const
 	return true;
 }
 
-static bool advance_readers(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_readers(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (!store_readers_passed(work->store, pack->readers_mark))
 		return false;
@@ -270,7 +281,7 @@ static bool advance_readers(const struct gc_work *const work, struct gc_pack *co
 	return true;
 }
 
-static bool advance_reads(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_reads(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (pack_cache_is_read_from_before(cache_of(work), &pack->record.id))
 		return false;
@@ -278,16 +289,18 @@ static bool advance_reads(const struct gc_work *const work, struct gc_pack *cons
 	return true;
 }
 
-/* Rows of the chunk index are hints: that they could not be removed costs space until the next whole round. */
-static void forget_chunks(const struct gc_work *const work, struct gc_pack *const pack)
+/* Rows of the chunk index are hints: that they could not be removed costs space until the next
+ * whole round. */
+static void forget_chunks(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	struct chunk_index *const chunk_index = store_chunk_index(work->store);
-	if (chunk_index != NULL && chunk_index_forget_pack(chunk_index, &pack->record.id, &err) != 0)
+	if (chunk_index != NULL &&
+		chunk_index_forget_pack(chunk_index, &pack->record.id, &err) != 0)
 		complain(work, pack, &err);
 }
 
-static void act_delete(const struct gc_work *const work, struct gc_pack *const pack)
+static void act_delete(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
 	bool is_named = false;
@@ -307,12 +320,13 @@ static void act_delete(const struct gc_work *const work, struct gc_pack *const p
 	work->report->packs_deleted++;
 	work->report->bytes_freed += pack->record.length;
 	metrics_add(store_metrics(work->store), METRIC_PACKS_DELETED, 1);
-	metrics_add(store_metrics(work->store), METRIC_GC_BYTES_FREED, (int64_t)pack->record.length);
+	metrics_add(
+		store_metrics(work->store), METRIC_GC_BYTES_FREED, (int64_t)pack->record.length);
 	pack->stage = GC_DONE;
 }
 
 /* The row names the new file: from here on there is no way back. */
-static void take_over(const struct gc_work *const work, struct gc_pack *const pack, struct pack_index *const index)
+static void take_over(const struct gc_work *work, struct gc_pack *pack, struct pack_index *index)
 {
 	const int64_t gain = (int64_t)pack->record.length - (int64_t)index->length;
 	struct error err = {0};
@@ -329,22 +343,25 @@ static void take_over(const struct gc_work *const work, struct gc_pack *const pa
 	finish_untouched(work, pack);
 }
 
-static void act_compact(const struct gc_work *const work, struct gc_pack *const pack)
+static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
-	struct pack_index *const index = pack_rewrite(packs_of(work), &pack->record.id, pack->live, &work->pace, &err);
+	struct pack_index *const index =
+		pack_rewrite(packs_of(work), &pack->record.id, pack->live, &work->pace, &err);
 	if (index == NULL) {
 		finish_failed(work, pack, &err);
 		return;
 	}
 	struct gc_move move = {.to = index};
-	const int result = index->count == pack->live_count ? gc_change_move(work, pack, &move, &err)
+	const int result = index->count == pack->live_count
+		? gc_change_move(work, pack, &move, &err)
 		: error_set(&err, ERROR_CORRUPT, "the pack lacks chunks that objects name");
 	if (result == 0 && !move.is_named) {
 		take_over(work, pack, index);
 		return;
 	}
-	if (result == 0 || !move.in_doubt) /* else the catalog may yet come to name it: the next start judges */
+	if (result == 0 ||
+		!move.in_doubt) /* else the catalog may yet come to name it: the next start judges */
 		pack_store_remove_files(packs_of(work), &index->file);
 	pack_index_free(index);
 	if (result != 0)
@@ -353,23 +370,27 @@ static void act_compact(const struct gc_work *const work, struct gc_pack *const 
 		finish_again(work, pack);
 }
 
-static bool advance_act(const struct gc_work *const work, struct gc_pack *const pack)
+static bool advance_act(const struct gc_work *work, struct gc_pack *pack)
 {
 	(pack->deletes ? act_delete : act_compact)(work, pack);
 	return true;
 }
 
-bool gc_pack_advance(const struct gc_work *const work, struct gc_pack *const pack)
+bool gc_pack_advance(const struct gc_work *work, struct gc_pack *pack)
 {
 	static bool (*const stages[])(const struct gc_work *work, struct gc_pack *pack) = {
-		[GC_BEGIN] = advance_begin, [GC_REFERENCES] = advance_references, [GC_VIEW] = advance_view, [GC_READERS] = advance_readers,
-		[GC_READS] = advance_reads, [GC_ACT] = advance_act,
+		[GC_BEGIN] = advance_begin,
+		[GC_REFERENCES] = advance_references,
+		[GC_VIEW] = advance_view,
+		[GC_READERS] = advance_readers,
+		[GC_READS] = advance_reads,
+		[GC_ACT] = advance_act,
 	};
 	ASSERT(pack->stage < GC_DONE);
 	return stages[pack->stage](work, pack);
 }
 
-void gc_pack_close(const struct gc_work *const work, struct gc_pack *const pack)
+void gc_pack_close(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (pack->stage != GC_DONE) {
 		pack_touches_again(store_pack_touches(work->store), pack->number);

@@ -27,8 +27,9 @@ struct gc_work {
 	unsigned live_percent;
 	int64_t promise_ms;
 	bool dry_run;
-	bool ends_promises;      /* none holds */
-	bool is_asked;           /* somebody waits for the space: the open shared pack is sealed when it has dead chunks */
+	bool ends_promises; /* none holds */
+	/* somebody waits for the space: the open shared pack is sealed when it has dead chunks */
+	bool is_asked;
 	struct pack_pace pace;
 };
 
@@ -38,20 +39,21 @@ struct gc_pack {
 	int64_t number;
 	struct pack_record record;
 	enum gc_stage stage;
-	bool deletes;            /* else compacts */
-	bool is_condemned;       /* in the catalog */
-	uint8_t *live;           /* pack_table.h */
+	bool deletes;      /* else compacts */
+	bool is_condemned; /* in the catalog */
+	uint8_t *live;     /* pack_table.h */
 	uint32_t live_count;
-	uint32_t needed_count;   /* of these, by rows and not by promises alone */
+	uint32_t needed_count; /* of these, by rows and not by promises alone */
 	uint64_t readers_mark;
 };
 
-/* NULL when there is nothing to do with the pack, or (dry run) nothing is to be done: then the report alone says it. Failures are logged and
- * leave the pack as it is. */
+/* NULL when there is nothing to do with the pack, or (dry run) nothing is to be done: then the
+ * report alone says it. Failures are logged and leave the pack as it is. */
 struct gc_pack *gc_pack_look(const struct gc_work *work, int64_t number);
 /* One step; false when it must wait. Until stage is GC_DONE. */
 bool gc_pack_advance(const struct gc_work *work, struct gc_pack *pack);
-/* Frees it. Not done yet: a condemned pack stays so, another becomes as it was; gc looks at it again in its next round. */
+/* Frees it. Not done yet: a condemned pack stays so, another becomes as it was; gc looks at it
+ * again in its next round. */
 void gc_pack_close(const struct gc_work *work, struct gc_pack *pack);
 
 #endif

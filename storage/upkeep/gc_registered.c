@@ -1,4 +1,5 @@
-/* They are looked for with a reader, since most files are in use: a change judges anew the few that were found. */
+/* They are looked for with a reader, since most files are in use: a change judges anew the few that
+ * were found. */
 #include "storage/upkeep/gc_registered.h"
 
 #include "storage/core/committer.h"
@@ -14,7 +15,7 @@ struct ending {
 	struct xet_file_damage damage; /* out */
 };
 
-static int apply_ending(struct change *const change, struct db *const db, struct error *const err)
+static int apply_ending(struct change *change, struct db *db, struct error *err)
 {
 	struct ending *const ending = (struct ending *)change;
 	ending->damage = (struct xet_file_damage){0};
@@ -26,18 +27,20 @@ static int apply_ending(struct change *const change, struct db *const db, struct
 	return 0;
 }
 
-static int find_some(struct store *const store, const struct chunk_id *const after, struct ending *const ending, struct error *const err)
+static int find_some(
+	struct store *store, const struct chunk_id *after, struct ending *ending, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = xet_file_list_unused(db, after, ending->files, ENDED_AT_ONCE, &ending->count, err);
+	const int result =
+		xet_file_list_unused(db, after, ending->files, ENDED_AT_ONCE, &ending->count, err);
 	store_reader_give(store, db);
 	return result;
 }
 
-int gc_registered_end(struct store *const store, struct chunk_id *const inout_after, bool *const out_more, struct xet_file_damage *const damage,
-	struct error *const err)
+int gc_registered_end(struct store *store, struct chunk_id *inout_after, bool *out_more,
+	struct xet_file_damage *damage, struct error *err)
 {
 	struct ending ending = {.change = {.apply = apply_ending}, .health = store_health(store)};
 	if (find_some(store, inout_after, &ending, err) != 0)
@@ -52,7 +55,7 @@ int gc_registered_end(struct store *const store, struct chunk_id *const inout_af
 	return 0;
 }
 
-int gc_registered_bytes(struct store *const store, uint64_t *const out_bytes, struct error *const err)
+int gc_registered_bytes(struct store *store, uint64_t *out_bytes, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)

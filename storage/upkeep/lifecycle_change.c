@@ -26,31 +26,36 @@ struct lifecycle_change {
 	uint64_t removed;
 };
 
-static int read_subject(const struct version *const version, const int64_t since_ms, struct arena *const arena,
-	struct lifecycle_subject *const out, struct error *const err)
+static int read_subject(const struct version *version, int64_t since_ms, struct arena *arena,
+	struct lifecycle_subject *out, struct error *err)
 {
 	struct tag *tags;
-	*out = (struct lifecycle_subject){.key = version->key, .size = version->size, .since_ms = since_ms};
+	*out = (struct lifecycle_subject){
+		.key = version->key, .size = version->size, .since_ms = since_ms};
 	const int result = tag_set_read(version->tags, arena, &tags, &out->tag_count, err);
 	out->tags = tags;
 	return result;
 }
 
-static int push_marker(const struct lifecycle_change *const change, struct db *const db, const struct version *const current,
-	struct error *const err)
+static int push_marker(const struct lifecycle_change *change, struct db *db,
+	const struct version *current, struct error *err)
 {
-	struct version marker = {.bucket = change->bucket, .key = current->key, .is_marker = true, .kind = VERSION_INLINE,
+	struct version marker = {.bucket = change->bucket,
+		.key = current->key,
+		.is_marker = true,
+		.kind = VERSION_INLINE,
 		.modified_ms = change->clock.now_ms};
 	random_bytes(marker.id, VERSION_ID_BYTES);
 	return version_push(db, change->versioning, current, &marker, err);
 }
 
 /* A marker goes only when nothing is left below it. */
-static int judge_marker(struct lifecycle_change *const change, struct db *const db, const struct version *const version,
-	struct error *const err)
+static int judge_marker(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
 {
 	uint32_t below = 0;
-	if (!lifecycle_removes_marker(&change->lifecycle, version->key, version->modified_ms, &change->clock))
+	if (!lifecycle_removes_marker(
+		    &change->lifecycle, version->key, version->modified_ms, &change->clock))
 		return 0;
 	if (lifecycle_scan_newer(db, change->bucket, version->key, -1, 1, &below, err) != 0)
 		return -1;
@@ -60,8 +65,8 @@ static int judge_marker(struct lifecycle_change *const change, struct db *const 
 	return version_remove(db, version, change->clock.now_ms, err);
 }
 
-static int judge_current(struct lifecycle_change *const change, struct db *const db, const struct version *const version,
-	struct error *const err)
+static int judge_current(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
 {
 	const struct lifecycle_rule *rule;
 	struct lifecycle_subject subject;
@@ -70,20 +75,26 @@ static int judge_current(struct lifecycle_change *const change, struct db *const
 		return judge_marker(change, db, version, err);
 	if (read_subject(version, version->modified_ms, change->arena, &subject, err) != 0)
 		return -1;
-	if (!lifecycle_expires(&change->lifecycle, &subject, change->clock.day_ms, &due_ms, &rule) || due_ms > change->clock.now_ms)
+	if (!lifecycle_expires(
+		    &change->lifecycle, &subject, change->clock.day_ms, &due_ms, &rule) ||
+		due_ms > change->clock.now_ms)
 		return 0;
 	change->removed++;
-	return change->versioning == BUCKET_UNVERSIONED ? version_remove(db, version, change->clock.now_ms, err) : push_marker(change, db, version, err);
+	return change->versioning == BUCKET_UNVERSIONED
+		? version_remove(db, version, change->clock.now_ms, err)
+		: push_marker(change, db, version, err);
 }
 
-static int judge_older(struct lifecycle_change *const change, struct db *const db, const struct version *const version,
-	struct error *const err)
+static int judge_older(struct lifecycle_change *change, struct db *db,
+	const struct version *version, struct error *err)
 {
-	const int64_t since_ms = version->retired_ms != 0 ? version->retired_ms : version->modified_ms;
+	const int64_t since_ms =
+		version->retired_ms != 0 ? version->retired_ms : version->modified_ms;
 	struct lifecycle_subject subject;
 	uint32_t newer = 0;
-	if (read_subject(version, since_ms, change->arena, &subject, err) != 0
-		|| lifecycle_scan_newer(db, change->bucket, version->key, version->sequence, INT32_MAX, &newer, err) != 0)
+	if (read_subject(version, since_ms, change->arena, &subject, err) != 0 ||
+		lifecycle_scan_newer(db, change->bucket, version->key, version->sequence, INT32_MAX,
+			&newer, err) != 0)
 		return -1;
 	if (!lifecycle_removes_noncurrent(&change->lifecycle, &subject, newer, &change->clock))
 		return 0;
@@ -91,41 +102,46 @@ static int judge_older(struct lifecycle_change *const change, struct db *const d
 	return version_remove(db, version, change->clock.now_ms, err);
 }
 
-static int judge_version(struct lifecycle_change *const change, struct db *const db, const struct lifecycle_item *const item,
-	struct error *const err)
+static int judge_version(struct lifecycle_change *change, struct db *db,
+	const struct lifecycle_item *item, struct error *err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, item->sequence, change->arena, &version, err);
-	const enum version_state wanted = item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
+	const enum version_state wanted =
+		item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
 	if (found < 0 && err->kind == ERROR_CORRUPT)
 		return 0; /* a damaged row is not for this to remove, and keeps no other from going */
 	if (found <= 0 || version.state != wanted)
 		return found < 0 ? -1 : 0;
 	if (server_key_guard(db, change->bucket, version.key, err) != 0)
 		return err->kind == ERROR_DENIED ? 0 : -1;
-	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err) : judge_older(change, db, &version, err);
+	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err)
+					       : judge_older(change, db, &version, err);
 }
 
-static int judge_upload(struct lifecycle_change *const change, struct db *const db, const struct lifecycle_item *const item,
-	struct error *const err)
+static int judge_upload(struct lifecycle_change *change, struct db *db,
+	const struct lifecycle_item *item, struct error *err)
 {
 	struct upload_row row;
-	const int found = upload_row_find(db, change->bucket, item->key, &item->upload, change->arena, &row, err);
+	const int found = upload_row_find(
+		db, change->bucket, item->key, &item->upload, change->arena, &row, err);
 	if (found <= 0 || row.state != UPLOAD_OPEN)
 		return found < 0 ? -1 : 0;
 	if (!lifecycle_aborts(&change->lifecycle, item->key, row.created_ms, &change->clock))
 		return 0;
 	change->removed++;
-	return part_set_drop(db, row.part_set, err) != 0 ? -1 : upload_row_remove(db, row.number, err);
+	return part_set_drop(db, row.part_set, err) != 0 ? -1
+							 : upload_row_remove(db, row.number, err);
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	struct lifecycle_change *const change = (struct lifecycle_change *)base;
 	struct span document;
 	change->removed = 0;
-	if (bucket_document_row_read(db, change->bucket, BUCKET_LIFECYCLE, change->arena, &document, err) != 0
-		|| lifecycle_document_parse(document, change->arena, &change->lifecycle, err) != 0)
+	if (bucket_document_row_read(
+		    db, change->bucket, BUCKET_LIFECYCLE, change->arena, &document, err) != 0 ||
+		lifecycle_document_parse(document, change->arena, &change->lifecycle, err) != 0)
 		return -1;
 	if (change->lifecycle.count == 0)
 		return 0;
@@ -133,22 +149,29 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 		return -1;
 	for (size_t i = 0; i < change->count; i++) {
 		const struct lifecycle_item *const item = &change->items[i];
-		if ((item->kind == LIFECYCLE_UPLOAD ? judge_upload(change, db, item, err) : judge_version(change, db, item, err)) != 0)
+		if ((item->kind == LIFECYCLE_UPLOAD ? judge_upload(change, db, item, err)
+						    : judge_version(change, db, item, err)) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-int lifecycle_change_run(struct store *const store, const int64_t bucket, const int64_t day_ms, const struct lifecycle_item *const items,
-	const size_t count, uint64_t *const removed, struct error *const err)
+int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
+	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err)
 {
 	const struct clock_source *const clock = store_clock(store);
-	struct lifecycle_change change = {.change.apply = apply, .bucket = bucket, .clock = {clock->wall_ms(clock), day_ms},
-		.arena = arena_new(CHANGE_ARENA_BYTES), .items = items, .count = count};
-	const int result = count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
+	struct lifecycle_change change = {.change.apply = apply,
+		.bucket = bucket,
+		.clock = {clock->wall_ms(clock), day_ms},
+		.arena = arena_new(CHANGE_ARENA_BYTES),
+		.items = items,
+		.count = count};
+	const int result =
+		count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
 	if (result == 0) {
 		*removed += change.removed;
-		metrics_add(store_metrics(store), METRIC_LIFECYCLE_REMOVED, (int64_t)change.removed);
+		metrics_add(
+			store_metrics(store), METRIC_LIFECYCLE_REMOVED, (int64_t)change.removed);
 	}
 	arena_free(change.arena);
 	return result;

@@ -16,8 +16,8 @@ static const char SQL_OLDER[] =
 static const char SQL_NEWER[] =
 	"SELECT count(*) FROM (SELECT 1 FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND sequence > ?3 LIMIT ?4) AS counted";
 
-int lifecycle_scan_bucket(struct db *const db, const int64_t after, struct arena *const arena, int64_t *const out_bucket,
-	struct span *const out_document, struct error *const err)
+int lifecycle_scan_bucket(struct db *db, int64_t after, struct arena *arena, int64_t *out_bucket,
+	struct span *out_document, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_NEXT_BUCKET, err);
 	if (statement == NULL)
@@ -33,8 +33,8 @@ int lifecycle_scan_bucket(struct db *const db, const int64_t after, struct arena
 	return got;
 }
 
-static int take_rows(struct db_statement *const statement, const size_t limit, struct arena *const arena, struct lifecycle_row *const rows,
-	size_t *const count, struct error *const err)
+static int take_rows(struct db_statement *statement, size_t limit, struct arena *arena,
+	struct lifecycle_row *rows, size_t *count, struct error *err)
 {
 	int got = 0;
 	while (*count < limit && (got = db_step(statement, err)) == 1) {
@@ -48,12 +48,14 @@ static int take_rows(struct db_statement *const statement, const size_t limit, s
 	}
 	db_reset(statement);
 	if (got >= 0 && arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "No memory for a slice of a bucket's versions.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "No memory for a slice of a bucket's versions.");
 	return got < 0 ? -1 : 0;
 }
 
-int lifecycle_scan_current(struct db *const db, const int64_t bucket, const struct lifecycle_position *const from, const size_t limit,
-	struct arena *const arena, struct lifecycle_row *const rows, size_t *const out_count, struct error *const err)
+int lifecycle_scan_current(struct db *db, int64_t bucket, const struct lifecycle_position *from,
+	size_t limit, struct arena *arena, struct lifecycle_row *rows, size_t *out_count,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_CURRENT, err);
 	*out_count = 0;
@@ -65,8 +67,9 @@ int lifecycle_scan_current(struct db *const db, const int64_t bucket, const stru
 	return take_rows(statement, limit, arena, rows, out_count, err);
 }
 
-int lifecycle_scan_older(struct db *const db, const int64_t bucket, const struct lifecycle_position *const from, const size_t limit,
-	struct arena *const arena, struct lifecycle_row *const rows, size_t *const out_count, struct error *const err)
+int lifecycle_scan_older(struct db *db, int64_t bucket, const struct lifecycle_position *from,
+	size_t limit, struct arena *arena, struct lifecycle_row *rows, size_t *out_count,
+	struct error *err)
 {
 	struct db_statement *statement = db_prepare(db, SQL_OLDER_OF_KEY, err);
 	*out_count = 0;
@@ -89,8 +92,8 @@ int lifecycle_scan_older(struct db *const db, const int64_t bucket, const struct
 	return take_rows(statement, limit, arena, rows, out_count, err);
 }
 
-int lifecycle_scan_newer(struct db *const db, const int64_t bucket, const struct span key, const int64_t sequence, const uint32_t most,
-	uint32_t *const out, struct error *const err)
+int lifecycle_scan_newer(struct db *db, int64_t bucket, struct span key, int64_t sequence,
+	uint32_t most, uint32_t *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_NEWER, err);
 	if (statement == NULL)

@@ -1,5 +1,6 @@
-/* A bucket is walked up to three times, once for each kind of work that its rules can make. Each slice reads some hundred rows, lets go of
- * the reader, and sends what is due to the committer, some dozen at a time. */
+/* A bucket is walked up to three times, once for each kind of work that its rules can make. Each
+ * slice reads some hundred rows, lets go of the reader, and sends what is due to the committer,
+ * some dozen at a time. */
 #include "storage/upkeep/lifecycle_worker.h"
 
 #include <stdlib.h>
@@ -13,7 +14,11 @@
 #include "storage/upkeep/lifecycle_scan.h"
 #include "storage/uploads/upload_row.h"
 
-enum { SLICE_ROWS = 500, SLICE_ARENA_BYTES = 32 * 1024 * 1024, RULES_ARENA_BYTES = 16 * 1024 * 1024 };
+enum {
+	SLICE_ROWS = 500,
+	SLICE_ARENA_BYTES = 32 * 1024 * 1024,
+	RULES_ARENA_BYTES = 16 * 1024 * 1024
+};
 
 struct lifecycle_worker {
 	struct store *store;
@@ -24,7 +29,8 @@ struct lifecycle_worker {
 
 struct walk {
 	struct store *store;
-	const struct worker_thread *thread; /* that it shall end with; NULL: asked for, ends by itself */
+	/* that it shall end with; NULL: asked for, ends by itself */
+	const struct worker_thread *thread;
 	struct lifecycle_clock clock;
 	int64_t bucket;
 	struct lifecycle lifecycle;
@@ -44,7 +50,7 @@ struct place {
 	struct upload_id upload;
 };
 
-static void set_place(struct place *const place, const struct span key, const int64_t sequence)
+static void set_place(struct place *place, struct span key, int64_t sequence)
 {
 	const size_t len = key.len < sizeof(place->key) ? key.len : sizeof(place->key);
 	for (size_t i = 0; i < len; i++)
@@ -54,27 +60,30 @@ static void set_place(struct place *const place, const struct span key, const in
 }
 
 /* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
-static int subject_of(const struct lifecycle_row *const row, struct arena *const arena, struct lifecycle_subject *const out,
-	struct error *const err)
+static int subject_of(const struct lifecycle_row *row, struct arena *arena,
+	struct lifecycle_subject *out, struct error *err)
 {
 	struct tag *tags;
-	*out = (struct lifecycle_subject){.key = row->key, .size = row->size, .since_ms = row->since_ms};
+	*out = (struct lifecycle_subject){
+		.key = row->key, .size = row->size, .since_ms = row->since_ms};
 	const int result = tag_set_read(row->tags, arena, &tags, &out->tag_count, err);
 	out->tags = tags;
 	return result != 0 && err->kind == ERROR_CORRUPT ? 1 : result;
 }
 
-static void add_version(struct slice *const slice, const enum lifecycle_kind kind, const int64_t sequence)
+static void add_version(struct slice *slice, enum lifecycle_kind kind, int64_t sequence)
 {
 	slice->items[slice->count++] = (struct lifecycle_item){.kind = kind, .sequence = sequence};
 }
 
-static int look_at_current(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
-	struct error *const err)
+static int look_at_current(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err)
 {
-	struct lifecycle_row *const rows = arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
+	struct lifecycle_row *const rows =
+		arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
 	size_t count;
-	if (lifecycle_scan_current(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows, &count, err) != 0)
+	if (lifecycle_scan_current(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena,
+		    rows, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct lifecycle_rule *rule;
@@ -85,8 +94,11 @@ static int look_at_current(struct walk *const walk, struct db *const db, struct 
 			return -1;
 		if (read == 1)
 			continue;
-		if (rows[i].is_marker ? lifecycle_removes_marker(&walk->lifecycle, rows[i].key, rows[i].since_ms, &walk->clock)
-			: lifecycle_expires(&walk->lifecycle, &subject, walk->clock.day_ms, &due_ms, &rule) && due_ms <= walk->clock.now_ms)
+		if (rows[i].is_marker ? lifecycle_removes_marker(&walk->lifecycle, rows[i].key,
+						rows[i].since_ms, &walk->clock)
+				      : lifecycle_expires(&walk->lifecycle, &subject,
+						walk->clock.day_ms, &due_ms, &rule) &&
+					due_ms <= walk->clock.now_ms)
 			add_version(slice, LIFECYCLE_CURRENT, rows[i].sequence);
 	}
 	slice->more = count == SLICE_ROWS;
@@ -95,12 +107,14 @@ static int look_at_current(struct walk *const walk, struct db *const db, struct 
 	return 0;
 }
 
-static int look_at_older(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
-	struct error *const err)
+static int look_at_older(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
+	struct error *err)
 {
-	struct lifecycle_row *const rows = arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
+	struct lifecycle_row *const rows =
+		arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
 	size_t count;
-	if (lifecycle_scan_older(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows, &count, err) != 0)
+	if (lifecycle_scan_older(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows,
+		    &count, err) != 0)
 		return -1;
 	struct span key = place->position.key;
 	uint32_t newer = place->position.newer;
@@ -111,7 +125,9 @@ static int look_at_older(struct walk *const walk, struct db *const db, struct pl
 		const int read = subject_of(&rows[i], slice->arena, &subject, err);
 		if (read < 0)
 			return -1;
-		if (read == 0 && lifecycle_removes_noncurrent(&walk->lifecycle, &subject, newer, &walk->clock))
+		if (read == 0 &&
+			lifecycle_removes_noncurrent(
+				&walk->lifecycle, &subject, newer, &walk->clock))
 			add_version(slice, LIFECYCLE_OLDER, rows[i].sequence);
 		newer++;
 	}
@@ -122,10 +138,11 @@ static int look_at_older(struct walk *const walk, struct db *const db, struct pl
 	return 0;
 }
 
-static int look_at_uploads(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
-	struct error *const err)
+static int look_at_uploads(struct walk *walk, struct db *db, struct place *place,
+	struct slice *slice, struct error *err)
 {
-	struct db_statement *const scan = upload_row_scan(db, walk->bucket, place->position.key, &place->upload, err);
+	struct db_statement *const scan =
+		upload_row_scan(db, walk->bucket, place->position.key, &place->upload, err);
 	struct upload_row row = {.number = 0};
 	size_t seen = 0;
 	int got = -1;
@@ -134,7 +151,8 @@ static int look_at_uploads(struct walk *const walk, struct db *const db, struct 
 	while (seen < SLICE_ROWS && (got = db_step(scan, err)) == 1) {
 		upload_row_read(scan, slice->arena, &row);
 		if (lifecycle_aborts(&walk->lifecycle, row.key, row.created_ms, &walk->clock))
-			slice->items[slice->count++] = (struct lifecycle_item){.kind = LIFECYCLE_UPLOAD, .key = row.key, .upload = row.id};
+			slice->items[slice->count++] = (struct lifecycle_item){
+				.kind = LIFECYCLE_UPLOAD, .key = row.key, .upload = row.id};
 		seen++;
 	}
 	db_reset(scan);
@@ -145,7 +163,7 @@ static int look_at_uploads(struct walk *const walk, struct db *const db, struct 
 	return got < 0 ? -1 : 0;
 }
 
-static bool is_stopping(const struct walk *const walk)
+static bool is_stopping(const struct walk *walk)
 {
 	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
 }
@@ -156,13 +174,17 @@ static bool ends(const struct walk *walk)
 	return is_stopping(walk) || !store_may_delete(walk->store);
 }
 
-typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice, struct error *err);
+typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice,
+	struct error *err);
 
-/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at the end. */
-static int remove_group(struct walk *const walk, const struct lifecycle_item *const items, const size_t count, struct error *const err)
+/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at
+ * the end. */
+static int remove_group(
+	struct walk *walk, const struct lifecycle_item *items, size_t count, struct error *err)
 {
 	struct error why = {0};
-	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count, &walk->removed, &why) == 0)
+	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count,
+		    &walk->removed, &why) == 0)
 		return 0;
 	if (why.kind != ERROR_CORRUPT) {
 		*err = why;
@@ -176,7 +198,7 @@ static int remove_group(struct walk *const walk, const struct lifecycle_item *co
 	return 0;
 }
 
-static int remove_found(struct walk *const walk, const struct slice *const slice, struct error *const err)
+static int remove_found(struct walk *walk, const struct slice *slice, struct error *err)
 {
 	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
 		const size_t left = slice->count - from;
@@ -187,8 +209,8 @@ static int remove_found(struct walk *const walk, const struct slice *const slice
 	return 0;
 }
 
-static int run_slice(struct walk *const walk, const look_fn look, struct place *const place, struct slice *const slice,
-	struct error *const err)
+static int run_slice(struct walk *walk, look_fn look, struct place *place, struct slice *slice,
+	struct error *err)
 {
 	struct db *const db = store_reader_take(walk->store, err);
 	if (db == NULL)
@@ -200,7 +222,7 @@ static int run_slice(struct walk *const walk, const look_fn look, struct place *
 	return looked != 0 ? -1 : remove_found(walk, slice, err);
 }
 
-static int run_slices(struct walk *const walk, const bool is_wanted, const look_fn look, struct error *const err)
+static int run_slices(struct walk *walk, bool is_wanted, look_fn look, struct error *err)
 {
 	struct place *const place = memory_new(sizeof(*place));
 	struct slice *const slice = memory_new(sizeof(*slice));
@@ -216,7 +238,8 @@ static int run_slices(struct walk *const walk, const bool is_wanted, const look_
 	return result;
 }
 
-static int walk_bucket(struct walk *const walk, const struct span document, struct arena *const arena, struct error *const err)
+static int walk_bucket(
+	struct walk *walk, struct span document, struct arena *arena, struct error *err)
 {
 	if (lifecycle_document_parse(document, arena, &walk->lifecycle, err) != 0)
 		return -1;
@@ -228,18 +251,20 @@ static int walk_bucket(struct walk *const walk, const struct span document, stru
 	return run_slices(walk, work.uploads, look_at_uploads, err);
 }
 
-static int next_bucket(struct walk *const walk, struct arena *const arena, struct span *const out_document, struct error *const err)
+static int next_bucket(
+	struct walk *walk, struct arena *arena, struct span *out_document, struct error *err)
 {
 	struct db *const db = store_reader_take(walk->store, err);
 	if (db == NULL)
 		return -1;
-	const int found = lifecycle_scan_bucket(db, walk->bucket, arena, &walk->bucket, out_document, err);
+	const int found =
+		lifecycle_scan_bucket(db, walk->bucket, arena, &walk->bucket, out_document, err);
 	store_reader_give(walk->store, db);
 	return found;
 }
 
 /* One bucket that fails does not keep the others waiting; the last failure is told. */
-static int walk_all(struct walk *const walk, struct error *const err)
+static int walk_all(struct walk *walk, struct error *err)
 {
 	int result = 0;
 	int found = 1;
@@ -258,13 +283,14 @@ static int walk_all(struct walk *const walk, struct error *const err)
 	return result;
 }
 
-static struct walk walk_begin(struct store *const store, const int64_t day_ms)
+static struct walk walk_begin(struct store *store, int64_t day_ms)
 {
 	const struct clock_source *const clock = store_clock(store);
 	return (struct walk){.store = store, .clock = {clock->wall_ms(clock), day_ms}};
 }
 
-int lifecycle_worker_walk(struct store *const store, const int64_t day_ms, uint64_t *const out_removed, struct error *const err)
+int lifecycle_worker_walk(
+	struct store *store, int64_t day_ms, uint64_t *out_removed, struct error *err)
 {
 	struct walk walk = walk_begin(store, day_ms);
 	const int result = walk_all(&walk, err);
@@ -272,30 +298,33 @@ int lifecycle_worker_walk(struct store *const store, const int64_t day_ms, uint6
 	return result;
 }
 
-static void walk_now(struct lifecycle_worker *const worker)
+static void walk_now(struct lifecycle_worker *worker)
 {
 	struct walk walk = walk_begin(worker->store, worker->day_ms);
 	struct log *const log = store_log(worker->store);
 	struct error err = {0};
 	walk.thread = &worker->thread;
 	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
-		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed", &err); /* what is due stays due */
+		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed",
+			&err); /* what is due stays due */
 	if (walk.removed > 0 && log != NULL) {
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
 		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);
 	}
 }
 
-static int64_t one_round(void *const owner)
+static int64_t one_round(void *owner)
 {
 	struct lifecycle_worker *const worker = owner;
 	walk_now(worker);
 	return worker->interval_ms;
 }
 
-struct lifecycle_worker *lifecycle_worker_start(struct store *const store, const int64_t interval_ms, const int64_t day_ms)
+struct lifecycle_worker *lifecycle_worker_start(
+	struct store *store, int64_t interval_ms, int64_t day_ms)
 {
-	const struct worker_thread_plan plan = {.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
+	const struct worker_thread_plan plan = {
+		.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
 	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker->interval_ms = interval_ms;
@@ -304,7 +333,7 @@ struct lifecycle_worker *lifecycle_worker_start(struct store *const store, const
 	return worker;
 }
 
-void lifecycle_worker_stop(struct lifecycle_worker *const worker)
+void lifecycle_worker_stop(struct lifecycle_worker *worker)
 {
 	if (worker == NULL)
 		return;

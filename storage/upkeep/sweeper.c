@@ -1,5 +1,6 @@
-/* One slice is one change of some hundred rows of one kind of work, so that clients' changes get their turn between slices. Whether there is work is
- * asked of a reader first: an idle store writes nothing. */
+/* One slice is one change of some hundred rows of one kind of work, so that clients' changes get
+ * their turn between slices. Whether there is work is asked of a reader first: an idle store writes
+ * nothing. */
 #include "storage/upkeep/sweeper.h"
 
 #include <stdlib.h>
@@ -29,18 +30,20 @@ struct sweeper {
 	/* the thread alone */
 	struct sweep sweep;
 	bool has_recovered; /* scratch_release_left */
-	unsigned told; /* kinds whose failure was logged, as in sweep.failed */
+	unsigned told;      /* kinds whose failure was logged, as in sweep.failed */
 };
 
 /* What is left of a run without steps. */
-static int remove_rest(struct db *const db, const int64_t run, struct error *const err)
+static int remove_rest(struct db *db, int64_t run, struct error *err)
 {
 	bool more_replicas = false;
 	bool more_pins = false;
 	bool more_parts = false;
 	bool more_adoptions = false;
-	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 || pin_row_remove_of_run(db, run, &more_pins, err) != 0 ||
-		step_part_row_end_run(db, run, &more_parts, err) != 0 || adopt_row_remove_of_run(db, run, &more_adoptions, err) != 0)
+	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 ||
+		pin_row_remove_of_run(db, run, &more_pins, err) != 0 ||
+		step_part_row_end_run(db, run, &more_parts, err) != 0 ||
+		adopt_row_remove_of_run(db, run, &more_adoptions, err) != 0)
 		return -1;
 	if (more_parts) /* dead by now; one of them at a time */
 		return step_part_row_sweep(db, 0, &more_parts, err);
@@ -48,7 +51,7 @@ static int remove_rest(struct db *const db, const int64_t run, struct error *con
 }
 
 /* Each kind of work: does one slice of it; *out_more when it found some. */
-static int sweep_ended_run(struct db *const db, bool *const out_more, struct error *const err)
+static int sweep_ended_run(struct db *db, bool *out_more, struct error *err)
 {
 	int64_t run = 0;
 	int64_t step = 0;
@@ -71,7 +74,7 @@ static int sweep_ended_run(struct db *const db, bool *const out_more, struct err
 	return view_row_remove(db, step, err) != 0 ? -1 : step_row_remove(db, step, err);
 }
 
-static int sweep_removed_step(struct db *const db, bool *const out_more, struct error *const err)
+static int sweep_removed_step(struct db *db, bool *out_more, struct error *err)
 {
 	int64_t step = 0;
 	bool more = false;
@@ -91,53 +94,53 @@ struct slice {
 	struct xet_file_damage damage;
 };
 
-static int run_ended_runs(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_ended_runs(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	(void)slice;
 	return sweep_ended_run(db, out_more, err);
 }
 
-static int run_removed_steps(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_removed_steps(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	(void)slice;
 	return sweep_removed_step(db, out_more, err);
 }
 
-static int run_part_sets(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_part_sets(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	(void)slice;
 	return part_set_sweep(db, out_more, err);
 }
 
-static int run_folds(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_folds(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	return fold_sweep(db, slice->now_ms, out_more, err);
 }
 
-static int run_step_parts(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_step_parts(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	return step_part_row_sweep(db, slice->now_ms, out_more, err);
 }
 
-static int run_uploads(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_uploads(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	return upload_sweep(db, slice->now_ms, out_more, err);
 }
 
-static int run_files(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+static int run_files(struct slice *slice, struct db *db, bool *out_more, struct error *err)
 {
 	slice->damage = (struct xet_file_damage){0};
 	return xet_file_sweep(db, slice->now_ms, out_more, &slice->damage, err);
 }
 
-static int has_ended_run(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+static int has_ended_run(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	int64_t run;
 	(void)now_ms;
 	return run_row_find_ended(db, &run, out_has, err);
 }
 
-static int has_removed_step(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+static int has_removed_step(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	int64_t step;
 	(void)now_ms;
@@ -146,7 +149,7 @@ static int has_removed_step(struct db *const db, const int64_t now_ms, bool *con
 	return found < 0 ? -1 : 0;
 }
 
-static int has_part_set(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+static int has_part_set(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	(void)now_ms;
 	return part_set_has_dead(db, out_has, err);
@@ -168,7 +171,7 @@ static const struct sweep_kind {
 };
 enum { SWEEP_KINDS = sizeof(sweep_kinds) / sizeof(sweep_kinds[0]) };
 
-static int apply_slice(struct change *const change, struct db *const db, struct error *const err)
+static int apply_slice(struct change *change, struct db *db, struct error *err)
 {
 	struct slice *const slice = (struct slice *)change;
 	bool found = false;
@@ -178,7 +181,8 @@ static int apply_slice(struct change *const change, struct db *const db, struct 
 }
 
 /* The first kind that has work, of those that did not fail yet; SWEEP_KINDS: none has. */
-static int find_work(struct sweep *const sweep, struct db *const db, const int64_t now_ms, unsigned *const out_kind, struct error *const err)
+static int find_work(
+	struct sweep *sweep, struct db *db, int64_t now_ms, unsigned *out_kind, struct error *err)
 {
 	bool found = false;
 	for (*out_kind = 0; *out_kind < SWEEP_KINDS; ++*out_kind) {
@@ -192,16 +196,17 @@ static int find_work(struct sweep *const sweep, struct db *const db, const int64
 	return 0;
 }
 
-static int fail(struct sweep *const sweep, const unsigned kind, bool *const out_more, struct error *const err)
+static int fail(struct sweep *sweep, unsigned kind, bool *out_more, struct error *err)
 {
 	*out_more = err->kind != ERROR_BUSY; /* else the store is closing */
 	sweep->failed |= 1u << kind;
 	return error_wrap(err, "sweeping %s", sweep_kinds[kind].name);
 }
 
-int sweeper_slice(struct store *const store, struct sweep *const sweep, bool *const out_more, struct error *const err)
+int sweeper_slice(struct store *store, struct sweep *sweep, bool *out_more, struct error *err)
 {
-	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = store_clock(store)->wall_ms(store_clock(store))};
+	struct slice slice = {.change = {.apply = apply_slice},
+		.now_ms = store_clock(store)->wall_ms(store_clock(store))};
 	*out_more = false;
 	if (!store_may_delete(store))
 		return 0;
@@ -229,8 +234,9 @@ static int run_round(struct sweeper *sweeper, bool *out_more, struct error *err)
 	return sweeper_slice(sweeper->store, &sweeper->sweep, out_more, err);
 }
 
-/* What could not be swept stays marked and is tried again in each run of slices: that is told once. */
-static int64_t one_round(void *const owner)
+/* What could not be swept stays marked and is tried again in each run of slices: that is told
+ * once. */
+static int64_t one_round(void *owner)
 {
 	struct sweeper *const sweeper = owner;
 	struct error err = {0};
@@ -238,7 +244,8 @@ static int64_t one_round(void *const owner)
 	if (!store_may_delete(sweeper->store))
 		return INTERVAL_MS;
 	const int result = run_round(sweeper, &more, &err);
-	const bool is_told = sweeper->sweep.failed != 0 && (sweeper->sweep.failed & ~sweeper->told) == 0;
+	const bool is_told =
+		sweeper->sweep.failed != 0 && (sweeper->sweep.failed & ~sweeper->told) == 0;
 	if (result != 0 && !is_told && err.kind != ERROR_BUSY)
 		log_failure(store_log(sweeper->store), LOG_WARNING, NULL, "sweep", &err);
 	sweeper->told |= sweeper->sweep.failed;
@@ -249,16 +256,17 @@ static int64_t one_round(void *const owner)
 	return INTERVAL_MS;
 }
 
-struct sweeper *sweeper_start(struct store *const store)
+struct sweeper *sweeper_start(struct store *store)
 {
-	static const struct worker_thread_plan plan = {.name = "sweeper", .first_ms = INTERVAL_MS, .round = one_round};
+	static const struct worker_thread_plan plan = {
+		.name = "sweeper", .first_ms = INTERVAL_MS, .round = one_round};
 	struct sweeper *const sweeper = memory_new(sizeof(*sweeper));
 	sweeper->store = store;
 	worker_thread_start(&sweeper->thread, &plan, sweeper);
 	return sweeper;
 }
 
-void sweeper_stop(struct sweeper *const sweeper)
+void sweeper_stop(struct sweeper *sweeper)
 {
 	if (sweeper == NULL)
 		return;

@@ -1,9 +1,12 @@
-/* Multipart uploads: begun, filled part by part, listed, completed or aborted. s3.md section 6. An upload owns a part set from its beginning;
- * a part's bytes are stored as they come and never rewritten: completing adds one version that leads to the set, and the set's map
- * (storage/versions/part_map.h). An upload whose bucket goes is aborted by the sweeper. Any thread; callbacks come from the committer or a helper.
+/* Multipart uploads: begun, filled part by part, listed, completed or aborted. s3.md section 6. An
+ * upload owns a part set from its beginning; a part's bytes are stored as they come and never
+ * rewritten: completing adds one version that leads to the set, and the set's map
+ * (storage/versions/part_map.h). An upload whose bucket goes is aborted by the sweeper. Any thread;
+ * callbacks come from the committer or a helper.
  *
- * Shapes shared by all: `done(owner)` comes once, possibly before start or finish returns; then ask the outcome and free. Texts of parameters
- * are copied. An upload that does not exist under this bucket and key, or does no longer: no_upload. */
+ * Shapes shared by all: `done(owner)` comes once, possibly before start or finish returns; then ask
+ * the outcome and free. Texts of parameters are copied. An upload that does not exist under this
+ * bucket and key, or does no longer: no_upload. */
 #ifndef STORAGE_UPLOADS_UPLOAD_H
 #define STORAGE_UPLOADS_UPLOAD_H
 
@@ -30,7 +33,8 @@ struct upload_ref {
 	struct span key;
 	struct upload_id id;
 };
-/* The checksum of the object to be. Without `is_named` the client chose none: CRC64NVME of the whole, and parts may bring any algorithm. */
+/* The checksum of the object to be. Without `is_named` the client chose none: CRC64NVME of the
+ * whole, and parts may bring any algorithm. */
 struct upload_checksum {
 	bool is_named;
 	enum checksum_algorithm algorithm;
@@ -57,22 +61,25 @@ struct upload_create_params {
 	void *owner;
 };
 /* Fails as object_put_open does. */
-struct upload_create *upload_create_start(struct store *store, const struct upload_create_params *params, struct error *err);
+struct upload_create *upload_create_start(
+	struct store *store, const struct upload_create_params *params, struct error *err);
 int upload_create_outcome(struct upload_create *create, struct upload_id *out, struct error *err);
 void upload_create_free(struct upload_create *create);
 
 /* no_bucket, no_upload. Texts lie in the arena. */
-int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena, struct upload *out, struct error *err);
+int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena,
+	struct upload *out, struct error *err);
 
 /* One page of a bucket's open uploads: by key, then by time of creation. */
 struct upload_list_params {
 	struct span bucket;
 	struct span prefix;
-	struct span delimiter;       /* empty: none */
-	struct span after_key;       /* exclusive; with has_after_id the uploads of this key behind that one follow */
+	struct span delimiter; /* empty: none */
+	/* exclusive; with has_after_id the uploads of this key behind that one follow */
+	struct span after_key;
 	bool has_after_id;
 	struct upload_id after_id;
-	size_t limit;                /* uploads and prefixes together */
+	size_t limit; /* uploads and prefixes together */
 };
 struct upload_list {
 	struct upload *uploads;
@@ -80,17 +87,18 @@ struct upload_list {
 	struct span *prefixes;
 	size_t prefix_count;
 	bool truncated;
-	struct span last_key;        /* where the next page goes on */
-	struct upload_id last_id;    /* of the last upload, or of the first one below the last prefix */
+	struct span last_key; /* where the next page goes on */
+	/* of the last upload, or of the first one below the last prefix */
+	struct upload_id last_id;
 };
-int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena, struct upload_list *out,
-	struct error *err);
+int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena,
+	struct upload_list *out, struct error *err);
 
 struct uploaded_part {
 	uint32_t number;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES];
-	struct checksum checksum;    /* of the upload's named algorithm; else none */
+	struct checksum checksum; /* of the upload's named algorithm; else none */
 	int64_t modified_ms;
 };
 /* Up to `limit` parts with a number above `after`, in order. */
@@ -100,23 +108,26 @@ struct upload_parts {
 	size_t count;
 	bool truncated;
 };
-int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_t after, size_t limit, struct arena *arena,
-	struct upload_parts *out, struct error *err);
+int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_t after,
+	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err);
 
-/* One part's bytes on their way. Uploading a number again replaces the part; who finishes last wins. */
+/* One part's bytes on their way. Uploading a number again replaces the part; who finishes last
+ * wins. */
 struct upload_put;
 struct upload_put_params {
 	struct upload_ref ref;
-	uint32_t number;             /* 1..UPLOAD_PARTS_MAX, else invalid */
-	bool has_content_md5;        /* bad_digest when the body's differs */
+	uint32_t number;      /* 1..UPLOAD_PARTS_MAX, else invalid */
+	bool has_content_md5; /* bad_digest when the body's differs */
 	uint8_t content_md5[16];
-	enum checksum_algorithm checksum; /* of the value that upload_put_expect will be given; CHECKSUM_NONE: none will come */
-	void (*room)(void *owner);   /* a write that answered SINK_WAIT may be tried again */
+	/* of the value that upload_put_expect will be given; CHECKSUM_NONE: none will come */
+	enum checksum_algorithm checksum;
+	void (*room)(void *owner); /* a write that answered SINK_WAIT may be tried again */
 	void (*done)(void *owner);
 	void *owner;
 };
 /* no_bucket, no_upload, invalid_request when the upload's named algorithm is another one. */
-struct upload_put *upload_put_open(struct store *store, const struct upload_put_params *params, struct error *err);
+struct upload_put *upload_put_open(
+	struct store *store, const struct upload_put_params *params, struct error *err);
 enum sink_result upload_put_write(struct upload_put *put, struct span bytes, struct error *err);
 /* Before finish: bad_digest unless the body has this checksum. */
 void upload_put_expect(struct upload_put *put, const struct checksum *checksum);
@@ -124,22 +135,26 @@ void upload_put_finish(struct upload_put *put);
 /* 0; out->checksum is the one that was sent, else of the algorithm that the upload names. */
 int upload_put_outcome(struct upload_put *put, struct uploaded_part *out, struct error *err);
 /* After a bad_digest: as object_put_bad_checksum. */
-bool upload_put_bad_checksum(const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual);
+bool upload_put_bad_checksum(
+	const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual);
 void upload_put_free(struct upload_put *put); /* before finish: aborts; after it: only after done */
 
-/* A part out of an object's bytes. Whole chunks are taken by reference; the bytes are read once, on a helper, for their digests, unless the
- * range is one stored part whose digests are known. */
+/* A part out of an object's bytes. Whole chunks are taken by reference; the bytes are read once, on
+ * a helper, for their digests, unless the range is one stored part whose digests are known. */
 struct upload_copy;
 struct upload_copy_params {
 	struct upload_ref ref;
 	uint32_t number;
-	const struct object *source; /* found and judged by the caller; a source removed meanwhile: no_key */
-	uint64_t offset;             /* bytes [offset, offset + length) of it, which must lie inside: range */
+	/* found and judged by the caller; a source removed meanwhile: no_key */
+	const struct object *source;
+	/* bytes [offset, offset + length) of it, which must lie inside: range */
+	uint64_t offset;
 	uint64_t length;
 	void (*done)(void *owner);
 	void *owner;
 };
-struct upload_copy *upload_copy_start(struct store *store, const struct upload_copy_params *params, struct error *err);
+struct upload_copy *upload_copy_start(
+	struct store *store, const struct upload_copy_params *params, struct error *err);
 int upload_copy_outcome(struct upload_copy *copy, struct uploaded_part *out, struct error *err);
 void upload_copy_free(struct upload_copy *copy); /* after done */
 
@@ -154,11 +169,12 @@ struct upload_complete_params {
 	const struct upload_listed_part *parts; /* 1..UPLOAD_PARTS_MAX; borrowed until done */
 	size_t part_count;
 	struct object_conditions conditions;
-	bool has_size;                /* x-amz-mp-object-size */
+	bool has_size; /* x-amz-mp-object-size */
 	uint64_t size;
-	struct checksum checksum;     /* of the whole, as the client expects it; CHECKSUM_NONE: it does not say */
-	uint64_t checksum_parts;      /* N of "value-N"; 0: none */
-	bool has_type;                /* the checksum type it expects */
+	/* of the whole, as the client expects it; CHECKSUM_NONE: it does not say */
+	struct checksum checksum;
+	uint64_t checksum_parts; /* N of "value-N"; 0: none */
+	bool has_type;           /* the checksum type it expects */
 	enum checksum_type type;
 	void (*done)(void *owner);
 	void *owner;
@@ -172,24 +188,29 @@ struct upload_result {
 };
 /* What part a refused completion stumbled over. */
 struct upload_fault {
-	uint32_t number;              /* 0: none */
+	uint32_t number; /* 0: none */
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES]; /* as listed */
 };
-/* The list is read and judged on a helper, then one change judges the conditions and commits. A completion repeated with the same numbers
- * and ETags within a day of the first has the same result. part_order; invalid_part: unknown or other ETag or checksum; part_too_small;
+/* The list is read and judged on a helper, then one change judges the conditions and commits. A
+ * completion repeated with the same numbers and ETags within a day of the first has the same
+ * result. part_order; invalid_part: unknown or other ETag or checksum; part_too_small;
  * invalid_request: a checksum that a COMPOSITE upload needs is missing, size or type differ;
  * bad_digest: the whole has another checksum, or (with a fault) a part is listed with one of
  * another algorithm than the upload names; precondition, no_key; no_upload. What is expected of the
  * whole counts only where the upload names an algorithm. */
-struct upload_complete *upload_complete_start(struct store *store, const struct upload_complete_params *params, struct error *err);
-int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out, struct upload_fault *out_fault, struct error *err);
+struct upload_complete *upload_complete_start(
+	struct store *store, const struct upload_complete_params *params, struct error *err);
+int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out,
+	struct upload_fault *out_fault, struct error *err);
 /* After a bad_digest: what was expected and what the whole has. */
-void upload_complete_checksums(const struct upload_complete *complete, struct checksum *out_expected, struct checksum *out_actual);
+void upload_complete_checksums(const struct upload_complete *complete,
+	struct checksum *out_expected, struct checksum *out_actual);
 void upload_complete_free(struct upload_complete *complete); /* after done */
 
 struct upload_abort;
-struct upload_abort *upload_abort_start(struct store *store, const struct upload_ref *ref, void (*done)(void *owner), void *owner);
+struct upload_abort *upload_abort_start(
+	struct store *store, const struct upload_ref *ref, void (*done)(void *owner), void *owner);
 int upload_abort_outcome(struct upload_abort *abort, struct error *err);
 void upload_abort_free(struct upload_abort *abort);
 

@@ -24,32 +24,35 @@ struct upload_complete {
 	struct upload_complete_params params; /* with copied texts */
 	struct upload_row upload;             /* as judged */
 	struct upload_verdict verdict;
-	unsigned judged;                      /* how often */
+	unsigned judged; /* how often */
 	bool completes_publish;
-	bool is_stale;                        /* the change found other parts than were judged */
+	bool is_stale; /* the change found other parts than were judged */
 	struct upload_result result;
 };
 
 static void judge_run(struct helper_job *job);
 
-static void submit_job(struct upload_complete *const complete)
+static void submit_job(struct upload_complete *complete)
 {
 	complete->job.run = judge_run;
 	helpers_submit(store_helpers(complete->call.store), &complete->lane, &complete->job);
 }
 
 /* The upload is completed: 0 when it was with this very list. */
-static int take_result(struct upload_complete *const complete, const struct upload_row *const upload, struct error *const err)
+static int take_result(
+	struct upload_complete *complete, const struct upload_row *upload, struct error *err)
 {
 	struct digest128 list;
-	const struct digest128 asked = upload_judge_list(complete->params.parts, complete->params.part_count);
-	if (!upload_result_read(upload->result, &list, &complete->result) || !digest128_equal(&list, &asked))
+	const struct digest128 asked =
+		upload_judge_list(complete->params.parts, complete->params.part_count);
+	if (!upload_result_read(upload->result, &list, &complete->result) ||
+		!digest128_equal(&list, &asked))
 		return upload_row_no_upload(err);
 	return 0;
 }
 
-static int push_version(struct upload_complete *const complete, struct db *const db, const struct bucket *const bucket,
-	struct version *const version, struct error *const err)
+static int push_version(struct upload_complete *complete, struct db *db,
+	const struct bucket *bucket, struct version *version, struct error *err)
 {
 	const struct upload_row *const upload = &complete->upload;
 	const struct upload_verdict *const verdict = &complete->verdict;
@@ -58,7 +61,8 @@ static int push_version(struct upload_complete *const complete, struct db *const
 		return -1;
 	const int found = version_find_current(db, bucket->id, upload->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
-	if (found < 0 || object_conditions_check_current(&complete->params.conditions, under, err) != 0)
+	if (found < 0 ||
+		object_conditions_check_current(&complete->params.conditions, under, err) != 0)
 		return -1;
 	*version = (struct version){
 		.bucket = bucket->id,
@@ -69,7 +73,8 @@ static int push_version(struct upload_complete *const complete, struct db *const
 		.part_count = verdict->part_count,
 		.storage_class = upload->storage_class,
 		.acl = upload->acl,
-		.modified_ms = store_clock(complete->call.store)->wall_ms(store_clock(complete->call.store)),
+		.modified_ms = store_clock(complete->call.store)
+				       ->wall_ms(store_clock(complete->call.store)),
 		.headers = upload->headers,
 		.tags = upload->tags,
 		.part_set = upload->part_set,
@@ -79,24 +84,26 @@ static int push_version(struct upload_complete *const complete, struct db *const
 	random_bytes(version->id, VERSION_ID_BYTES);
 	if (version_push(db, bucket->versioning, under, version, err) != 0)
 		return -1;
-	return derive_waiting_note(complete->call.store, db, version->sequence, version->key, version->size, err);
+	return derive_waiting_note(
+		complete->call.store, db, version->sequence, version->key, version->size, err);
 }
 
-static int remember(struct upload_complete *const complete, struct db *const db, const enum bucket_versioning versioning,
-	const struct version *const version, struct error *const err)
+static int remember(struct upload_complete *complete, struct db *db,
+	enum bucket_versioning versioning, const struct version *version, struct error *err)
 {
 	struct digest128 ignored;
 	struct buffer result;
 	buffer_init(&result, RESULT_MAX_BYTES);
 	upload_result_write(&complete->verdict, versioning, version->id, &result);
 	ASSERT(upload_result_read(buffer_span(&result), &ignored, &complete->result));
-	const int done = upload_row_complete(db, complete->upload.number, complete->verdict.has_unlisted ? UPLOAD_TRIMMING : UPLOAD_COMPLETED,
+	const int done = upload_row_complete(db, complete->upload.number,
+		complete->verdict.has_unlisted ? UPLOAD_TRIMMING : UPLOAD_COMPLETED,
 		version->modified_ms, buffer_span(&result), err);
 	buffer_release(&result);
 	return done;
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct upload_complete *const complete = (struct upload_complete *)change;
 	struct bucket bucket;
@@ -106,23 +113,26 @@ static int apply(struct change *const change, struct db *const db, struct error 
 		return -1;
 	const struct upload_ref *const ref = &complete->call.ref;
 	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
-	if (found == 1 && now.state != UPLOAD_OPEN) { /* somebody completed it since it was judged */
-		found = upload_row_find(db, bucket.id, ref->key, &ref->id, complete->call.arena, &now, err);
+	/* somebody completed it since it was judged */
+	if (found == 1 && now.state != UPLOAD_OPEN) {
+		found = upload_row_find(
+			db, bucket.id, ref->key, &ref->id, complete->call.arena, &now, err);
 		return found < 0 ? -1 : take_result(complete, &now, err);
 	}
 	if (found != 1)
 		return found < 0 ? -1 : upload_row_no_upload(err);
 	complete->is_stale = now.revision != complete->upload.revision;
 	if (complete->is_stale)
-		return error_set(err, ERROR_BUSY, "Parts of the upload keep coming while it is completed.");
-	if (push_version(complete, db, &bucket, &version, err) != 0
-		|| upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
+		return error_set(
+			err, ERROR_BUSY, "Parts of the upload keep coming while it is completed.");
+	if (push_version(complete, db, &bucket, &version, err) != 0 ||
+		upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
 		return -1;
 	complete->completes_publish = version.completes_publish;
 	return remember(complete, db, bucket.versioning, &version, err);
 }
 
-static void change_is_done(struct change *const change)
+static void change_is_done(struct change *change)
 {
 	struct upload_complete *const complete = (struct upload_complete *)change;
 	if (change->failed && complete->is_stale && complete->judged < JUDGED_MOST) {
@@ -138,13 +148,15 @@ static void change_is_done(struct change *const change)
 }
 
 /* *out_is_open: judged, the change may follow. */
-static int judge(struct upload_complete *const complete, struct db *const db, bool *const out_is_open, struct error *const err)
+static int judge(
+	struct upload_complete *complete, struct db *db, bool *out_is_open, struct error *err)
 {
 	const struct upload_ref *const ref = &complete->call.ref;
 	struct bucket bucket;
 	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
 		return -1;
-	const int found = upload_row_find(db, bucket.id, ref->key, &ref->id, complete->call.arena, &complete->upload, err);
+	const int found = upload_row_find(
+		db, bucket.id, ref->key, &ref->id, complete->call.arena, &complete->upload, err);
 	if (found != 1)
 		return found < 0 ? -1 : upload_row_no_upload(err);
 	*out_is_open = complete->upload.state == UPLOAD_OPEN;
@@ -153,7 +165,7 @@ static int judge(struct upload_complete *const complete, struct db *const db, bo
 	return upload_judge(db, &complete->upload, &complete->params, &complete->verdict, err);
 }
 
-static int judge_snapshot(struct upload_complete *const complete, bool *const out_is_open, struct error *const err)
+static int judge_snapshot(struct upload_complete *complete, bool *out_is_open, struct error *err)
 {
 	struct db *const db = store_snapshot_take(complete->call.store, err);
 	if (db == NULL)
@@ -163,9 +175,10 @@ static int judge_snapshot(struct upload_complete *const complete, bool *const ou
 	return result;
 }
 
-static void judge_run(struct helper_job *const job)
+static void judge_run(struct helper_job *job)
 {
-	struct upload_complete *const complete = (struct upload_complete *)((uint8_t *)job - offsetof(struct upload_complete, job));
+	struct upload_complete *const complete =
+		(struct upload_complete *)((uint8_t *)job - offsetof(struct upload_complete, job));
 	bool is_open = false;
 	complete->judged++;
 	complete->is_stale = false;
@@ -178,38 +191,40 @@ static void judge_run(struct helper_job *const job)
 	upload_call_submit(&complete->call);
 }
 
-struct upload_complete *upload_complete_start(struct store *const store, const struct upload_complete_params *const params,
-	struct error *const err)
+struct upload_complete *upload_complete_start(
+	struct store *store, const struct upload_complete_params *params, struct error *err)
 {
 	if (params->part_count == 0 || params->part_count > UPLOAD_PARTS_MAX) {
-		error_set(err, ERROR_INVALID, "A list of parts names 1 to %d of them.", UPLOAD_PARTS_MAX);
+		error_set(err, ERROR_INVALID, "A list of parts names 1 to %d of them.",
+			UPLOAD_PARTS_MAX);
 		return NULL;
 	}
 	struct upload_complete *const complete = memory_new(sizeof(*complete));
 	upload_call_init(&complete->call, store, &params->ref, params->done, params->owner);
 	upload_verdict_init(&complete->verdict);
 	complete->params = *params;
-	complete->params.conditions = object_conditions_copy(&params->conditions, complete->call.arena);
+	complete->params.conditions =
+		object_conditions_copy(&params->conditions, complete->call.arena);
 	submit_job(complete);
 	return complete;
 }
 
-int upload_complete_outcome(struct upload_complete *const complete, struct upload_result *const out, struct upload_fault *const out_fault,
-	struct error *const err)
+int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out,
+	struct upload_fault *out_fault, struct error *err)
 {
 	*out_fault = complete->verdict.fault;
 	*out = complete->result;
 	return upload_call_outcome(&complete->call, err);
 }
 
-void upload_complete_checksums(const struct upload_complete *const complete, struct checksum *const out_expected,
-	struct checksum *const out_actual)
+void upload_complete_checksums(const struct upload_complete *complete,
+	struct checksum *out_expected, struct checksum *out_actual)
 {
 	*out_expected = complete->params.checksum;
 	*out_actual = complete->verdict.checksum;
 }
 
-void upload_complete_free(struct upload_complete *const complete)
+void upload_complete_free(struct upload_complete *complete)
 {
 	if (complete == NULL)
 		return;

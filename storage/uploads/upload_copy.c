@@ -30,7 +30,7 @@ struct upload_copy {
 	struct helper_job job;
 	struct helper_lane lane;
 	uint32_t number;
-	struct object source;         /* its key is copied; other texts are not used */
+	struct object source; /* its key is copied; other texts are not used */
 	uint64_t offset;
 	uint64_t length;
 	struct upload_row upload;
@@ -39,32 +39,35 @@ struct upload_copy {
 	struct pack_id *held;
 	size_t held_count;
 	bool is_planned;
-	bool is_known;                /* the digests were: nothing is read */
-	struct stored_part stored;    /* the digests; the segments lie in `segments` */
+	bool is_known;             /* the digests were: nothing is read */
+	struct stored_part stored; /* the digests; the segments lie in `segments` */
 	struct segment *segments;
 	struct copy_edge edges[COPY_EDGES]; /* head, tail */
-	atomic_uint pending;          /* edges whose ingest is not done, and the job that ends them */
+	/* edges whose ingest is not done, and the job that ends them */
+	atomic_uint pending;
 	struct body_source *reading;
-	uint64_t at;                  /* bytes read */
+	uint64_t at; /* bytes read */
 	uint8_t *block;
-	size_t untaken;               /* bytes in it that an edge has not taken yet */
+	size_t untaken; /* bytes in it that an edge has not taken yet */
 	atomic_uint resumes;
-	struct md5_stream *md5;       /* NULL: not wanted */
+	struct md5_stream *md5; /* NULL: not wanted */
 	struct xxh3_stream *xxh3;
 	struct checksum_stream *checksum;
-	struct upload_set_part row;   /* as committed */
+	struct upload_set_part row; /* as committed */
 };
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)change;
 	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL && put_body_place(&copy->edges[i].body, err) != 0)
+		if (copy->edges[i].body.ingest != NULL &&
+			put_body_place(&copy->edges[i].body, err) != 0)
 			return -1;
 	return 0;
 }
 
-static size_t add_segments(struct upload_copy *const copy, const size_t count, const struct segment *const segments, const size_t more)
+static size_t add_segments(
+	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more)
 {
 	if (more == 0)
 		return count;
@@ -73,7 +76,7 @@ static size_t add_segments(struct upload_copy *const copy, const size_t count, c
 	return count + more;
 }
 
-static size_t add_edge(struct upload_copy *const copy, const size_t count, const struct copy_edge *const edge)
+static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge)
 {
 	if (edge->body.ingest == NULL)
 		return count;
@@ -82,7 +85,7 @@ static size_t add_edge(struct upload_copy *const copy, const size_t count, const
 }
 
 /* Once the edges are in their places. */
-static void join_segments(struct upload_copy *const copy)
+static void join_segments(struct upload_copy *copy)
 {
 	size_t count = add_edge(copy, 0, &copy->edges[0]);
 	count = add_segments(copy, count, copy->cut.segments, copy->cut.segment_count);
@@ -92,7 +95,7 @@ static void join_segments(struct upload_copy *const copy)
 	copy->stored.size = copy->length;
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)change;
 	struct store *const store = copy->call.store;
@@ -100,49 +103,54 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (upload_call_find_open(&copy->call, db, NULL, NULL, &upload, err) != 0)
 		return -1;
 	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL && put_body_record(&copy->edges[i].body, db, err) != 0)
+		if (copy->edges[i].body.ingest != NULL &&
+			put_body_record(&copy->edges[i].body, db, err) != 0)
 			return -1;
 	join_segments(copy);
-	upload_set_describe(&copy->stored, copy->number, store_clock(store)->wall_ms(store_clock(store)), &copy->row);
+	upload_set_describe(&copy->stored, copy->number,
+		store_clock(store)->wall_ms(store_clock(store)), &copy->row);
 	if (upload_set_put(db, upload.part_set, &copy->stored, &copy->row, err) != 0)
 		return -1;
 	return upload_row_revise(db, upload.number, err);
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct upload_copy *const copy = (struct upload_copy *)change;
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
 			put_body_settle(&copy->edges[i].body, change);
 	if (change->in_doubt)
-		copy->held_count = 0; /* its rows may come back: the packs stay referred to until the process ends */
+		copy->held_count =
+			0; /* its rows may come back: the packs stay referred to until the process ends */
 	upload_call_take_change(&copy->call);
 	upload_call_settle(&copy->call);
 }
 
 /* The last of the edges' ingests, or the job itself when it comes last. */
-static void edge_is_done(void *const owner)
+static void edge_is_done(void *owner)
 {
 	struct upload_copy *const copy = owner;
 	if (atomic_fetch_sub(&copy->pending, 1) != 1)
 		return;
 	for (size_t i = 0; i < COPY_EDGES && !copy->call.failed; i++)
 		if (copy->edges[i].body.ingest != NULL)
-			copy->call.failed = ingest_outcome(copy->edges[i].body.ingest, &copy->call.error) != 0;
+			copy->call.failed =
+				ingest_outcome(copy->edges[i].body.ingest, &copy->call.error) != 0;
 	if (copy->call.failed)
 		upload_call_settle(&copy->call);
 	else
 		upload_call_submit(&copy->call);
 }
 
-static void submit_job(struct upload_copy *const copy)
+static void submit_job(struct upload_copy *copy)
 {
 	helpers_submit(store_helpers(copy->call.store), &copy->lane, &copy->job);
 }
 
-/* An edge that took no more takes more again, and the job that found it so has ended: whichever comes last. */
-static void resume(struct upload_copy *const copy)
+/* An edge that took no more takes more again, and the job that found it so has ended: whichever
+ * comes last. */
+static void resume(struct upload_copy *copy)
 {
 	if (atomic_fetch_add(&copy->resumes, 1) == 0)
 		return;
@@ -150,12 +158,12 @@ static void resume(struct upload_copy *const copy)
 	submit_job(copy);
 }
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	resume(owner);
 }
 
-static void finish_edges(struct upload_copy *const copy)
+static void finish_edges(struct upload_copy *copy)
 {
 	unsigned count = 1;
 	for (size_t i = 0; i < COPY_EDGES; i++)
@@ -167,34 +175,40 @@ static void finish_edges(struct upload_copy *const copy)
 	edge_is_done(copy);
 }
 
-static int open_edge(struct upload_copy *const copy, struct copy_edge *const edge, const uint64_t from, const uint64_t bytes,
-	struct error *const err)
+static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
+	uint64_t bytes, struct error *err)
 {
 	edge->from = from;
 	edge->to = from + bytes;
 	if (bytes == 0)
 		return 0;
-	const struct ingest_options options = {.packs = store_packs(copy->call.store), .never_inline = true, .room = has_room,
-		.done = edge_is_done, .owner = copy};
+	const struct ingest_options options = {.packs = store_packs(copy->call.store),
+		.never_inline = true,
+		.room = has_room,
+		.done = edge_is_done,
+		.owner = copy};
 	edge->body.ingest = ingest_open(&options, err);
 	return edge->body.ingest == NULL ? -1 : 0;
 }
 
 /* Within the snapshot: rows of the copy will name these packs again. */
-static void refer_to_packs(struct upload_copy *const copy)
+static void refer_to_packs(struct upload_copy *copy)
 {
 	if (copy->range.segment_count == 0)
 		return;
 	copy->held = memory_new_array(copy->range.segment_count, sizeof(*copy->held));
 	for (; copy->held_count < copy->range.segment_count; copy->held_count++) {
 		copy->held[copy->held_count] = copy->range.segments[copy->held_count].pack;
-		pack_store_refer_again(store_packs(copy->call.store), &copy->held[copy->held_count]);
+		pack_store_refer_again(
+			store_packs(copy->call.store), &copy->held[copy->held_count]);
 	}
 }
 
-static void take_known(struct upload_copy *const copy, const struct upload_set_part *const part, const struct checksum *const checksum)
+static void take_known(struct upload_copy *copy, const struct upload_set_part *part,
+	const struct checksum *checksum)
 {
-	if (checksum->algorithm != copy->upload.checksum.algorithm || (!part->has_md5 && !copy->upload.fast_etags))
+	if (checksum->algorithm != copy->upload.checksum.algorithm ||
+		(!part->has_md5 && !copy->upload.fast_etags))
 		return;
 	copy->is_known = true;
 	copy->stored.has_md5 = part->has_md5;
@@ -204,12 +218,13 @@ static void take_known(struct upload_copy *const copy, const struct upload_set_p
 }
 
 /* The range as one part of a multipart object. */
-static int look_up_mapped(struct upload_copy *const copy, struct db *const db, const struct version *const version, const struct span map,
-	struct error *const err)
+static int look_up_mapped(struct upload_copy *copy, struct db *db, const struct version *version,
+	struct span map, struct error *err)
 {
 	struct upload_set_part part;
 	const size_t index = part_map_find(map, copy->offset);
-	if (copy->length == 0 || index == part_map_count(map) || version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
+	if (copy->length == 0 || index == part_map_count(map) ||
+		version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
 		return 0;
 	const struct part_map_entry entry = part_map_entry(map, index);
 	if (entry.start != copy->offset || entry.end != copy->offset + copy->length)
@@ -221,18 +236,22 @@ static int look_up_mapped(struct upload_copy *const copy, struct db *const db, c
 	return 0;
 }
 
-/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is none. */
-static void look_up_version(struct upload_copy *const copy, const struct version *const version)
+/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is
+ * none. */
+static void look_up_version(struct upload_copy *copy, const struct version *version)
 {
-	struct upload_set_part part = {.number = 1, .size = version->size, .digest = version->digest};
+	struct upload_set_part part = {
+		.number = 1, .size = version->size, .digest = version->digest};
 	if (copy->offset != 0 || copy->length != version->size || !version->has_digest)
 		return;
 	part.has_md5 = decode_hex(span_text(version->etag), part.md5, sizeof(part.md5));
 	take_known(copy, &part, &version->checksum);
 }
 
-/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments were loaded. */
-static int look_up_single(struct upload_copy *const copy, struct db *const db, const struct version *const version, struct error *const err)
+/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments
+ * were loaded. */
+static int look_up_single(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
 {
 	struct upload_set_part part;
 	if (copy->offset != 0 || copy->length != version->size)
@@ -249,7 +268,8 @@ static int look_up_single(struct upload_copy *const copy, struct db *const db, c
 	return got < 0 ? -1 : 0;
 }
 
-static int look_up_digests(struct upload_copy *const copy, struct db *const db, const struct version *const version, struct error *const err)
+static int look_up_digests(
+	struct upload_copy *copy, struct db *db, const struct version *version, struct error *err)
 {
 	struct span map;
 	struct db_statement *statement = NULL;
@@ -257,7 +277,8 @@ static int look_up_digests(struct upload_copy *const copy, struct db *const db, 
 		look_up_version(copy, version);
 		return 0;
 	}
-	const int got = upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
+	const int got =
+		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
 	if (got == 1)
 		return look_up_single(copy, db, version, err);
 	if (got != 0)
@@ -272,35 +293,40 @@ static int check_damage(const struct upload_copy *copy, struct error *err)
 {
 	for (size_t i = 0; i < copy->range.segment_count; i++) {
 		const struct segment *segment = &copy->range.segments[i];
-		const struct pack_run run = {.pack = segment->pack, .first = segment->first, .chunks = segment->count};
+		const struct pack_run run = {
+			.pack = segment->pack, .first = segment->first, .chunks = segment->count};
 		if (pack_store_is_damaged(store_packs(copy->call.store), &run))
 			return content_damage_error(copy->source.key, err);
 	}
 	return 0;
 }
 
-/* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to: all of them are edge. */
-static int load_source(struct upload_copy *const copy, struct db *const db, struct error *const err)
+/* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to:
+ * all of them are edge. */
+static int load_source(struct upload_copy *copy, struct db *db, struct error *err)
 {
 	struct version version;
-	if (upload_call_find_open(&copy->call, db, NULL, NULL, &copy->upload, err) != 0
-		|| upload_part_check(&copy->upload, copy->number, CHECKSUM_NONE, err) != 0)
+	if (upload_call_find_open(&copy->call, db, NULL, NULL, &copy->upload, err) != 0 ||
+		upload_part_check(&copy->upload, copy->number, CHECKSUM_NONE, err) != 0)
 		return -1;
 	const int found = version_find_sequence(db, copy->source.sequence, NULL, &version, err);
 	if (found != 1)
 		return found < 0 ? -1 : object_no_key(copy->source.key, err);
 	if (copy->offset > version.size || copy->length > version.size - copy->offset)
-		return error_set(err, ERROR_RANGE, "The range lies outside the source object of %llu bytes.", (unsigned long long)version.size);
+		return error_set(err, ERROR_RANGE,
+			"The range lies outside the source object of %llu bytes.",
+			(unsigned long long)version.size);
 	if (version.kind == VERSION_INLINE || version.kind == VERSION_DERIVED)
 		return 0;
 	copy->range = (struct part_range){.offset = copy->offset, .length = copy->length};
-	if (part_set_load(db, version.part_set, version.size, version.contents, &copy->range, err) != 0)
+	if (part_set_load(
+		    db, version.part_set, version.size, version.contents, &copy->range, err) != 0)
 		return -1;
 	refer_to_packs(copy);
 	return check_damage(copy, err) != 0 ? -1 : look_up_digests(copy, db, &version, err);
 }
 
-static int load_snapshot(struct upload_copy *const copy, struct error *const err)
+static int load_snapshot(struct upload_copy *copy, struct error *err)
 {
 	struct db *const db = store_snapshot_take(copy->call.store, err);
 	if (db == NULL)
@@ -310,45 +336,52 @@ static int load_snapshot(struct upload_copy *const copy, struct error *const err
 	return result;
 }
 
-static int open_reading(struct upload_copy *const copy, struct error *const err)
+static int open_reading(struct upload_copy *copy, struct error *err)
 {
 	if (!copy->upload.fast_etags)
 		copy->md5 = md5_stream_new();
 	copy->xxh3 = xxh3_stream_new();
 	copy->checksum = checksum_stream_new(copy->upload.checksum.algorithm);
 	copy->block = memory_new(COPY_BLOCK_BYTES);
-	copy->reading = object_open(copy->call.store, &copy->source, copy->offset, copy->length, err);
+	copy->reading =
+		object_open(copy->call.store, &copy->source, copy->offset, copy->length, err);
 	return copy->reading == NULL ? -1 : 0;
 }
 
-static int plan(struct upload_copy *const copy, struct error *const err)
+static int plan(struct upload_copy *copy, struct error *err)
 {
 	copy->is_planned = true;
 	if (load_snapshot(copy, err) != 0)
 		return -1;
 	if (copy->range.segment_count == 0)
 		copy->cut.head = copy->length;
-	else if (upload_cut_range(store_packs(copy->call.store), &copy->range, &copy->cut, err) != 0)
+	else if (upload_cut_range(store_packs(copy->call.store), &copy->range, &copy->cut, err) !=
+		0)
 		return -1;
-	if (open_edge(copy, &copy->edges[0], 0, copy->cut.head, err) != 0
-		|| open_edge(copy, &copy->edges[1], copy->length - copy->cut.tail, copy->cut.tail, err) != 0)
+	if (open_edge(copy, &copy->edges[0], 0, copy->cut.head, err) != 0 ||
+		open_edge(copy, &copy->edges[1], copy->length - copy->cut.tail, copy->cut.tail,
+			err) != 0)
 		return -1;
-	ASSERT(!copy->is_known || copy->cut.head + copy->cut.tail == 0); /* parts end where chunks do */
+	/* parts end where chunks do */
+	ASSERT(!copy->is_known || copy->cut.head + copy->cut.tail == 0);
 	return copy->is_known ? 0 : open_reading(copy, err);
 }
 
-/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits; one that is all of the copy may. */
-static enum sink_result feed_edge(const struct copy_edge *const edge, const uint64_t at, const struct span bytes, struct error *const err)
+/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits;
+ * one that is all of the copy may. */
+static enum sink_result feed_edge(
+	const struct copy_edge *edge, uint64_t at, struct span bytes, struct error *err)
 {
 	const uint64_t from = edge->from > at ? edge->from : at;
 	const uint64_t end = at + bytes.len;
 	const uint64_t to = edge->to < end ? edge->to : end;
 	if (edge->body.ingest == NULL || from >= to)
 		return SINK_TAKEN;
-	return ingest_write(edge->body.ingest, span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
+	return ingest_write(edge->body.ingest,
+		span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
 }
 
-static enum sink_result feed(struct upload_copy *const copy, const struct span bytes, struct error *const err)
+static enum sink_result feed(struct upload_copy *copy, struct span bytes, struct error *err)
 {
 	for (size_t i = 0; i < COPY_EDGES; i++) {
 		const enum sink_result result = feed_edge(&copy->edges[i], copy->at, bytes, err);
@@ -364,22 +397,24 @@ static enum sink_result feed(struct upload_copy *const copy, const struct span b
 	return SINK_TAKEN;
 }
 
-static int read_block(struct upload_copy *const copy, struct error *const err)
+static int read_block(struct upload_copy *copy, struct error *err)
 {
-	const ptrdiff_t got = copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
+	const ptrdiff_t got =
+		copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
 	copy->untaken = got > 0 ? (size_t)got : 0;
 	if (got != 0)
 		return got < 0 ? -1 : 0;
-	return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.", (unsigned long long)copy->at,
-		(unsigned long long)copy->length);
+	return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.",
+		(unsigned long long)copy->at, (unsigned long long)copy->length);
 }
 
-static enum sink_result read_slice(struct upload_copy *const copy, struct error *const err)
+static enum sink_result read_slice(struct upload_copy *copy, struct error *err)
 {
 	for (size_t read = 0; read < COPY_SLICE_BYTES && copy->at < copy->length;) {
 		if (copy->untaken == 0 && read_block(copy, err) != 0)
 			return SINK_FAILED;
-		const enum sink_result result = feed(copy, span_of(copy->block, copy->untaken), err);
+		const enum sink_result result =
+			feed(copy, span_of(copy->block, copy->untaken), err);
 		if (result != SINK_TAKEN)
 			return result;
 		read += copy->untaken;
@@ -388,7 +423,7 @@ static enum sink_result read_slice(struct upload_copy *const copy, struct error 
 	return SINK_TAKEN;
 }
 
-static void conclude(struct upload_copy *const copy)
+static void conclude(struct upload_copy *copy)
 {
 	copy->stored.has_md5 = copy->md5 != NULL;
 	if (copy->md5 != NULL)
@@ -397,11 +432,13 @@ static void conclude(struct upload_copy *const copy)
 	checksum_stream_result(copy->checksum, &copy->stored.checksum);
 }
 
-static void run(struct helper_job *const job)
+static void run(struct helper_job *job)
 {
-	struct upload_copy *const copy = (struct upload_copy *)((uint8_t *)job - offsetof(struct upload_copy, job));
+	struct upload_copy *const copy =
+		(struct upload_copy *)((uint8_t *)job - offsetof(struct upload_copy, job));
 	struct upload_call *const call = &copy->call;
-	enum sink_result result = copy->is_planned || plan(copy, &call->error) == 0 ? SINK_TAKEN : SINK_FAILED;
+	enum sink_result result =
+		copy->is_planned || plan(copy, &call->error) == 0 ? SINK_TAKEN : SINK_FAILED;
 	if (result == SINK_TAKEN && !copy->is_known)
 		result = read_slice(copy, &call->error);
 	call->failed = result == SINK_FAILED;
@@ -422,7 +459,8 @@ static void run(struct helper_job *const job)
 	finish_edges(copy);
 }
 
-struct upload_copy *upload_copy_start(struct store *const store, const struct upload_copy_params *const params, struct error *const err)
+struct upload_copy *upload_copy_start(
+	struct store *store, const struct upload_copy_params *params, struct error *err)
 {
 	(void)err;
 	struct upload_copy *const copy = memory_new(sizeof(*copy));
@@ -431,7 +469,8 @@ struct upload_copy *upload_copy_start(struct store *const store, const struct up
 	copy->call.change.apply = apply;
 	copy->call.change.done = committed;
 	copy->number = params->number;
-	copy->source = (struct object){.sequence = params->source->sequence, .key = arena_copy(copy->call.arena, params->source->key)};
+	copy->source = (struct object){.sequence = params->source->sequence,
+		.key = arena_copy(copy->call.arena, params->source->key)};
 	copy->offset = params->offset;
 	copy->length = params->length;
 	copy->job.run = run;
@@ -439,7 +478,7 @@ struct upload_copy *upload_copy_start(struct store *const store, const struct up
 	return copy;
 }
 
-int upload_copy_outcome(struct upload_copy *const copy, struct uploaded_part *const out, struct error *const err)
+int upload_copy_outcome(struct upload_copy *copy, struct uploaded_part *out, struct error *err)
 {
 	if (upload_call_outcome(&copy->call, err) != 0)
 		return -1;
@@ -447,7 +486,7 @@ int upload_copy_outcome(struct upload_copy *const copy, struct uploaded_part *co
 	return 0;
 }
 
-void upload_copy_free(struct upload_copy *const copy)
+void upload_copy_free(struct upload_copy *copy)
 {
 	if (copy == NULL)
 		return;

@@ -1,20 +1,23 @@
 #include "storage/uploads/upload_cut.h"
 
-struct position { /* of a byte in a segment */
-	uint32_t chunk;  /* counted from the segment's first */
-	uint64_t start;  /* of that chunk, in the segment */
-	uint64_t size;   /* of it; 0 behind the last */
+struct position {       /* of a byte in a segment */
+	uint32_t chunk; /* counted from the segment's first */
+	uint64_t start; /* of that chunk, in the segment */
+	uint64_t size;  /* of it; 0 behind the last */
 };
 
-static int seek(struct pack_store *const packs, const struct segment *const segment, const uint64_t offset, struct position *const out,
-	struct error *const err)
+static int seek(struct pack_store *packs, const struct segment *segment, uint64_t offset,
+	struct position *out, struct error *err)
 {
 	struct chunk_entry entries[PACK_RUN_CHUNKS];
 	*out = (struct position){0};
 	while (out->chunk < segment->count) {
-		const struct pack_run run = {.pack = segment->pack, .first = segment->first + out->chunk, .chunks = segment->count - out->chunk};
+		const struct pack_run run = {.pack = segment->pack,
+			.first = segment->first + out->chunk,
+			.chunks = segment->count - out->chunk};
 		size_t count = 0;
-		if (pack_store_chunk_entries(packs, &run, entries, PACK_RUN_CHUNKS, &count, err) != 0)
+		if (pack_store_chunk_entries(packs, &run, entries, PACK_RUN_CHUNKS, &count, err) !=
+			0)
 			return -1;
 		for (size_t i = 0; i < count; i++) {
 			out->size = entries[i].size;
@@ -27,11 +30,12 @@ static int seek(struct pack_store *const packs, const struct segment *const segm
 	out->size = 0;
 	if (offset == out->start)
 		return 0;
-	return error_set(err, ERROR_CORRUPT, "A segment's chunks have %llu bytes, not %llu as the catalog says.",
+	return error_set(err, ERROR_CORRUPT,
+		"A segment's chunks have %llu bytes, not %llu as the catalog says.",
 		(unsigned long long)out->start, (unsigned long long)segment->bytes);
 }
 
-static uint64_t sum_bytes(const struct segment *const segments, const size_t count)
+static uint64_t sum_bytes(const struct segment *segments, size_t count)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < count; i++)
@@ -40,10 +44,12 @@ static uint64_t sum_bytes(const struct segment *const segments, const size_t cou
 }
 
 /* The last segment ends with the last whole chunk. */
-static int cut_tail(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+static int cut_tail(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err)
 {
 	struct segment *const last = &range->segments[range->segment_count - 1];
-	const uint64_t excess = sum_bytes(range->segments, range->segment_count) - range->skip - range->length;
+	const uint64_t excess =
+		sum_bytes(range->segments, range->segment_count) - range->skip - range->length;
 	struct position at;
 	if (excess == 0)
 		return 0;
@@ -56,7 +62,8 @@ static int cut_tail(struct pack_store *const packs, struct part_range *const ran
 }
 
 /* The first segment begins with the first whole chunk. */
-static int cut_head(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+static int cut_head(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err)
 {
 	struct segment *const first = &range->segments[0];
 	struct position at;
@@ -78,7 +85,8 @@ static int cut_head(struct pack_store *const packs, struct part_range *const ran
 	return 0;
 }
 
-int upload_cut_range(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+int upload_cut_range(struct pack_store *packs, struct part_range *range, struct upload_cut *out,
+	struct error *err)
 {
 	*out = (struct upload_cut){0};
 	if (range->segment_count == 0)
@@ -93,6 +101,7 @@ int upload_cut_range(struct pack_store *const packs, struct part_range *const ra
 		from++;
 	out->segments = range->segments + from;
 	out->segment_count = count - from;
-	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) == range->length);
+	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) ==
+		range->length);
 	return 0;
 }

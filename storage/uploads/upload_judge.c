@@ -1,4 +1,5 @@
-/* The list and the rows are both in ascending order, so one walk over the rows finds each listed part. */
+/* The list and the rows are both in ascending order, so one walk over the rows finds each listed
+ * part. */
 #include "storage/uploads/upload_judge.h"
 
 #include <stdio.h>
@@ -8,30 +9,33 @@
 #include "base/encode.h"
 #include "base/little_endian.h"
 
-enum { MAP_MAX_BYTES = UPLOAD_PARTS_MAX * PART_MAP_ENTRY_BYTES, ETAGS_MAX_BYTES = UPLOAD_PARTS_MAX * MD5_BYTES };
+enum {
+	MAP_MAX_BYTES = UPLOAD_PARTS_MAX * PART_MAP_ENTRY_BYTES,
+	ETAGS_MAX_BYTES = UPLOAD_PARTS_MAX * MD5_BYTES
+};
 
 struct judgement {
 	struct db *db;
 	const struct upload_row *upload;
 	const struct upload_complete_params *params;
 	struct upload_verdict *out;
-	struct buffer etags;              /* 16 bytes of each part */
+	struct buffer etags; /* 16 bytes of each part */
 	bool all_md5;
 	struct checksum_stream *composite; /* of the parts' values; NULL with FULL_OBJECT */
 };
 
-void upload_verdict_init(struct upload_verdict *const verdict)
+void upload_verdict_init(struct upload_verdict *verdict)
 {
 	*verdict = (struct upload_verdict){0};
 	buffer_init(&verdict->map, MAP_MAX_BYTES);
 }
 
-void upload_verdict_release(struct upload_verdict *const verdict)
+void upload_verdict_release(struct upload_verdict *verdict)
 {
 	buffer_release(&verdict->map);
 }
 
-struct digest128 upload_judge_list(const struct upload_listed_part *const parts, const size_t count)
+struct digest128 upload_judge_list(const struct upload_listed_part *parts, size_t count)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	for (size_t i = 0; i < count; i++) {
@@ -45,7 +49,8 @@ struct digest128 upload_judge_list(const struct upload_listed_part *const parts,
 	return digest;
 }
 
-static void name_fault(struct judgement *const judgement, const struct upload_listed_part *const listed, const uint64_t size)
+static void name_fault(
+	struct judgement *judgement, const struct upload_listed_part *listed, uint64_t size)
 {
 	struct upload_fault *const fault = &judgement->out->fault;
 	fault->number = listed->number;
@@ -53,7 +58,8 @@ static void name_fault(struct judgement *const judgement, const struct upload_li
 	memcpy(fault->etag, listed->etag, sizeof(fault->etag));
 }
 
-static int invalid_part(struct judgement *const judgement, const struct upload_listed_part *const listed, struct error *const err)
+static int invalid_part(
+	struct judgement *judgement, const struct upload_listed_part *listed, struct error *err)
 {
 	name_fault(judgement, listed, 0);
 	return error_set(err, ERROR_INVALID_PART,
@@ -61,24 +67,26 @@ static int invalid_part(struct judgement *const judgement, const struct upload_l
 		" the part's entity tag.");
 }
 
-static int check_order(struct judgement *const judgement, struct error *const err)
+static int check_order(struct judgement *judgement, struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
 	for (size_t i = 1; i < params->part_count; i++) {
 		if (params->parts[i].number > params->parts[i - 1].number)
 			continue;
 		name_fault(judgement, &params->parts[i], 0);
-		return error_set(err, ERROR_PART_ORDER, "The list of parts was not in ascending order. Parts must be ordered by part number.");
+		return error_set(err, ERROR_PART_ORDER,
+			"The list of parts was not in ascending order. Parts must be ordered by part number.");
 	}
 	return 0;
 }
 
-static int check_checksum(struct judgement *const judgement, const struct upload_listed_part *const listed,
-	const struct upload_set_part *const part, struct error *const err)
+static int check_checksum(struct judgement *judgement, const struct upload_listed_part *listed,
+	const struct upload_set_part *part, struct error *err)
 {
 	const struct upload_checksum *const checksum = &judgement->upload->checksum;
 	if (listed->checksum.algorithm == checksum->algorithm) {
-		if (part->checksum_len == listed->checksum.len && memcmp(part->checksum, listed->checksum.bytes, part->checksum_len) == 0)
+		if (part->checksum_len == listed->checksum.len &&
+			memcmp(part->checksum, listed->checksum.bytes, part->checksum_len) == 0)
 			return 0;
 		return invalid_part(judgement, listed, err);
 	}
@@ -93,10 +101,12 @@ static int check_checksum(struct judgement *const judgement, const struct upload
 			checksum_suffix(listed->checksum.algorithm), (unsigned long)listed->number);
 	return error_set(err, ERROR_INVALID_REQUEST,
 		"The upload was created using a %s checksum. The complete request must include the checksum for each part. It was missing for part %lu"
-		" in the request.", checksum_suffix(checksum->algorithm), (unsigned long)listed->number);
+		" in the request.",
+		checksum_suffix(checksum->algorithm), (unsigned long)listed->number);
 }
 
-static int check_part(struct judgement *const judgement, const size_t index, const struct upload_set_part *const part, struct error *const err)
+static int check_part(struct judgement *judgement, size_t index, const struct upload_set_part *part,
+	struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
 	const struct upload_listed_part *const listed = &params->parts[index];
@@ -109,35 +119,39 @@ static int check_part(struct judgement *const judgement, const size_t index, con
 	if (part->size >= UPLOAD_PART_MIN_BYTES || index + 1 == params->part_count)
 		return 0;
 	name_fault(judgement, listed, part->size);
-	return error_set(err, ERROR_PART_TOO_SMALL, "Your proposed upload is smaller than the minimum allowed size.");
+	return error_set(err, ERROR_PART_TOO_SMALL,
+		"Your proposed upload is smaller than the minimum allowed size.");
 }
 
-static void add_checksum(struct judgement *const judgement, const struct upload_set_part *const part, const bool is_first)
+static void add_checksum(
+	struct judgement *judgement, const struct upload_set_part *part, bool is_first)
 {
 	struct upload_verdict *const out = judgement->out;
 	const enum checksum_algorithm algorithm = judgement->upload->checksum.algorithm;
 	const struct checksum value = upload_set_checksum(part, algorithm);
 	if (judgement->composite != NULL)
-		checksum_stream_add(judgement->composite, span_of(part->checksum, part->checksum_len));
+		checksum_stream_add(
+			judgement->composite, span_of(part->checksum, part->checksum_len));
 	else if (is_first)
 		out->checksum = value;
 	else
 		checksum_combine(&out->checksum, &value, part->size);
 }
 
-static void add_part(struct judgement *const judgement, const struct upload_set_part *const part)
+static void add_part(struct judgement *judgement, const struct upload_set_part *part)
 {
 	struct upload_verdict *const out = judgement->out;
 	add_checksum(judgement, part, out->part_count == 0);
 	out->size += part->size;
 	out->part_count++;
-	const struct part_map_entry entry = {.number = part->number, .end = out->size, .sum = part->sum};
+	const struct part_map_entry entry = {
+		.number = part->number, .end = out->size, .sum = part->sum};
 	part_map_add(&out->map, &entry);
 	judgement->all_md5 = judgement->all_md5 && part->has_md5;
 	buffer_add(&judgement->etags, part->has_md5 ? part->md5 : part->digest.bytes, MD5_BYTES);
 }
 
-static int walk(struct judgement *const judgement, struct db_statement *const scan, struct error *const err)
+static int walk(struct judgement *judgement, struct db_statement *scan, struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
 	struct upload_set_part part;
@@ -158,10 +172,11 @@ static int walk(struct judgement *const judgement, struct db_statement *const sc
 	}
 	if (got != 0)
 		return -1;
-	return index == params->part_count ? 0 : invalid_part(judgement, &params->parts[index], err);
+	return index == params->part_count ? 0
+					   : invalid_part(judgement, &params->parts[index], err);
 }
 
-static void make_etag(const struct judgement *const judgement)
+static void make_etag(const struct judgement *judgement)
 {
 	const struct span etags = buffer_span(&judgement->etags);
 	struct upload_verdict *const out = judgement->out;
@@ -176,45 +191,54 @@ static void make_etag(const struct judgement *const judgement)
 		memcpy(bytes, digest.bytes, sizeof(bytes));
 	}
 	encode_hex(span_of(bytes, sizeof(bytes)), out->etag);
-	snprintf(out->etag + (size_t)2 * MD5_BYTES, sizeof(out->etag) - (size_t)2 * MD5_BYTES, "-%lu", (unsigned long)out->part_count);
+	snprintf(out->etag + (size_t)2 * MD5_BYTES, sizeof(out->etag) - (size_t)2 * MD5_BYTES,
+		"-%lu", (unsigned long)out->part_count);
 }
 
-static int check_whole(struct judgement *const judgement, struct error *const err)
+static int check_whole(struct judgement *judgement, struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
 	struct upload_verdict *const out = judgement->out;
 	if (params->has_size && params->size != out->size)
-		return error_set(err, ERROR_INVALID_REQUEST, "The provided 'x-amz-mp-object-size' header value %llu does not match what was computed: %llu.",
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The provided 'x-amz-mp-object-size' header value %llu does not match what was computed: %llu.",
 			(unsigned long long)params->size, (unsigned long long)out->size);
 	if (params->checksum.algorithm == CHECKSUM_NONE || !judgement->upload->checksum.is_named)
 		return 0;
-	if (checksum_equal(&params->checksum, &out->checksum) && (params->checksum_parts == 0 || params->checksum_parts == out->part_count))
+	if (checksum_equal(&params->checksum, &out->checksum) &&
+		(params->checksum_parts == 0 || params->checksum_parts == out->part_count))
 		return 0;
-	return error_set(err, ERROR_BAD_DIGEST, "The %s you specified did not match the calculated checksum.",
+	return error_set(err, ERROR_BAD_DIGEST,
+		"The %s you specified did not match the calculated checksum.",
 		checksum_name(out->checksum.algorithm));
 }
 
 /* What needs no row: the list itself, and what it expects of the upload. */
-static int check_request(struct judgement *const judgement, struct error *const err)
+static int check_request(struct judgement *judgement, struct error *err)
 {
 	const struct upload_complete_params *const params = judgement->params;
 	const struct upload_checksum *const checksum = &judgement->upload->checksum;
 	if (params->has_type && params->type != checksum->type)
-		return error_set(err, ERROR_INVALID_REQUEST, "The upload was created using the %s checksum mode. The complete request must use the same"
-			" checksum mode.", checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
-	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE
-		&& params->checksum.algorithm != checksum->algorithm)
-		return error_set(err, ERROR_INVALID_REQUEST, "Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
-			checksum_suffix(checksum->algorithm), checksum_suffix(params->checksum.algorithm));
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The upload was created using the %s checksum mode. The complete request must use the same"
+			" checksum mode.",
+			checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
+	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE &&
+		params->checksum.algorithm != checksum->algorithm)
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
+			checksum_suffix(checksum->algorithm),
+			checksum_suffix(params->checksum.algorithm));
 	return check_order(judgement, err);
 }
 
-static int judge(struct judgement *const judgement, struct error *const err)
+static int judge(struct judgement *judgement, struct error *err)
 {
 	struct upload_verdict *const out = judgement->out;
 	if (check_request(judgement, err) != 0)
 		return -1;
-	struct db_statement *const scan = upload_set_scan(judgement->db, judgement->upload->part_set, 1, err);
+	struct db_statement *const scan =
+		upload_set_scan(judgement->db, judgement->upload->part_set, 1, err);
 	if (scan == NULL)
 		return -1;
 	const int result = walk(judgement, scan, err);
@@ -228,10 +252,11 @@ static int judge(struct judgement *const judgement, struct error *const err)
 	return check_whole(judgement, err);
 }
 
-int upload_judge(struct db *const db, const struct upload_row *const upload, const struct upload_complete_params *const params,
-	struct upload_verdict *const out, struct error *const err)
+int upload_judge(struct db *db, const struct upload_row *upload,
+	const struct upload_complete_params *params, struct upload_verdict *out, struct error *err)
 {
-	struct judgement judgement = {.db = db, .upload = upload, .params = params, .out = out, .all_md5 = true};
+	struct judgement judgement = {
+		.db = db, .upload = upload, .params = params, .out = out, .all_md5 = true};
 	upload_verdict_release(out);
 	upload_verdict_init(out);
 	out->list = upload_judge_list(params->parts, params->part_count);
@@ -239,7 +264,8 @@ int upload_judge(struct db *const db, const struct upload_row *const upload, con
 	if (upload->checksum.type == CHECKSUM_COMPOSITE)
 		judgement.composite = checksum_stream_new(upload->checksum.algorithm);
 	const int result = judge(&judgement, err);
-	ASSERT(!buffer_failed(&out->map) && !buffer_failed(&judgement.etags)); /* their caps are those of the list */
+	/* their caps are those of the list */
+	ASSERT(!buffer_failed(&out->map) && !buffer_failed(&judgement.etags));
 	checksum_stream_free(judgement.composite);
 	buffer_release(&judgement.etags);
 	return result;

@@ -1,5 +1,6 @@
-/* What a list of parts comes to: each judged against its row, and the map, ETag, size and checksum of the object they make; and the form in
- * which a completed upload remembers that. On any thread that may read the catalog for long. Internal to storage. */
+/* What a list of parts comes to: each judged against its row, and the map, ETag, size and checksum
+ * of the object they make; and the form in which a completed upload remembers that. On any thread
+ * that may read the catalog for long. Internal to storage. */
 #ifndef STORAGE_UPLOADS_UPLOAD_JUDGE_H
 #define STORAGE_UPLOADS_UPLOAD_JUDGE_H
 
@@ -7,11 +8,12 @@
 #include "storage/versions/upload_set.h"
 
 struct upload_verdict {
-	struct digest128 list;    /* XXH3-128 of the list: u32 number (little-endian) and ETag of each part */
+	/* XXH3-128 of the list: u32 number (little-endian) and ETag of each part */
+	struct digest128 list;
 	struct buffer map;
 	uint64_t size;
 	uint32_t part_count;
-	bool has_unlisted;        /* the set has other parts too */
+	bool has_unlisted; /* the set has other parts too */
 	char etag[OBJECT_ETAG_BYTES];
 	struct checksum checksum;
 	struct upload_fault fault;
@@ -20,13 +22,14 @@ void upload_verdict_init(struct upload_verdict *verdict);
 void upload_verdict_release(struct upload_verdict *verdict);
 
 struct digest128 upload_judge_list(const struct upload_listed_part *parts, size_t count);
-/* Errors as upload_complete_start tells. After a failure `fault` may name a part, and after bad_digest `checksum` is the whole's. */
-int upload_judge(struct db *db, const struct upload_row *upload, const struct upload_complete_params *params, struct upload_verdict *out,
-	struct error *err);
+/* Errors as upload_complete_start tells. After a failure `fault` may name a part, and after
+ * bad_digest `checksum` is the whole's. */
+int upload_judge(struct db *db, const struct upload_row *upload,
+	const struct upload_complete_params *params, struct upload_verdict *out, struct error *err);
 
 /* uploads.result. docs/FORMAT.md, "Catalog". */
-void upload_result_write(const struct upload_verdict *verdict, enum bucket_versioning versioning, const uint8_t version[VERSION_ID_BYTES],
-	struct buffer *out);
+void upload_result_write(const struct upload_verdict *verdict, enum bucket_versioning versioning,
+	const uint8_t version[VERSION_ID_BYTES], struct buffer *out);
 /* False when malformed. */
 bool upload_result_read(struct span blob, struct digest128 *out_list, struct upload_result *out);
 

@@ -1,5 +1,5 @@
-/* A walk along the index of open uploads by key and id. Rolling up costs a seek per common prefix: after emitting "a/" the walk goes on at the
- * first key that does not begin with it. */
+/* A walk along the index of open uploads by key and id. Rolling up costs a seek per common prefix:
+ * after emitting "a/" the walk goes on at the first key that does not begin with it. */
 #include <string.h>
 
 #include "storage/uploads/upload_internal.h"
@@ -12,13 +12,13 @@ struct walk {
 	struct arena *arena;
 	struct upload_list *out;
 	int64_t bucket;
-	struct buffer key;  /* where the next seek begins, with the id: exclusive */
+	struct buffer key; /* where the next seek begins, with the id: exclusive */
 	struct upload_id id;
-	bool ended;         /* nothing can follow */
+	bool ended; /* nothing can follow */
 };
 
 /* On at the first key behind all that begin with `prefix`. No upload has the smallest id. */
-static void seek_past(struct walk *const walk, const struct span prefix)
+static void seek_past(struct walk *walk, struct span prefix)
 {
 	size_t len = prefix.len;
 	while (len > 0 && prefix.data[len - 1] == 0xFF)
@@ -33,19 +33,21 @@ static void seek_past(struct walk *const walk, const struct span prefix)
 }
 
 /* The common prefix that the key is rolled up into; false when it is listed itself. */
-static bool roll_up(const struct upload_list_params *const params, const struct span key, struct span *const out_prefix)
+static bool roll_up(
+	const struct upload_list_params *params, struct span key, struct span *out_prefix)
 {
 	const struct span rest = span_slice(key, params->prefix.len, key.len);
 	if (params->delimiter.len == 0 || rest.len == 0)
 		return false;
-	const uint8_t *const found = memmem(rest.data, rest.len, params->delimiter.data, params->delimiter.len);
+	const uint8_t *const found =
+		memmem(rest.data, rest.len, params->delimiter.data, params->delimiter.len);
 	if (found == NULL)
 		return false;
 	*out_prefix = span_of(key.data, (size_t)(found - key.data) + params->delimiter.len);
 	return true;
 }
 
-static void find_start(struct walk *const walk)
+static void find_start(struct walk *walk)
 {
 	const struct upload_list_params *const params = walk->params;
 	struct span common;
@@ -65,7 +67,7 @@ static void find_start(struct walk *const walk)
 }
 
 /* One row: listed, or rolled up (then *out_seek). */
-static void take_row(struct walk *const walk, struct db_statement *const scan, bool *const out_seek)
+static void take_row(struct walk *walk, struct db_statement *scan, bool *out_seek)
 {
 	struct upload_list *const out = walk->out;
 	struct span common;
@@ -84,17 +86,20 @@ static void take_row(struct walk *const walk, struct db_statement *const scan, b
 }
 
 /* From one seek to the next, or to the end of the page. */
-static int walk_on(struct walk *const walk, struct error *const err)
+static int walk_on(struct walk *walk, struct error *err)
 {
-	struct db_statement *const scan = upload_row_scan(walk->db, walk->bucket, buffer_span(&walk->key), &walk->id, err);
+	struct db_statement *const scan =
+		upload_row_scan(walk->db, walk->bucket, buffer_span(&walk->key), &walk->id, err);
 	if (scan == NULL)
 		return -1;
 	bool seek = false;
 	int got = 0;
-	while (!seek && !walk->ended && !arena_overflowed(walk->arena) && (got = db_step(scan, err)) == 1) {
+	while (!seek && !walk->ended && !arena_overflowed(walk->arena) &&
+		(got = db_step(scan, err)) == 1) {
 		if (!span_starts(upload_row_scan_key(scan), walk->params->prefix)) {
 			walk->ended = true;
-		} else if (walk->out->upload_count + walk->out->prefix_count == walk->params->limit) {
+		} else if (walk->out->upload_count + walk->out->prefix_count ==
+			walk->params->limit) {
 			walk->out->truncated = true;
 			walk->ended = true;
 		} else {
@@ -106,29 +111,33 @@ static int walk_on(struct walk *const walk, struct error *const err)
 	return got < 0 ? -1 : 0;
 }
 
-static int list(struct walk *const walk, struct error *const err)
+static int list(struct walk *walk, struct error *err)
 {
 	const struct upload_list_params *const params = walk->params;
 	if (bucket_row_find(walk->db, params->bucket, &walk->bucket, err) != 0)
 		return -1;
-	walk->out->uploads = arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->uploads));
-	walk->out->prefixes = arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->prefixes));
+	walk->out->uploads =
+		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->uploads));
+	walk->out->prefixes =
+		arena_take_array(walk->arena, params->limit + 1, sizeof(*walk->out->prefixes));
 	find_start(walk);
 	walk->ended = walk->ended || params->limit == 0 || arena_overflowed(walk->arena);
 	while (!walk->ended)
 		if (walk_on(walk, err) != 0)
 			return -1;
 	if (arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing uploads.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing uploads.");
 	return 0;
 }
 
-int upload_list(struct store *const store, const struct upload_list_params *const params, struct arena *const arena,
-	struct upload_list *const out, struct error *const err)
+int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena,
+	struct upload_list *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	if (params->after_key.len > POSITION_MAX_BYTES || params->prefix.len > POSITION_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "A prefix or position of a listing is over %d bytes.", POSITION_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"A prefix or position of a listing is over %d bytes.", POSITION_MAX_BYTES);
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
@@ -140,8 +149,8 @@ int upload_list(struct store *const store, const struct upload_list_params *cons
 	return result;
 }
 
-int upload_find(struct store *const store, const struct upload_ref *const ref, struct arena *const arena, struct upload *const out,
-	struct error *const err)
+int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena,
+	struct upload *out, struct error *err)
 {
 	struct upload_row row;
 	if (upload_find_open(store, ref, arena, &row, err) != 0)
@@ -150,8 +159,8 @@ int upload_find(struct store *const store, const struct upload_ref *const ref, s
 	return 0;
 }
 
-static int list_parts(struct db *const db, const struct upload_row *const upload, const uint32_t after, const size_t limit,
-	struct upload_parts *const out, struct error *const err)
+static int list_parts(struct db *db, const struct upload_row *upload, uint32_t after, size_t limit,
+	struct upload_parts *out, struct error *err)
 {
 	struct db_statement *const scan = upload_set_scan(db, upload->part_set, after + 1, err);
 	if (scan == NULL)
@@ -169,22 +178,24 @@ static int list_parts(struct db *const db, const struct upload_row *const upload
 	return got < 0 ? -1 : 0;
 }
 
-static int find_and_list_parts(struct db *const db, const struct upload_ref *const ref, const uint32_t after, const size_t limit,
-	struct arena *const arena, struct upload_parts *const out, struct error *const err)
+static int find_and_list_parts(struct db *db, const struct upload_ref *ref, uint32_t after,
+	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err)
 {
 	int64_t bucket = 0;
 	struct upload_row row;
-	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0 || upload_row_find_open(db, bucket, ref->key, &ref->id, arena, &row, err) != 0)
+	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0 ||
+		upload_row_find_open(db, bucket, ref->key, &ref->id, arena, &row, err) != 0)
 		return -1;
 	out->upload = upload_of_row(&row);
 	out->parts = arena_take_array(arena, limit + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing parts.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's memory ran out while listing parts.");
 	return after >= UPLOAD_PARTS_MAX ? 0 : list_parts(db, &row, after, limit, out, err);
 }
 
-int upload_list_parts(struct store *const store, const struct upload_ref *const ref, const uint32_t after, const size_t limit,
-	struct arena *const arena, struct upload_parts *const out, struct error *const err)
+int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_t after,
+	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)

@@ -1,5 +1,5 @@
-/* uploads.result: list digest (16), version id (16), the bucket's versioning (1), checksum algorithm (1), type (1), length (1), part count (4),
- * size (8), checksum, ETag. Little-endian. */
+/* uploads.result: list digest (16), version id (16), the bucket's versioning (1), checksum
+ * algorithm (1), type (1), length (1), part count (4), size (8), checksum, ETag. Little-endian. */
 #include <string.h>
 
 #include "base/encode.h"
@@ -17,8 +17,8 @@ enum {
 	RESULT_FIXED_BYTES = RESULT_SIZE + 8
 };
 
-void upload_result_write(const struct upload_verdict *const verdict, const enum bucket_versioning versioning, const uint8_t version[VERSION_ID_BYTES],
-	struct buffer *const out)
+void upload_result_write(const struct upload_verdict *verdict, enum bucket_versioning versioning,
+	const uint8_t version[VERSION_ID_BYTES], struct buffer *out)
 {
 	uint8_t fixed[RESULT_FIXED_BYTES];
 	memcpy(fixed, verdict->list.bytes, sizeof(verdict->list.bytes));
@@ -34,15 +34,17 @@ void upload_result_write(const struct upload_verdict *const verdict, const enum 
 	buffer_add_text(out, verdict->etag);
 }
 
-bool upload_result_read(const struct span blob, struct digest128 *const out_list, struct upload_result *const out)
+bool upload_result_read(struct span blob, struct digest128 *out_list, struct upload_result *out)
 {
 	*out = (struct upload_result){0};
 	if (blob.len < RESULT_FIXED_BYTES)
 		return false;
 	const uint8_t *const fixed = blob.data;
 	out->checksum.len = fixed[RESULT_CHECKSUM_LENGTH];
-	const struct span etag = span_slice(blob, RESULT_FIXED_BYTES + (size_t)out->checksum.len, blob.len);
-	if (out->checksum.len > CHECKSUM_MAX_BYTES || etag.len == 0 || etag.len >= OBJECT_ETAG_BYTES)
+	const struct span etag =
+		span_slice(blob, RESULT_FIXED_BYTES + (size_t)out->checksum.len, blob.len);
+	if (out->checksum.len > CHECKSUM_MAX_BYTES || etag.len == 0 ||
+		etag.len >= OBJECT_ETAG_BYTES)
 		return false;
 	memcpy(out_list->bytes, fixed, sizeof(out_list->bytes));
 	if (fixed[RESULT_VERSIONING] == BUCKET_VERSIONED)

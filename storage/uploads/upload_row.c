@@ -5,18 +5,23 @@
 static const char SQL_UPLOAD_ADD[] =
 	"INSERT INTO uploads (upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind,"
 	" etag_policy, part_set, revision) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
-#define UPLOAD_COLUMNS \
+#define UPLOAD_COLUMNS                                                                                                                       \
 	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind, etag_policy, part_set," \
 	" revision, result"
-static const char SQL_UPLOAD_FIND[] = "SELECT " UPLOAD_COLUMNS " FROM uploads WHERE upload_id = ?1 AND bucket = ?2 AND key = ?3";
+static const char SQL_UPLOAD_FIND[] =
+	"SELECT " UPLOAD_COLUMNS " FROM uploads WHERE upload_id = ?1 AND bucket = ?2 AND key = ?3";
 static const char SQL_UPLOAD_SCAN[] =
-	"SELECT " UPLOAD_COLUMNS " FROM uploads WHERE state = 0 AND bucket = ?1 AND (key, upload_id) > (?2, ?3) ORDER BY key, upload_id";
+	"SELECT " UPLOAD_COLUMNS
+	" FROM uploads WHERE state = 0 AND bucket = ?1 AND (key, upload_id) > (?2, ?3) ORDER BY key, upload_id";
 static const char SQL_UPLOAD_REVISE[] = "UPDATE uploads SET revision = revision + 1 WHERE id = ?1";
-static const char SQL_UPLOAD_COMPLETE[] = "UPDATE uploads SET state = ?2, ended_ms = ?3, result = ?4 WHERE id = ?1";
+static const char SQL_UPLOAD_COMPLETE[] =
+	"UPDATE uploads SET state = ?2, ended_ms = ?3, result = ?4 WHERE id = ?1";
 static const char SQL_UPLOAD_REMOVE[] = "DELETE FROM uploads WHERE id = ?1";
-static const char SQL_UPLOAD_FIND_TRIMMING[] = "SELECT id, part_set FROM uploads WHERE state = 2 ORDER BY ended_ms LIMIT 1";
+static const char SQL_UPLOAD_FIND_TRIMMING[] =
+	"SELECT id, part_set FROM uploads WHERE state = 2 ORDER BY ended_ms LIMIT 1";
 static const char SQL_UPLOAD_SET_TRIMMED[] = "UPDATE uploads SET state = 1 WHERE id = ?1";
-static const char SQL_UPLOAD_FIND_EXPIRED[] = "SELECT id FROM uploads WHERE state = 1 AND ended_ms < ?1 ORDER BY ended_ms LIMIT 1";
+static const char SQL_UPLOAD_FIND_EXPIRED[] =
+	"SELECT id FROM uploads WHERE state = 1 AND ended_ms < ?1 ORDER BY ended_ms LIMIT 1";
 static const char SQL_UPLOAD_FIND_ORPHAN[] =
 	"SELECT g.bucket, u.id, u.part_set FROM gone_buckets g LEFT JOIN uploads u ON u.bucket = g.bucket AND u.state = 0 ORDER BY g.bucket LIMIT 1";
 static const char SQL_UPLOAD_FORGET_BUCKET[] = "DELETE FROM gone_buckets WHERE bucket = ?1";
@@ -26,20 +31,23 @@ static const char SQL_UPLOAD_ORPHAN[] =
 enum { CHECKSUM_TYPE_BITS = 4 };
 
 /* 0: the client named none. Else as in `versions`. */
-static int64_t checksum_to_number(const struct upload_checksum *const checksum)
+static int64_t checksum_to_number(const struct upload_checksum *checksum)
 {
-	return checksum->is_named ? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS : 0;
+	return checksum->is_named
+		? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS
+		: 0;
 }
 
-static struct upload_checksum checksum_of_number(const int64_t number)
+static struct upload_checksum checksum_of_number(int64_t number)
 {
 	if (number == 0)
 		return (struct upload_checksum){false, CHECKSUM_CRC64NVME, CHECKSUM_FULL_OBJECT};
-	return (struct upload_checksum){true, (enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
+	return (struct upload_checksum){true,
+		(enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
 		(enum checksum_type)(number >> CHECKSUM_TYPE_BITS)};
 }
 
-int upload_row_add(struct db *const db, struct upload_row *const row, struct error *const err)
+int upload_row_add(struct db *db, struct upload_row *row, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_ADD, err);
 	if (statement == NULL)
@@ -63,12 +71,13 @@ int upload_row_add(struct db *const db, struct upload_row *const row, struct err
 	return 0;
 }
 
-static struct span copy_text(struct arena *const arena, struct db_statement *const statement, const int column)
+static struct span copy_text(struct arena *arena, struct db_statement *statement, int column)
 {
-	return arena == NULL ? (struct span){NULL, 0} : arena_copy(arena, db_column_blob(statement, column));
+	return arena == NULL ? (struct span){NULL, 0}
+			     : arena_copy(arena, db_column_blob(statement, column));
 }
 
-void upload_row_read(struct db_statement *const scan, struct arena *const arena, struct upload_row *const out)
+void upload_row_read(struct db_statement *scan, struct arena *arena, struct upload_row *out)
 {
 	const struct span id = db_column_blob(scan, 1);
 	*out = (struct upload_row){
@@ -92,8 +101,8 @@ void upload_row_read(struct db_statement *const scan, struct arena *const arena,
 		memcpy(out->id.bytes, id.data, UPLOAD_ID_BYTES);
 }
 
-int upload_row_find(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
-	struct arena *const arena, struct upload_row *const out, struct error *const err)
+int upload_row_find(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
+	struct arena *arena, struct upload_row *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND, err);
 	if (statement == NULL)
@@ -106,19 +115,20 @@ int upload_row_find(struct db *const db, const int64_t bucket, const struct span
 		upload_row_read(statement, arena, out);
 	db_reset(statement);
 	if (got == 1 && arena != NULL && arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an upload.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading an upload.");
 	return got;
 }
 
-int upload_row_no_upload(struct error *const err)
+int upload_row_no_upload(struct error *err)
 {
 	return error_set(err, ERROR_NO_UPLOAD,
 		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or"
 		" completed.");
 }
 
-int upload_row_find_open(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
-	struct arena *const arena, struct upload_row *const out, struct error *const err)
+int upload_row_find_open(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
+	struct arena *arena, struct upload_row *out, struct error *err)
 {
 	const int got = upload_row_find(db, bucket, key, id, arena, out, err);
 	if (got < 0)
@@ -126,7 +136,7 @@ int upload_row_find_open(struct db *const db, const int64_t bucket, const struct
 	return got == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);
 }
 
-static int run_on_number(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+static int run_on_number(struct db *db, const char *sql, int64_t number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -135,13 +145,13 @@ static int run_on_number(struct db *const db, const char *const sql, const int64
 	return db_execute(statement, err);
 }
 
-int upload_row_revise(struct db *const db, const int64_t number, struct error *const err)
+int upload_row_revise(struct db *db, int64_t number, struct error *err)
 {
 	return run_on_number(db, SQL_UPLOAD_REVISE, number, err);
 }
 
-int upload_row_complete(struct db *const db, const int64_t number, const enum upload_state state, const int64_t now_ms,
-	const struct span result, struct error *const err)
+int upload_row_complete(struct db *db, int64_t number, enum upload_state state, int64_t now_ms,
+	struct span result, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_COMPLETE, err);
 	if (statement == NULL)
@@ -153,13 +163,13 @@ int upload_row_complete(struct db *const db, const int64_t number, const enum up
 	return db_execute(statement, err);
 }
 
-int upload_row_remove(struct db *const db, const int64_t number, struct error *const err)
+int upload_row_remove(struct db *db, int64_t number, struct error *err)
 {
 	return run_on_number(db, SQL_UPLOAD_REMOVE, number, err);
 }
 
-struct db_statement *upload_row_scan(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
-	struct error *const err)
+struct db_statement *upload_row_scan(struct db *db, int64_t bucket, struct span key,
+	const struct upload_id *id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_SCAN, err);
 	if (statement == NULL)
@@ -170,13 +180,14 @@ struct db_statement *upload_row_scan(struct db *const db, const int64_t bucket, 
 	return statement;
 }
 
-struct span upload_row_scan_key(struct db_statement *const scan)
+struct span upload_row_scan_key(struct db_statement *scan)
 {
 	return db_column_blob(scan, 3);
 }
 
 /* Up to three numbers of one row. */
-static int find_numbers(struct db_statement *const statement, int64_t *const *const out, const int count, struct error *const err)
+static int find_numbers(
+	struct db_statement *statement, int64_t *const *out, int count, struct error *err)
 {
 	const int got = db_step(statement, err);
 	for (int i = 0; got == 1 && i < count; i++)
@@ -185,18 +196,22 @@ static int find_numbers(struct db_statement *const statement, int64_t *const *co
 	return got;
 }
 
-int upload_row_find_trimming(struct db *const db, int64_t *const out_number, int64_t *const out_part_set, struct error *const err)
+int upload_row_find_trimming(
+	struct db *db, int64_t *out_number, int64_t *out_part_set, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_TRIMMING, err);
-	return statement == NULL ? -1 : find_numbers(statement, (int64_t *const[]){out_number, out_part_set}, 2, err);
+	return statement == NULL
+		? -1
+		: find_numbers(statement, (int64_t *const[]){out_number, out_part_set}, 2, err);
 }
 
-int upload_row_set_trimmed(struct db *const db, const int64_t number, struct error *const err)
+int upload_row_set_trimmed(struct db *db, int64_t number, struct error *err)
 {
 	return run_on_number(db, SQL_UPLOAD_SET_TRIMMED, number, err);
 }
 
-int upload_row_find_expired(struct db *const db, const int64_t before_ms, int64_t *const out_number, struct error *const err)
+int upload_row_find_expired(
+	struct db *db, int64_t before_ms, int64_t *out_number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_EXPIRED, err);
 	if (statement == NULL)
@@ -205,19 +220,22 @@ int upload_row_find_expired(struct db *const db, const int64_t before_ms, int64_
 	return find_numbers(statement, &out_number, 1, err);
 }
 
-int upload_row_find_orphan(struct db *const db, int64_t *const out_bucket, int64_t *const out_number, int64_t *const out_part_set,
-	struct error *const err)
+int upload_row_find_orphan(struct db *db, int64_t *out_bucket, int64_t *out_number,
+	int64_t *out_part_set, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_ORPHAN, err);
-	return statement == NULL ? -1 : find_numbers(statement, (int64_t *const[]){out_bucket, out_number, out_part_set}, 3, err);
+	return statement == NULL
+		? -1
+		: find_numbers(statement, (int64_t *const[]){out_bucket, out_number, out_part_set},
+			  3, err);
 }
 
-int upload_row_forget_bucket(struct db *const db, const int64_t bucket, struct error *const err)
+int upload_row_forget_bucket(struct db *db, int64_t bucket, struct error *err)
 {
 	return run_on_number(db, SQL_UPLOAD_FORGET_BUCKET, bucket, err);
 }
 
-int upload_row_orphan(struct db *const db, const int64_t bucket, struct error *const err)
+int upload_row_orphan(struct db *db, int64_t bucket, struct error *err)
 {
 	return run_on_number(db, SQL_UPLOAD_ORPHAN, bucket, err);
 }

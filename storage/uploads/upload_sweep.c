@@ -6,7 +6,7 @@
 
 enum { EXPIRED_ROWS = 256, ORPHAN_UPLOADS = 64 };
 
-static int sweep_unlisted(struct db *const db, bool *const out_found, struct error *const err)
+static int sweep_unlisted(struct db *db, bool *out_found, struct error *err)
 {
 	int64_t number = 0;
 	int64_t set = 0;
@@ -20,7 +20,7 @@ static int sweep_unlisted(struct db *const db, bool *const out_found, struct err
 	return more ? 0 : upload_row_set_trimmed(db, number, err);
 }
 
-static int sweep_versions(struct db *const db, const int64_t bucket, struct error *const err)
+static int sweep_versions(struct db *db, int64_t bucket, struct error *err)
 {
 	bool more = false;
 	if (bucket_sweep_versions(db, bucket, &more, err) != 0)
@@ -28,7 +28,7 @@ static int sweep_versions(struct db *const db, const int64_t bucket, struct erro
 	return more ? 0 : upload_row_forget_bucket(db, bucket, err);
 }
 
-static int sweep_orphans(struct db *const db, bool *const out_found, struct error *const err)
+static int sweep_orphans(struct db *db, bool *out_found, struct error *err)
 {
 	int64_t bucket = 0;
 	int64_t number = 0;
@@ -48,7 +48,7 @@ static int sweep_orphans(struct db *const db, bool *const out_found, struct erro
 	return found < 0 ? -1 : 0;
 }
 
-static int sweep_expired(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+static int sweep_expired(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
 	int64_t number = 0;
 	int found = 1;
@@ -64,7 +64,7 @@ static int sweep_expired(struct db *const db, const int64_t now_ms, bool *const 
 	return found < 0 ? -1 : 0;
 }
 
-int upload_sweep(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+int upload_sweep(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
 	if (sweep_unlisted(db, out_found, err) != 0)
 		return -1;
@@ -75,7 +75,7 @@ int upload_sweep(struct db *const db, const int64_t now_ms, bool *const out_foun
 	return *out_found ? 0 : sweep_expired(db, now_ms, out_found, err);
 }
 
-int upload_sweep_has_work(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+int upload_sweep_has_work(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	int64_t ignored[3];
 	int found = upload_row_find_trimming(db, &ignored[0], &ignored[1], err);

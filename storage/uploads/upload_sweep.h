@@ -1,5 +1,5 @@
-/* What uploads leave to the sweeper: parts that a completion did not list, uploads of buckets that are gone, completions remembered long
- * enough. Internal to storage. */
+/* What uploads leave to the sweeper: parts that a completion did not list, uploads of buckets that
+ * are gone, completions remembered long enough. Internal to storage. */
 #ifndef STORAGE_UPLOADS_UPLOAD_SWEEP_H
 #define STORAGE_UPLOADS_UPLOAD_SWEEP_H
 

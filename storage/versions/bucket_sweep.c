@@ -5,10 +5,12 @@
 enum { SLICE_VERSIONS = 200 };
 
 static const char SQL_SWEEP_MARK[] = "INSERT INTO gone_buckets (bucket) VALUES (?1)";
-static const char SQL_SWEEP_OLDER[] = "SELECT sequence FROM versions WHERE bucket = ?1 AND state = 2 LIMIT 1";
-static const char SQL_SWEEP_CURRENT[] = "SELECT sequence FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
+static const char SQL_SWEEP_OLDER[] =
+	"SELECT sequence FROM versions WHERE bucket = ?1 AND state = 2 LIMIT 1";
+static const char SQL_SWEEP_CURRENT[] =
+	"SELECT sequence FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
-int bucket_sweep_mark(struct db *const db, const int64_t bucket, struct error *const err)
+int bucket_sweep_mark(struct db *db, int64_t bucket, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SWEEP_MARK, err);
 	if (statement == NULL)
@@ -18,7 +20,7 @@ int bucket_sweep_mark(struct db *const db, const int64_t bucket, struct error *c
 }
 
 /* 1 found, 0, -1. Each state has an index that begins with the bucket. */
-static int find(struct db *const db, const char *const sql, const int64_t bucket, int64_t *const out, struct error *const err)
+static int find(struct db *db, const char *sql, int64_t bucket, int64_t *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -31,7 +33,7 @@ static int find(struct db *const db, const char *const sql, const int64_t bucket
 	return got;
 }
 
-int bucket_sweep_versions(struct db *const db, const int64_t bucket, bool *const out_more, struct error *const err)
+int bucket_sweep_versions(struct db *db, int64_t bucket, bool *out_more, struct error *err)
 {
 	*out_more = true;
 	for (int i = 0; i < SLICE_VERSIONS; i++) {

@@ -1,6 +1,7 @@
 #include "storage/versions/content_damage.h"
 
-/* Few chunks are damaged, and a set may have very many segments: so these are found by their pack. */
+/* Few chunks are damaged, and a set may have very many segments: so these are found by their
+ * pack. */
 static const char SQL_FIND[] =
 	"SELECT 1 FROM damaged_chunks d CROSS JOIN segments s ON s.pack = d.pack AND s.part_set = ?1"
 	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
@@ -13,7 +14,8 @@ static const char SQL_FIND_MADE[] =
 	"  CASE WHEN v.kind = 2 AND coalesce(v.part_set, 0) = 0 THEN -v.sequence ELSE v.part_set END"
 	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
 
-int content_damage_check(struct db *db, const struct version *source, struct span name, struct error *err)
+int content_damage_check(
+	struct db *db, const struct version *source, struct span name, struct error *err)
 {
 	bool is_made = source->kind == VERSION_DERIVED;
 	if (source->kind == VERSION_INLINE)
@@ -31,6 +33,8 @@ int content_damage_check(struct db *db, const struct version *source, struct spa
 
 int content_damage_error(struct span name, struct error *err)
 {
-	return error_set(err, ERROR_CONTENT_DAMAGED, "What is stored of '%.*s' is damaged. Upload the same bytes again, under any"
-		" key: then all that leads to them is right again.", (int)span_slice(name, 0, 200).len, (const char *)name.data);
+	return error_set(err, ERROR_CONTENT_DAMAGED,
+		"What is stored of '%.*s' is damaged. Upload the same bytes again, under any"
+		" key: then all that leads to them is right again.",
+		(int)span_slice(name, 0, 200).len, (const char *)name.data);
 }

@@ -15,29 +15,41 @@
 #include "storage/versions/scratch_row.h"
 #include "storage/versions/version.h"
 
-enum { DIGEST_PIECE_BYTES = 1024 * 1024, SWAP_ARENA_BYTES = 256 * 1024, PARTS_MAX_BYTES = 2 * 1024 * 1024 };
+enum {
+	DIGEST_PIECE_BYTES = 1024 * 1024,
+	SWAP_ARENA_BYTES = 256 * 1024,
+	PARTS_MAX_BYTES = 2 * 1024 * 1024
+};
 
-struct body_source *derived_open_recipe(struct store *const store, const struct derived_recipe *const recipe, const uint64_t offset,
-	const uint64_t length, struct error *const err)
+struct body_source *derived_open_recipe(struct store *store, const struct derived_recipe *recipe,
+	uint64_t offset, uint64_t length, struct error *err)
 {
-	if (recipe->is_unsound || offset > derived_recipe_size(recipe) || length > derived_recipe_size(recipe) - offset) {
-		error_set(err, ERROR_INVALID, "A piece of a recipe lies outside of its source, or the range outside of the recipe.");
+	if (recipe->is_unsound || offset > derived_recipe_size(recipe) ||
+		length > derived_recipe_size(recipe) - offset) {
+		error_set(err, ERROR_INVALID,
+			"A piece of a recipe lies outside of its source, or the range outside of the recipe.");
 		return NULL;
 	}
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return NULL;
-	const struct derived_body_params params = {.store = store, .db = db, .recipe = recipe, .is_borrowed = true, .from = offset,
-		.to = offset + length, .levels = DERIVED_DEPTH_MAX};
+	const struct derived_body_params params = {.store = store,
+		.db = db,
+		.recipe = recipe,
+		.is_borrowed = true,
+		.from = offset,
+		.to = offset + length,
+		.levels = DERIVED_DEPTH_MAX};
 	struct derived_body *const body = derived_body_open(&params, err);
 	store_snapshot_give(store, db);
 	return body == NULL ? NULL : derived_body_source(body, offset, offset + length);
 }
 
-int derived_recipe_digest(struct store *const store, const struct derived_recipe *const recipe, struct digest128 *const out_digest,
-	struct error *const err)
+int derived_recipe_digest(struct store *store, const struct derived_recipe *recipe,
+	struct digest128 *out_digest, struct error *err)
 {
-	struct body_source *const source = derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
+	struct body_source *const source =
+		derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
 	if (source == NULL)
 		return -1;
 	uint8_t *const piece = memory_new(DIGEST_PIECE_BYTES);
@@ -52,19 +64,22 @@ int derived_recipe_digest(struct store *const store, const struct derived_recipe
 	return got < 0 ? -1 : 0;
 }
 
-static bool is_whole_copy(const struct derived_recipe *const recipe)
+static bool is_whole_copy(const struct derived_recipe *recipe)
 {
-	return recipe->source_count == 1 && recipe->piece_count == 1 && recipe->pieces[0].kind == DERIVED_COPY
-		&& derived_recipe_size(recipe) == recipe->sources[0].size;
+	return recipe->source_count == 1 && recipe->piece_count == 1 &&
+		recipe->pieces[0].kind == DERIVED_COPY &&
+		derived_recipe_size(recipe) == recipe->sources[0].size;
 }
 
 /* One copy back. 1: *version was one. */
-static int follow_copy(struct db *const db, int64_t *const version, struct error *const err)
+static int follow_copy(struct db *db, int64_t *version, struct error *err)
 {
 	struct version row;
 	const int found = version_find_sequence(db, *version, NULL, &row, err);
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY, "Version %lld, of which an object shall be derived, is gone.", (long long)*version);
+		return error_set(err, ERROR_NO_KEY,
+			"Version %lld, of which an object shall be derived, is gone.",
+			(long long)*version);
 	if (found < 0 || row.is_marker || row.kind != VERSION_DERIVED)
 		return found < 0 ? -1 : 0;
 	struct derived_recipe *const recipe = derived_row_load(db, *version, row.contents, err);
@@ -77,7 +92,7 @@ static int follow_copy(struct db *const db, int64_t *const version, struct error
 	return is_copy;
 }
 
-int derived_origin(struct db *const db, const int64_t version, int64_t *const out_origin, struct error *const err)
+int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct error *err)
 {
 	int result = 1;
 	*out_origin = version;
@@ -86,8 +101,10 @@ int derived_origin(struct db *const db, const int64_t version, int64_t *const ou
 	return result < 0 ? -1 : 0;
 }
 
-/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what held them meanwhile lets go. */
-static int judge_sources(struct db *const db, const struct derived_recipe *const recipe, unsigned *const out_depth, struct error *const err)
+/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what
+ * held them meanwhile lets go. */
+static int judge_sources(
+	struct db *db, const struct derived_recipe *recipe, unsigned *out_depth, struct error *err)
 {
 	*out_depth = 1;
 	for (size_t i = 0; i < recipe->source_count; i++) {
@@ -98,16 +115,19 @@ static int judge_sources(struct db *const db, const struct derived_recipe *const
 		if (found < 0 || derived_row_depth(db, source->version, &depth, err) != 0)
 			return -1;
 		if (found == 0 || version.is_marker || version.size != source->size)
-			return error_set(err, ERROR_INVALID, "Version %lld, of which an object shall be derived, is gone.", (long long)source->version);
+			return error_set(err, ERROR_INVALID,
+				"Version %lld, of which an object shall be derived, is gone.",
+				(long long)source->version);
 		if (depth + 1 > *out_depth)
 			*out_depth = depth + 1;
 	}
 	if (*out_depth > DERIVED_DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
+		return error_set(err, ERROR_INVALID,
+			"An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
 	return 0;
 }
 
-static int release_sources(struct db *const db, const struct derived_recipe *const recipe, struct error *const err)
+static int release_sources(struct db *db, const struct derived_recipe *recipe, struct error *err)
 {
 	for (size_t i = 0; i < recipe->source_count; i++)
 		if (scratch_row_release(db, recipe->sources[i].version, err) != 0)
@@ -115,7 +135,8 @@ static int release_sources(struct db *const db, const struct derived_recipe *con
 	return 0;
 }
 
-static int push(struct db *const db, const struct derived_add *const add, struct version *const version, struct error *const err)
+static int push(
+	struct db *db, const struct derived_add *add, struct version *version, struct error *err)
 {
 	enum bucket_versioning versioning;
 	struct version current;
@@ -124,11 +145,12 @@ static int push(struct db *const db, const struct derived_add *const add, struct
 	if (bucket_row_versioning(db, add->bucket, &versioning, err) != 0)
 		return -1;
 	const int found = version_find_current(db, add->bucket, add->key, NULL, &current, err);
-	return found < 0 ? -1 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
+	return found < 0 ? -1
+			 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
 }
 
-static int add_encoded(struct db *const db, const struct derived_add *const add, const struct span bytes, int64_t *const out_version,
-	struct error *const err)
+static int add_encoded(struct db *db, const struct derived_add *add, struct span bytes,
+	int64_t *out_version, struct error *err)
 {
 	unsigned depth;
 	struct version version = {
@@ -148,40 +170,47 @@ static int add_encoded(struct db *const db, const struct derived_add *const add,
 	if (judge_sources(db, add->recipe, &depth, err) != 0 || push(db, add, &version, err) != 0)
 		return -1;
 	*out_version = version.sequence;
-	if (derived_row_add(db, version.sequence, depth, add->recipe, bytes, span_of(NULL, 0), err) != 0)
+	if (derived_row_add(
+		    db, version.sequence, depth, add->recipe, bytes, span_of(NULL, 0), err) != 0)
 		return -1;
 	return release_sources(db, add->recipe, err);
 }
 
-int derived_add(struct db *const db, const struct derived_add *const add, int64_t *const out_version, struct error *const err)
+int derived_add(
+	struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err)
 {
 	struct buffer bytes;
 	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
-	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0 ? -1 : add_encoded(db, add, buffer_span(&bytes), out_version, err);
+	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0
+		? -1
+		: add_encoded(db, add, buffer_span(&bytes), out_version, err);
 	buffer_release(&bytes);
 	return result;
 }
 
-static int cannot_swap(const int64_t version, const char *const why, struct error *const err)
+static int cannot_swap(int64_t version, const char *why, struct error *err)
 {
-	return error_set(err, ERROR_PRECONDITION, "Version %lld keeps its bytes: %s.", (long long)version, why);
+	return error_set(err, ERROR_PRECONDITION, "Version %lld keeps its bytes: %s.",
+		(long long)version, why);
 }
 
-static int judge_swap(struct db *const db, const struct version *const version, const struct derived_recipe *const recipe,
-	const struct digest128 *const digest, struct error *const err)
+static int judge_swap(struct db *db, const struct version *version,
+	const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err)
 {
 	bool is_source = false;
-	if (version->is_marker || (version->kind != VERSION_SEGMENTS && version->kind != VERSION_SINGLE))
+	if (version->is_marker ||
+		(version->kind != VERSION_SEGMENTS && version->kind != VERSION_SINGLE))
 		return cannot_swap(version->sequence, "it has no segments", err);
-	if (version->size != derived_recipe_size(recipe) || (version->has_digest && !digest128_equal(&version->digest, digest)))
+	if (version->size != derived_recipe_size(recipe) ||
+		(version->has_digest && !digest128_equal(&version->digest, digest)))
 		return cannot_swap(version->sequence, "the recipe makes others", err);
 	if (derived_row_is_source(db, version->sequence, &is_source, err) != 0)
 		return -1;
 	return is_source ? cannot_swap(version->sequence, "others are derived from it", err) : 0;
 }
 
-static int replace(struct db *const db, struct version *const version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
-	const struct span bytes, struct error *const err)
+static int replace(struct db *db, struct version *version, const struct derived_recipe *recipe,
+	const struct digest128 *digest, struct span bytes, struct error *err)
 {
 	unsigned depth;
 	struct buffer parts;
@@ -196,7 +225,8 @@ static int replace(struct db *const db, struct version *const version, const str
 	version->has_digest = true;
 	version->digest = *digest;
 	if (result == 0)
-		result = derived_row_add(db, version->sequence, depth, recipe, bytes, buffer_span(&parts), err);
+		result = derived_row_add(
+			db, version->sequence, depth, recipe, bytes, buffer_span(&parts), err);
 	if (result == 0)
 		result = version_replace_contents(db, version, err);
 	if (result == 0)
@@ -205,7 +235,8 @@ static int replace(struct db *const db, struct version *const version, const str
 	return result != 0 ? -1 : release_sources(db, recipe, err);
 }
 
-static int find_to_swap(struct db *const db, const int64_t version, struct arena *const arena, struct version *const out, struct error *const err)
+static int find_to_swap(
+	struct db *db, int64_t version, struct arena *arena, struct version *out, struct error *err)
 {
 	const int found = version_find_sequence(db, version, arena, out, err);
 	if (found == 0)
@@ -213,8 +244,8 @@ static int find_to_swap(struct db *const db, const int64_t version, struct arena
 	return found < 0 ? -1 : 0;
 }
 
-int derived_swap(struct db *const db, const int64_t version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
-	struct error *const err)
+int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe,
+	const struct digest128 *digest, struct error *err)
 {
 	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
 	struct buffer bytes;

@@ -12,19 +12,19 @@ enum { BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS }; /* of the widest elements */
 struct derived_body {
 	const struct derived_recipe *recipe;
 	bool is_borrowed;
-	struct derived_input **inputs;  /* of each source; NULL: not needed */
+	struct derived_input **inputs;      /* of each source; NULL: not needed */
 	struct block_code_context *context; /* made once a block is decoded */
 	/* The block that stands in `block`: */
 	bool has_block;
-	uint64_t block_start;           /* in the result */
+	uint64_t block_start; /* in the result */
 	size_t block_len;
 	struct buffer block;
 	/* Where the walk over the blocks of a piece stands: */
 	bool is_walking;
 	size_t piece;
-	uint64_t made;                  /* bytes of the piece that lie before the next block */
-	uint64_t walked;                /* bytes of blocks before it */
-	struct buffer ahead;            /* bytes of blocks from there on that were read already */
+	uint64_t made;       /* bytes of the piece that lie before the next block */
+	uint64_t walked;     /* bytes of blocks before it */
+	struct buffer ahead; /* bytes of blocks from there on that were read already */
 };
 
 struct needed { /* of a source */
@@ -32,7 +32,7 @@ struct needed { /* of a source */
 	uint64_t to;
 };
 
-static void need(struct needed *const needed, const uint64_t offset, const uint64_t length)
+static void need(struct needed *needed, uint64_t offset, uint64_t length)
 {
 	const bool is_first = needed->to == 0;
 	if (is_first || offset < needed->from)
@@ -42,11 +42,13 @@ static void need(struct needed *const needed, const uint64_t offset, const uint6
 }
 
 /* What of each source the pieces of [from, to) take. */
-static void measure(const struct derived_recipe *const recipe, const uint64_t from, const uint64_t to, struct needed *const needed)
+static void measure(
+	const struct derived_recipe *recipe, uint64_t from, uint64_t to, struct needed *needed)
 {
 	if (from == to)
 		return;
-	for (size_t i = derived_recipe_find(recipe, from); i < recipe->piece_count && derived_recipe_start(recipe, i) < to; i++) {
+	for (size_t i = derived_recipe_find(recipe, from);
+		i < recipe->piece_count && derived_recipe_start(recipe, i) < to; i++) {
 		const struct derived_piece *const piece = &recipe->pieces[i];
 		if (piece->kind == DERIVED_LITERAL)
 			continue;
@@ -56,7 +58,8 @@ static void measure(const struct derived_recipe *const recipe, const uint64_t fr
 	}
 }
 
-static int open_inputs(struct derived_body *const body, const struct derived_body_params *const params, struct error *const err)
+static int open_inputs(
+	struct derived_body *body, const struct derived_body_params *params, struct error *err)
 {
 	const struct derived_recipe *const recipe = params->recipe;
 	struct needed *const needed = memory_new_array(recipe->source_count + 1, sizeof(*needed));
@@ -65,21 +68,23 @@ static int open_inputs(struct derived_body *const body, const struct derived_bod
 	for (size_t i = 0; result == 0 && i < recipe->source_count; i++) {
 		if (needed[i].to == 0)
 			continue;
-		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i], needed[i].from, needed[i].to, params->levels - 1,
-			params->most, err);
+		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i],
+			needed[i].from, needed[i].to, params->levels - 1, params->most, err);
 		result = body->inputs[i] == NULL ? -1 : 0;
 	}
 	free(needed);
 	return result;
 }
 
-struct derived_body *derived_body_open(const struct derived_body_params *const params, struct error *const err)
+struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err)
 {
 	struct derived_body *const body = memory_new(sizeof(*body));
-	ASSERT(params->levels > 0 && params->from <= params->to && params->to <= derived_recipe_size(params->recipe));
+	ASSERT(params->levels > 0 && params->from <= params->to &&
+		params->to <= derived_recipe_size(params->recipe));
 	body->recipe = params->recipe;
 	body->is_borrowed = params->is_borrowed;
-	body->inputs = memory_new_array(params->recipe->source_count + 1, sizeof(struct derived_input *));
+	body->inputs =
+		memory_new_array(params->recipe->source_count + 1, sizeof(struct derived_input *));
 	buffer_init(&body->block, BLOCK_MAX_BYTES);
 	buffer_init(&body->ahead, BLOCK_CODE_HEADER_MAX + block_code_payload_max());
 	if (open_inputs(body, params, err) == 0)
@@ -88,7 +93,7 @@ struct derived_body *derived_body_open(const struct derived_body_params *const p
 	return NULL;
 }
 
-void derived_body_close(struct derived_body *const body)
+void derived_body_close(struct derived_body *body)
 {
 	if (body == NULL)
 		return;
@@ -103,13 +108,15 @@ void derived_body_close(struct derived_body *const body)
 	free(body);
 }
 
-static int out_of_memory(struct error *const err)
+static int out_of_memory(struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
+	return error_set(
+		err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
 }
 
 /* `ahead` has at least `len` bytes, or all that the piece has left. */
-static int look_ahead(struct derived_body *const body, const struct derived_piece *const piece, const uint64_t len, struct error *const err)
+static int look_ahead(struct derived_body *body, const struct derived_piece *piece, uint64_t len,
+	struct error *err)
 {
 	const uint64_t left = piece->delta_length - body->walked;
 	const uint64_t wanted = len < left ? len : left;
@@ -119,28 +126,32 @@ static int look_ahead(struct derived_body *const body, const struct derived_piec
 	uint8_t *const into = buffer_reserve(&body->ahead, more);
 	if (into == NULL)
 		return out_of_memory(err);
-	if (derived_input_read(body->inputs[piece->delta], piece->delta_offset + body->walked + body->ahead.len, into, more, err) != 0)
+	if (derived_input_read(body->inputs[piece->delta],
+		    piece->delta_offset + body->walked + body->ahead.len, into, more, err) != 0)
 		return -1;
 	buffer_commit(&body->ahead, more);
 	return 0;
 }
 
-static int block_is_bad(const struct derived_body *const body, const char *const why, struct error *const err)
+static int block_is_bad(const struct derived_body *body, const char *why, struct error *err)
 {
 	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
-	return error_set(err, ERROR_CORRUPT, "The block of a derived object at byte %llu cannot be made: %s", (unsigned long long)start, why);
+	return error_set(err, ERROR_CORRUPT,
+		"The block of a derived object at byte %llu cannot be made: %s",
+		(unsigned long long)start, why);
 }
 
 /* The header of the next block. */
-static int parse_block(struct derived_body *const body, const struct derived_piece *const piece, const uint64_t length,
-	struct block_code_facts *const out, struct error *const err)
+static int parse_block(struct derived_body *body, const struct derived_piece *piece,
+	uint64_t length, struct block_code_facts *out, struct error *err)
 {
 	struct error why = {0};
 	const uint64_t whole = block_code_bytes(piece->dtype);
 	const uint64_t left = length - body->made;
 	if (look_ahead(body, piece, BLOCK_CODE_HEADER_MAX, err) != 0)
 		return -1;
-	if (block_code_parse(buffer_span(&body->ahead), piece->dtype, left < whole ? left : whole, out, &why) != 0)
+	if (block_code_parse(buffer_span(&body->ahead), piece->dtype, left < whole ? left : whole,
+		    out, &why) != 0)
 		return block_is_bad(body, why.text, err);
 	const uint64_t bytes = piece->delta_length - body->walked;
 	if (out->header_bytes > bytes || out->payload_bytes > bytes - out->header_bytes)
@@ -148,36 +159,38 @@ static int parse_block(struct derived_body *const body, const struct derived_pie
 	return 0;
 }
 
-static void pass_block(struct derived_body *const body, const struct block_code_facts *const facts)
+static void pass_block(struct derived_body *body, const struct block_code_facts *facts)
 {
 	const uint64_t bytes = facts->header_bytes + facts->payload_bytes;
-	buffer_remove_front(&body->ahead, bytes < body->ahead.len ? (size_t)bytes : body->ahead.len);
+	buffer_remove_front(
+		&body->ahead, bytes < body->ahead.len ? (size_t)bytes : body->ahead.len);
 	body->walked += bytes;
 	body->made += facts->result_bytes;
 }
 
 /* The base becomes the block where it lies: memory that was touched a moment ago is fast. */
-static int decode_block(struct derived_body *const body, const struct derived_piece *const piece, const struct block_code_facts *const facts,
-	const bool proves, uint8_t *const into, struct error *const err)
+static int decode_block(struct derived_body *body, const struct derived_piece *piece,
+	const struct block_code_facts *facts, bool proves, uint8_t *into, struct error *err)
 {
 	struct error why = {0};
 	const size_t bytes = facts->header_bytes + (size_t)facts->payload_bytes;
 	const size_t len = (size_t)facts->result_bytes;
 	if (look_ahead(body, piece, bytes, err) != 0 ||
-	    derived_input_read_base(body->inputs[piece->source], piece->offset + body->made, into, len, err) != 0)
+		derived_input_read_base(body->inputs[piece->source], piece->offset + body->made,
+			into, len, err) != 0)
 		return -1;
 	if (body->context == NULL)
 		body->context = block_code_context_new();
 	const struct span block = span_slice(buffer_span(&body->ahead), 0, bytes);
-	if ((proves ? block_code_decode : block_code_decode_unproven)(body->context, piece->dtype, block, facts, span_of(into, len), into,
-			&why) != 0)
+	if ((proves ? block_code_decode : block_code_decode_unproven)(
+		    body->context, piece->dtype, block, facts, span_of(into, len), into, &why) != 0)
 		return block_is_bad(body, why.text, err);
 	return 0;
 }
 
 /* Walks to the block that makes byte `offset` of the result, which lies in piece `index`. */
-static int walk_to(struct derived_body *const body, const size_t index, const uint64_t offset, struct block_code_facts *const facts,
-	struct error *const err)
+static int walk_to(struct derived_body *body, size_t index, uint64_t offset,
+	struct block_code_facts *facts, struct error *err)
 {
 	const struct derived_piece *const piece = &body->recipe->pieces[index];
 	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
@@ -199,20 +212,22 @@ static int walk_to(struct derived_body *const body, const size_t index, const ui
 }
 
 /* Decodes the block that the walk stands at, and passes it. */
-static int make_block(struct derived_body *const body, const struct block_code_facts *const facts, const bool proves, uint8_t *const into,
-	struct error *const err)
+static int make_block(struct derived_body *body, const struct block_code_facts *facts, bool proves,
+	uint8_t *into, struct error *err)
 {
 	const struct derived_piece *const piece = &body->recipe->pieces[body->piece];
 	if (decode_block(body, piece, facts, proves, into, err) != 0)
 		return -1;
 	pass_block(body, facts);
-	if (body->made == derived_piece_length(body->recipe, body->piece) && body->walked != piece->delta_length)
+	if (body->made == derived_piece_length(body->recipe, body->piece) &&
+		body->walked != piece->delta_length)
 		return block_is_bad(body, "bytes follow the last block.", err);
 	return 0;
 }
 
 /* The block that the walk stands at comes to stand in `block`. */
-static int keep_block(struct derived_body *const body, const struct block_code_facts *const facts, struct error *const err)
+static int keep_block(
+	struct derived_body *body, const struct block_code_facts *facts, struct error *err)
 {
 	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
 	const size_t len = (size_t)facts->result_bytes;
@@ -229,14 +244,15 @@ static int keep_block(struct derived_body *const body, const struct block_code_f
 	return 0;
 }
 
-static bool block_holds(const struct derived_body *const body, const uint64_t offset)
+static bool block_holds(const struct derived_body *body, uint64_t offset)
 {
-	return body->has_block && offset >= body->block_start && offset - body->block_start < body->block_len;
+	return body->has_block && offset >= body->block_start &&
+		offset - body->block_start < body->block_len;
 }
 
 /* Up to `capacity` bytes from `offset` on, out of one piece. */
-static int read_some(struct derived_body *const body, const uint64_t offset, const bool proves, uint8_t *const into, const size_t capacity,
-	size_t *const out_len, struct error *const err)
+static int read_some(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
+	size_t capacity, size_t *out_len, struct error *err)
 {
 	const size_t index = derived_recipe_find(body->recipe, offset);
 	const struct derived_piece *const piece = &body->recipe->pieces[index];
@@ -244,7 +260,8 @@ static int read_some(struct derived_body *const body, const uint64_t offset, con
 	const uint64_t left = piece->end - offset;
 	*out_len = left < capacity ? (size_t)left : capacity;
 	if (piece->kind == DERIVED_COPY)
-		return (proves ? derived_input_read : derived_input_read_base)(body->inputs[piece->source], piece->offset + within, into, *out_len, err);
+		return (proves ? derived_input_read : derived_input_read_base)(
+			body->inputs[piece->source], piece->offset + within, into, *out_len, err);
 	if (piece->kind == DERIVED_LITERAL) {
 		memcpy(into, body->recipe->literals.data + piece->offset + within, *out_len);
 		return 0;
@@ -253,7 +270,8 @@ static int read_some(struct derived_body *const body, const uint64_t offset, con
 		struct block_code_facts facts;
 		if (walk_to(body, index, offset, &facts, err) != 0)
 			return -1;
-		if (within == body->made && facts.result_bytes <= capacity) { /* all of it fits where it is wanted */
+		/* all of it fits where it is wanted */
+		if (within == body->made && facts.result_bytes <= capacity) {
 			*out_len = (size_t)facts.result_bytes;
 			return make_block(body, &facts, proves, into, err);
 		}
@@ -267,10 +285,11 @@ static int read_some(struct derived_body *const body, const uint64_t offset, con
 	return 0;
 }
 
-static int read_exactly(struct derived_body *const body, const uint64_t offset, const bool proves, uint8_t *const into, const size_t len,
-	struct error *const err)
+static int read_exactly(struct derived_body *body, uint64_t offset, bool proves, uint8_t *into,
+	size_t len, struct error *err)
 {
-	ASSERT(offset <= derived_recipe_size(body->recipe) && len <= derived_recipe_size(body->recipe) - offset);
+	ASSERT(offset <= derived_recipe_size(body->recipe) &&
+		len <= derived_recipe_size(body->recipe) - offset);
 	for (size_t have = 0; have < len;) {
 		size_t got = 0;
 		if (read_some(body, offset + have, proves, into + have, len - have, &got, err) != 0)
@@ -280,13 +299,14 @@ static int read_exactly(struct derived_body *const body, const uint64_t offset, 
 	return 0;
 }
 
-int derived_body_read(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t len, struct error *const err)
+int derived_body_read(
+	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
 	return read_exactly(body, offset, true, into, len, err);
 }
 
-int derived_body_read_base(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t len,
-	struct error *const err)
+int derived_body_read_base(
+	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
 	return read_exactly(body, offset, false, into, len, err);
 }
@@ -301,7 +321,8 @@ struct derived_stream {
 };
 
 /* What was made before a failure is right and goes out; the failure comes with the next call. */
-static ptrdiff_t stream_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t stream_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct derived_stream *const stream = (struct derived_stream *)source;
 	size_t used = 0;
@@ -309,7 +330,8 @@ static ptrdiff_t stream_read(struct body_source *const source, uint8_t *const in
 		const uint64_t left = stream->to - stream->at;
 		const size_t room = left < capacity - used ? (size_t)left : capacity - used;
 		size_t got = 0;
-		stream->failed = read_some(stream->body, stream->at, true, into + used, room, &got, &stream->error) != 0;
+		stream->failed = read_some(stream->body, stream->at, true, into + used, room, &got,
+					 &stream->error) != 0;
 		if (stream->failed)
 			break;
 		used += got;
@@ -321,13 +343,13 @@ static ptrdiff_t stream_read(struct body_source *const source, uint8_t *const in
 	return -1;
 }
 
-static void stream_close(struct body_source *const source)
+static void stream_close(struct body_source *source)
 {
 	derived_body_close(((struct derived_stream *)source)->body);
 	free(source);
 }
 
-struct body_source *derived_body_source(struct derived_body *const body, const uint64_t from, const uint64_t to)
+struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to)
 {
 	struct derived_stream *const stream = memory_new(sizeof(*stream));
 	stream->source = (struct body_source){.read = stream_read, .close = stream_close};

@@ -14,7 +14,7 @@ enum { SKIP_BYTES = 256 * 1024 }; /* what is read over rather than sought past *
 
 struct derived_input {
 	struct store *store;
-	uint64_t from;             /* the range that can be read */
+	uint64_t from; /* the range that can be read */
 	uint64_t to;
 	struct body_source *stream; /* stands at `at`; NULL: none yet */
 	uint64_t at;
@@ -22,16 +22,17 @@ struct derived_input {
 	struct part_range range;   /* its segments */
 	uint8_t *turns;            /* of the hold of each segment's pack */
 	size_t held;
-	uint8_t *bytes;            /* or its inline bytes */
+	uint8_t *bytes; /* or its inline bytes */
 };
 
-static bool same_pack_as_before(const struct derived_input *const input, const size_t i)
+static bool same_pack_as_before(const struct derived_input *input, size_t i)
 {
 	const struct segment *const segments = input->range.segments;
-	return i > 0 && memcmp(&segments[i].pack, &segments[i - 1].pack, sizeof(struct pack_id)) == 0;
+	return i > 0 &&
+		memcmp(&segments[i].pack, &segments[i - 1].pack, sizeof(struct pack_id)) == 0;
 }
 
-void derived_input_close(struct derived_input *const input)
+void derived_input_close(struct derived_input *input)
 {
 	if (input == NULL)
 		return;
@@ -39,7 +40,8 @@ void derived_input_close(struct derived_input *const input)
 		input->stream->close(input->stream);
 	for (size_t i = 0; i < input->held; i++)
 		if (!same_pack_as_before(input, i))
-			pack_store_unhold(store_packs(input->store), &input->range.segments[i].pack, input->turns[i]);
+			pack_store_unhold(store_packs(input->store), &input->range.segments[i].pack,
+				input->turns[i]);
 	derived_body_close(input->body);
 	free(input->range.segments);
 	free(input->turns);
@@ -47,37 +49,47 @@ void derived_input_close(struct derived_input *const input)
 	free(input);
 }
 
-static int open_inline(struct derived_input *const input, struct db *const db, const struct version *const version, struct error *const err)
+static int open_inline(struct derived_input *input, struct db *db, const struct version *version,
+	struct error *err)
 {
 	struct span bytes;
 	struct db_statement *statement = NULL;
-	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) != 0)
+	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) !=
+		0)
 		return -1;
-	const struct span part = span_slice(bytes, (size_t)input->from, (size_t)(input->to - input->from));
+	const struct span part =
+		span_slice(bytes, (size_t)input->from, (size_t)(input->to - input->from));
 	input->bytes = memory_copy(part.data, part.len);
 	db_reset(statement);
-	return part.len == input->to - input->from ? 0 : error_set(err, ERROR_CORRUPT, "A source of a derived object is too short.");
+	return part.len == input->to - input->from
+		? 0
+		: error_set(err, ERROR_CORRUPT, "A source of a derived object is too short.");
 }
 
-static int open_segments(struct derived_input *const input, struct db *const db, const struct version *const version, const size_t most,
-	struct error *const err)
+static int open_segments(struct derived_input *input, struct db *db, const struct version *version,
+	size_t most, struct error *err)
 {
-	input->range = (struct part_range){.offset = input->from, .length = input->to - input->from, .most = most};
-	if (part_set_load(db, version->part_set, version->size, version->contents, &input->range, err) != 0)
+	input->range = (struct part_range){
+		.offset = input->from, .length = input->to - input->from, .most = most};
+	if (part_set_load(db, version->part_set, version->size, version->contents, &input->range,
+		    err) != 0)
 		return -1;
 	input->turns = memory_new(input->range.segment_count + 1);
 	for (; input->held < input->range.segment_count; input->held++)
 		if (!same_pack_as_before(input, input->held))
-			input->turns[input->held] = (uint8_t)pack_store_hold(store_packs(input->store), &input->range.segments[input->held].pack);
+			input->turns[input->held] =
+				(uint8_t)pack_store_hold(store_packs(input->store),
+					&input->range.segments[input->held].pack);
 	return 0;
 }
 
-static int open_derived(struct derived_input *const input, struct db *const db, const struct version *const version, const unsigned levels,
-	const size_t most, struct error *const err)
+static int open_derived(struct derived_input *input, struct db *db, const struct version *version,
+	unsigned levels, size_t most, struct error *err)
 {
 	if (levels == 0)
-		return error_set(err, ERROR_CORRUPT, "Version %lld is derived more than %d times over.", (long long)version->sequence,
-			DERIVED_DEPTH_MAX);
+		return error_set(err, ERROR_CORRUPT,
+			"Version %lld is derived more than %d times over.",
+			(long long)version->sequence, DERIVED_DEPTH_MAX);
 	const struct derived_body_params params = {
 		.store = input->store,
 		.db = db,
@@ -91,25 +103,30 @@ static int open_derived(struct derived_input *const input, struct db *const db, 
 	return input->body == NULL ? -1 : 0;
 }
 
-static int open_version(struct derived_input *const input, struct db *const db, const struct derived_source *const source,
-	const unsigned levels, const size_t most, struct error *const err)
+static int open_version(struct derived_input *input, struct db *db,
+	const struct derived_source *source, unsigned levels, size_t most, struct error *err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, source->version, NULL, &version, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY, "A version of which the object is derived does not exist.");
+		return error_set(err, ERROR_NO_KEY,
+			"A version of which the object is derived does not exist.");
 	if (version.is_marker || version.size != source->size)
-		return error_set(err, ERROR_CORRUPT, "Version %lld is not what an object was derived from.", (long long)source->version);
+		return error_set(err, ERROR_CORRUPT,
+			"Version %lld is not what an object was derived from.",
+			(long long)source->version);
 	if (version.kind == VERSION_INLINE)
 		return open_inline(input, db, &version, err);
-	return version.kind == VERSION_DERIVED ? open_derived(input, db, &version, levels, most, err)
+	return version.kind == VERSION_DERIVED
+		? open_derived(input, db, &version, levels, most, err)
 		: open_segments(input, db, &version, most, err);
 }
 
-struct derived_input *derived_input_open(struct store *const store, struct db *const db, const struct derived_source *const source,
-	const uint64_t from, const uint64_t to, const unsigned levels, const size_t most, struct error *const err)
+struct derived_input *derived_input_open(struct store *store, struct db *db,
+	const struct derived_source *source, uint64_t from, uint64_t to, unsigned levels,
+	size_t most, struct error *err)
 {
 	struct derived_input *const input = memory_new(sizeof(*input));
 	input->store = store;
@@ -121,7 +138,7 @@ struct derived_input *derived_input_open(struct store *const store, struct db *c
 	return NULL;
 }
 
-static int read_stream(struct derived_input *const input, uint8_t *const into, const size_t len, struct error *const err)
+static int read_stream(struct derived_input *input, uint8_t *into, size_t len, struct error *err)
 {
 	const int result = body_source_read_whole(input->stream, into, len, err);
 	input->at += len;
@@ -132,35 +149,38 @@ static int read_stream(struct derived_input *const input, uint8_t *const into, c
 	return -1;
 }
 
-static int skip(struct derived_input *const input, uint64_t bytes, struct error *const err)
+static int skip(struct derived_input *input, uint64_t bytes, struct error *err)
 {
 	uint8_t passed[4096];
 	int result = 0;
 	for (; result == 0 && bytes > 0; bytes -= bytes < sizeof(passed) ? bytes : sizeof(passed))
-		result = read_stream(input, passed, bytes < sizeof(passed) ? (size_t)bytes : sizeof(passed), err);
+		result = read_stream(input, passed,
+			bytes < sizeof(passed) ? (size_t)bytes : sizeof(passed), err);
 	return result;
 }
 
-static int seek(struct derived_input *const input, const uint64_t offset, struct error *const err)
+static int seek(struct derived_input *input, uint64_t offset, struct error *err)
 {
 	if (input->stream != NULL && offset >= input->at && offset - input->at <= SKIP_BYTES)
 		return skip(input, offset - input->at, err);
 	if (input->stream != NULL)
 		input->stream->close(input->stream);
 	input->at = offset;
-	input->stream = assemble_open(store_packs(input->store), input->range.segments, input->range.segment_count,
-		input->range.skip + (offset - input->from), input->to - offset, err);
+	input->stream = assemble_open(store_packs(input->store), input->range.segments,
+		input->range.segment_count, input->range.skip + (offset - input->from),
+		input->to - offset, err);
 	return input->stream == NULL ? -1 : 0;
 }
 
-int derived_input_read_base(struct derived_input *const input, const uint64_t offset, uint8_t *const into, const size_t len,
-	struct error *const err)
+int derived_input_read_base(
+	struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
-	return input->body != NULL ? derived_body_read_base(input->body, offset, into, len, err) : derived_input_read(input, offset, into, len, err);
+	return input->body != NULL ? derived_body_read_base(input->body, offset, into, len, err)
+				   : derived_input_read(input, offset, into, len, err);
 }
 
-int derived_input_read(struct derived_input *const input, const uint64_t offset, uint8_t *const into, const size_t len,
-	struct error *const err)
+int derived_input_read(
+	struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err)
 {
 	ASSERT(offset >= input->from && offset <= input->to && len <= input->to - offset);
 	if (len == 0)

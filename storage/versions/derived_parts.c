@@ -8,31 +8,36 @@
 
 enum { ENTRY_HEAD_BYTES = 13 };
 
-static size_t entry_bytes(const struct span parts)
+static size_t entry_bytes(struct span parts)
 {
 	return ENTRY_HEAD_BYTES + (size_t)parts.data[0];
 }
 
-size_t derived_parts_count(const struct span parts)
+size_t derived_parts_count(struct span parts)
 {
 	return parts.len == 0 ? 0 : (parts.len - 1) / entry_bytes(parts);
 }
 
-bool derived_parts_are_sound(const struct span parts)
+bool derived_parts_are_sound(struct span parts)
 {
-	return parts.len == 0 || (parts.data[0] <= CHECKSUM_MAX_BYTES && (parts.len - 1) % entry_bytes(parts) == 0);
+	return parts.len == 0 ||
+		(parts.data[0] <= CHECKSUM_MAX_BYTES && (parts.len - 1) % entry_bytes(parts) == 0);
 }
 
-static const uint8_t *entry_at(const struct span parts, const size_t index)
+static const uint8_t *entry_at(struct span parts, size_t index)
 {
 	return parts.data + 1 + index * entry_bytes(parts);
 }
 
-struct object_part derived_parts_entry(const struct span parts, const size_t index, const enum checksum_algorithm algorithm)
+struct object_part derived_parts_entry(
+	struct span parts, size_t index, enum checksum_algorithm algorithm)
 {
 	const uint8_t *const at = entry_at(parts, index);
-	const uint64_t start = index == 0 ? 0 : little_endian_get(entry_at(parts, index - 1) + 4, 8);
-	struct object_part part = {.number = (uint32_t)little_endian_get(at, 4), .offset = start, .size = little_endian_get(at + 4, 8) - start};
+	const uint64_t start =
+		index == 0 ? 0 : little_endian_get(entry_at(parts, index - 1) + 4, 8);
+	struct object_part part = {.number = (uint32_t)little_endian_get(at, 4),
+		.offset = start,
+		.size = little_endian_get(at + 4, 8) - start};
 	if (at[12] == 0)
 		return part;
 	part.checksum.algorithm = algorithm;
@@ -41,15 +46,17 @@ struct object_part derived_parts_entry(const struct span parts, const size_t ind
 	return part;
 }
 
-size_t derived_parts_find(const struct span parts, const uint32_t number)
+size_t derived_parts_find(struct span parts, uint32_t number)
 {
 	size_t index = 0;
-	while (index < derived_parts_count(parts) && little_endian_get(entry_at(parts, index), 4) < number)
+	while (index < derived_parts_count(parts) &&
+		little_endian_get(entry_at(parts, index), 4) < number)
 		index++;
 	return index;
 }
 
-static void put_entry(const struct upload_set_part *const part, const uint64_t end, const uint8_t checksum_len, struct buffer *const out)
+static void put_entry(
+	const struct upload_set_part *part, uint64_t end, uint8_t checksum_len, struct buffer *out)
 {
 	uint8_t entry[ENTRY_HEAD_BYTES + CHECKSUM_MAX_BYTES] = {0};
 	little_endian_put(entry, part->number, 4);
@@ -61,12 +68,13 @@ static void put_entry(const struct upload_set_part *const part, const uint64_t e
 	buffer_add(out, entry, ENTRY_HEAD_BYTES + (size_t)checksum_len);
 }
 
-static int collect(struct db *const db, const struct version *const version, const struct span map, struct buffer *const out,
-	struct error *const err)
+static int collect(struct db *db, const struct version *version, struct span map,
+	struct buffer *out, struct error *err)
 {
 	const uint8_t checksum_len = (uint8_t)checksum_length(version->checksum.algorithm);
 	if (part_map_count(map) > DERIVED_PARTS_MAX)
-		return error_set(err, ERROR_PRECONDITION, "Version %lld has more than %d parts.", (long long)version->sequence, DERIVED_PARTS_MAX);
+		return error_set(err, ERROR_PRECONDITION, "Version %lld has more than %d parts.",
+			(long long)version->sequence, DERIVED_PARTS_MAX);
 	buffer_add_byte(out, checksum_len);
 	for (size_t i = 0; i < part_map_count(map); i++) {
 		const struct part_map_entry entry = part_map_entry(map, i);
@@ -78,15 +86,20 @@ static int collect(struct db *const db, const struct version *const version, con
 	return buffer_check(out, "the parts of a derived object", err);
 }
 
-int derived_parts_collect(struct db *const db, const struct version *const version, struct buffer *const out, struct error *const err)
+int derived_parts_collect(
+	struct db *db, const struct version *version, struct buffer *out, struct error *err)
 {
 	struct span map;
 	struct db_statement *statement = NULL;
 	if (version->part_count == 0)
 		return 0;
-	const int got = upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
+	const int got =
+		upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
 	if (got != 0)
-		return got < 0 ? -1 : error_set(err, ERROR_CORRUPT, "%s: the map of a multipart object is missing.", db_path(db));
+		return got < 0
+			? -1
+			: error_set(err, ERROR_CORRUPT,
+				  "%s: the map of a multipart object is missing.", db_path(db));
 	const int result = collect(db, version, map, out, err);
 	db_reset(statement);
 	return result;

@@ -1,5 +1,6 @@
-/* What a completed multipart version still tells of its parts once its representation was swapped: number, place and checksum of each. A blob
- * beside the recipe (docs/FORMAT.md, "Derived versions"). Internal to storage. */
+/* What a completed multipart version still tells of its parts once its representation was swapped:
+ * number, place and checksum of each. A blob beside the recipe (docs/FORMAT.md, "Derived
+ * versions"). Internal to storage. */
 #ifndef STORAGE_VERSIONS_DERIVED_PARTS_H
 #define STORAGE_VERSIONS_DERIVED_PARTS_H
 
@@ -8,12 +9,15 @@
 
 enum { DERIVED_PARTS_MAX = 2000 }; /* a version of more keeps its segments */
 
-/* Of a version that is not derived yet; empty for a single PUT. precondition when there are too many. */
-int derived_parts_collect(struct db *db, const struct version *version, struct buffer *out, struct error *err);
+/* Of a version that is not derived yet; empty for a single PUT. precondition when there are too
+ * many. */
+int derived_parts_collect(
+	struct db *db, const struct version *version, struct buffer *out, struct error *err);
 bool derived_parts_are_sound(struct span parts);
 size_t derived_parts_count(struct span parts);
 /* `algorithm`: the version's. */
-struct object_part derived_parts_entry(struct span parts, size_t index, enum checksum_algorithm algorithm);
+struct object_part derived_parts_entry(
+	struct span parts, size_t index, enum checksum_algorithm algorithm);
 /* The first part whose number is at least this; the count when there is none. */
 size_t derived_parts_find(struct span parts, uint32_t number);
 

@@ -16,7 +16,7 @@ struct derived_recipe *derived_recipe_new(void)
 	return recipe;
 }
 
-void derived_recipe_free(struct derived_recipe *const recipe)
+void derived_recipe_free(struct derived_recipe *recipe)
 {
 	if (recipe == NULL)
 		return;
@@ -26,40 +26,41 @@ void derived_recipe_free(struct derived_recipe *const recipe)
 	free(recipe);
 }
 
-static size_t grown(const size_t capacity)
+static size_t grown(size_t capacity)
 {
 	return capacity == 0 ? 8 : 2 * capacity;
 }
 
-size_t derived_recipe_source(struct derived_recipe *const recipe, const int64_t version, const uint64_t size)
+size_t derived_recipe_source(struct derived_recipe *recipe, int64_t version, uint64_t size)
 {
 	for (size_t i = 0; i < recipe->source_count; i++)
 		if (recipe->sources[i].version == version)
 			return i;
 	if (recipe->source_count == recipe->source_capacity) {
 		recipe->source_capacity = grown(recipe->source_capacity);
-		recipe->sources = memory_grow(recipe->sources, recipe->source_capacity, sizeof(*recipe->sources));
+		recipe->sources = memory_grow(
+			recipe->sources, recipe->source_capacity, sizeof(*recipe->sources));
 	}
 	recipe->sources[recipe->source_count] = (struct derived_source){version, size};
 	return recipe->source_count++;
 }
 
-uint64_t derived_recipe_size(const struct derived_recipe *const recipe)
+uint64_t derived_recipe_size(const struct derived_recipe *recipe)
 {
 	return recipe->piece_count == 0 ? 0 : recipe->pieces[recipe->piece_count - 1].end;
 }
 
-uint64_t derived_recipe_start(const struct derived_recipe *const recipe, const size_t piece)
+uint64_t derived_recipe_start(const struct derived_recipe *recipe, size_t piece)
 {
 	return piece == 0 ? 0 : recipe->pieces[piece - 1].end;
 }
 
-uint64_t derived_piece_length(const struct derived_recipe *const recipe, const size_t piece)
+uint64_t derived_piece_length(const struct derived_recipe *recipe, size_t piece)
 {
 	return recipe->pieces[piece].end - derived_recipe_start(recipe, piece);
 }
 
-size_t derived_recipe_find(const struct derived_recipe *const recipe, const uint64_t offset)
+size_t derived_recipe_find(const struct derived_recipe *recipe, uint64_t offset)
 {
 	size_t low = 0;
 	size_t high = recipe->piece_count;
@@ -73,28 +74,33 @@ size_t derived_recipe_find(const struct derived_recipe *const recipe, const uint
 	return low;
 }
 
-static bool lies_in(const struct derived_recipe *const recipe, const size_t source, const uint64_t offset, const uint64_t length)
+static bool lies_in(
+	const struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length)
 {
-	return source < recipe->source_count && offset <= recipe->sources[source].size && length <= recipe->sources[source].size - offset;
+	return source < recipe->source_count && offset <= recipe->sources[source].size &&
+		length <= recipe->sources[source].size - offset;
 }
 
-static bool is_whole(const enum dtype dtype, const uint64_t length)
+static bool is_whole(enum dtype dtype, uint64_t length)
 {
 	return dtype_bits(dtype) < BITS_OF_BYTE || length % (dtype_bits(dtype) / BITS_OF_BYTE) == 0;
 }
 
 /* Whether the piece of this length lies in what it is made of. */
-static bool is_sound(const struct derived_recipe *const recipe, const struct derived_piece *const piece, const uint64_t length)
+static bool is_sound(
+	const struct derived_recipe *recipe, const struct derived_piece *piece, uint64_t length)
 {
 	if (piece->kind == DERIVED_LITERAL)
-		return piece->offset <= recipe->literals.len && length <= recipe->literals.len - piece->offset;
+		return piece->offset <= recipe->literals.len &&
+			length <= recipe->literals.len - piece->offset;
 	if (!lies_in(recipe, piece->source, piece->offset, length))
 		return false;
-	return piece->kind == DERIVED_COPY || (piece->delta_length > 0 && is_whole(piece->dtype, length) &&
-		lies_in(recipe, piece->delta, piece->delta_offset, piece->delta_length));
+	return piece->kind == DERIVED_COPY ||
+		(piece->delta_length > 0 && is_whole(piece->dtype, length) &&
+			lies_in(recipe, piece->delta, piece->delta_offset, piece->delta_length));
 }
 
-static void add_piece(struct derived_recipe *const recipe, struct derived_piece piece, const uint64_t length)
+static void add_piece(struct derived_recipe *recipe, struct derived_piece piece, uint64_t length)
 {
 	const uint64_t start = derived_recipe_size(recipe);
 	if (length == 0)
@@ -105,47 +111,66 @@ static void add_piece(struct derived_recipe *const recipe, struct derived_piece 
 	}
 	if (recipe->piece_count == recipe->piece_capacity) {
 		recipe->piece_capacity = grown(recipe->piece_capacity);
-		recipe->pieces = memory_grow(recipe->pieces, recipe->piece_capacity, sizeof(*recipe->pieces));
+		recipe->pieces = memory_grow(
+			recipe->pieces, recipe->piece_capacity, sizeof(*recipe->pieces));
 	}
 	piece.end = start + length;
 	recipe->pieces[recipe->piece_count++] = piece;
 }
 
-void derived_recipe_settle(struct derived_recipe *const recipe, const size_t source, const int64_t version, const uint64_t size)
+void derived_recipe_settle(
+	struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size)
 {
 	recipe->sources[source] = (struct derived_source){version, size};
 	for (size_t i = 0; i < recipe->piece_count; i++)
-		recipe->is_unsound |= !is_sound(recipe, &recipe->pieces[i], derived_piece_length(recipe, i));
+		recipe->is_unsound |=
+			!is_sound(recipe, &recipe->pieces[i], derived_piece_length(recipe, i));
 }
 
-void derived_recipe_add_literal(struct derived_recipe *const recipe, const struct span bytes)
+void derived_recipe_add_literal(struct derived_recipe *recipe, struct span bytes)
 {
-	const struct derived_piece piece = {.kind = DERIVED_LITERAL, .offset = recipe->literals.len};
+	const struct derived_piece piece = {
+		.kind = DERIVED_LITERAL, .offset = recipe->literals.len};
 	buffer_add_span(&recipe->literals, bytes);
 	add_piece(recipe, piece, bytes.len);
 }
 
-void derived_recipe_add_copy(struct derived_recipe *const recipe, const size_t source, const uint64_t offset, const uint64_t length)
+void derived_recipe_add_copy(
+	struct derived_recipe *recipe, size_t source, uint64_t offset, uint64_t length)
 {
-	struct derived_piece *const last = recipe->piece_count == 0 ? NULL : &recipe->pieces[recipe->piece_count - 1];
-	const uint64_t before = last == NULL ? 0 : derived_piece_length(recipe, recipe->piece_count - 1);
-	if (last != NULL && last->kind == DERIVED_COPY && last->source == source && last->offset + before == offset &&
-	    lies_in(recipe, source, offset, length))
+	struct derived_piece *const last =
+		recipe->piece_count == 0 ? NULL : &recipe->pieces[recipe->piece_count - 1];
+	const uint64_t before =
+		last == NULL ? 0 : derived_piece_length(recipe, recipe->piece_count - 1);
+	if (last != NULL && last->kind == DERIVED_COPY && last->source == source &&
+		last->offset + before == offset && lies_in(recipe, source, offset, length))
 		last->end += length; /* goes on where the last one ends */
 	else
-		add_piece(recipe, (struct derived_piece){.kind = DERIVED_COPY, .source = (uint16_t)source, .offset = offset}, length);
+		add_piece(recipe,
+			(struct derived_piece){
+				.kind = DERIVED_COPY, .source = (uint16_t)source, .offset = offset},
+			length);
 }
 
-void derived_recipe_add_delta(struct derived_recipe *const recipe, const enum dtype dtype, const size_t base, const uint64_t base_offset,
-	const uint64_t length, const size_t delta, const uint64_t delta_offset, const uint64_t delta_length)
+void derived_recipe_add_delta(struct derived_recipe *recipe, enum dtype dtype, size_t base,
+	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
+	uint64_t delta_length)
 {
-	add_piece(recipe, (struct derived_piece){.kind = DERIVED_DELTA, .dtype = dtype, .source = (uint16_t)base, .offset = base_offset,
-		.delta = (uint16_t)delta, .delta_offset = delta_offset, .delta_length = delta_length}, length);
+	add_piece(recipe,
+		(struct derived_piece){.kind = DERIVED_DELTA,
+			.dtype = dtype,
+			.source = (uint16_t)base,
+			.offset = base_offset,
+			.delta = (uint16_t)delta,
+			.delta_offset = delta_offset,
+			.delta_length = delta_length},
+		length);
 }
 
-/* Bytes of up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`; *io_length: of the result, which is left, then what they make. */
-static int measure_blocks(const enum dtype dtype, const struct span blocks, uint64_t *const io_length, size_t *const out_bytes,
-	struct error *const err)
+/* Bytes of up to DERIVED_PIECE_BLOCKS blocks at the start of `blocks`; *io_length: of the result,
+ * which is left, then what they make. */
+static int measure_blocks(enum dtype dtype, struct span blocks, uint64_t *io_length,
+	size_t *out_bytes, struct error *err)
 {
 	const uint64_t whole = block_code_bytes(dtype);
 	uint64_t made = 0;
@@ -156,7 +181,8 @@ static int measure_blocks(const enum dtype dtype, const struct span blocks, uint
 		struct block_code_facts facts;
 		if (block_code_parse(rest, dtype, expected, &facts, err) != 0)
 			return -1;
-		if (facts.header_bytes > rest.len || facts.payload_bytes > rest.len - facts.header_bytes)
+		if (facts.header_bytes > rest.len ||
+			facts.payload_bytes > rest.len - facts.header_bytes)
 			return error_set(err, ERROR_INVALID, "A tensor's blocks end too early.");
 		*out_bytes += facts.header_bytes + (size_t)facts.payload_bytes;
 		made += expected;
@@ -165,23 +191,28 @@ static int measure_blocks(const enum dtype dtype, const struct span blocks, uint
 	return 0;
 }
 
-int derived_recipe_add_blocks(struct derived_recipe *const recipe, const enum dtype dtype, const size_t base, const uint64_t base_offset,
-	const uint64_t length, const size_t delta, const uint64_t delta_offset, const struct span blocks, struct error *const err)
+int derived_recipe_add_blocks(struct derived_recipe *recipe, enum dtype dtype, size_t base,
+	uint64_t base_offset, uint64_t length, size_t delta, uint64_t delta_offset,
+	struct span blocks, struct error *err)
 {
 	size_t used = 0;
 	for (uint64_t made = 0; made < length;) {
 		uint64_t part = length - made;
 		size_t bytes = 0;
-		if (measure_blocks(dtype, span_slice(blocks, used, blocks.len), &part, &bytes, err) != 0)
+		if (measure_blocks(
+			    dtype, span_slice(blocks, used, blocks.len), &part, &bytes, err) != 0)
 			return -1;
-		derived_recipe_add_delta(recipe, dtype, base, base_offset + made, part, delta, delta_offset + used, bytes);
+		derived_recipe_add_delta(recipe, dtype, base, base_offset + made, part, delta,
+			delta_offset + used, bytes);
 		made += part;
 		used += bytes;
 	}
-	return used == blocks.len ? 0 : error_set(err, ERROR_INVALID, "Bytes follow a tensor's last block.");
+	return used == blocks.len
+		? 0
+		: error_set(err, ERROR_INVALID, "Bytes follow a tensor's last block.");
 }
 
-static void put_piece(const struct derived_piece *const piece, uint8_t out[PIECE_BYTES])
+static void put_piece(const struct derived_piece *piece, uint8_t out[PIECE_BYTES])
 {
 	little_endian_put(out, piece->end, 8);
 	out[8] = (uint8_t)piece->kind;
@@ -194,13 +225,17 @@ static void put_piece(const struct derived_piece *const piece, uint8_t out[PIECE
 	little_endian_put(out + 32, piece->delta_length, 8);
 }
 
-int derived_recipe_encode(const struct derived_recipe *const recipe, struct buffer *const out, struct error *const err)
+int derived_recipe_encode(
+	const struct derived_recipe *recipe, struct buffer *out, struct error *err)
 {
 	uint8_t head[HEAD_BYTES] = {RECIPE_VERSION};
 	if (recipe->is_unsound)
-		return error_set(err, ERROR_INVALID, "A piece of a recipe lies outside of its source.");
+		return error_set(
+			err, ERROR_INVALID, "A piece of a recipe lies outside of its source.");
 	if (recipe->source_count > DERIVED_SOURCES_MAX || buffer_failed(&recipe->literals))
-		return error_set(err, ERROR_TOO_LARGE, "A recipe names %zu sources; at most %d are allowed.", recipe->source_count, DERIVED_SOURCES_MAX);
+		return error_set(err, ERROR_TOO_LARGE,
+			"A recipe names %zu sources; at most %d are allowed.", recipe->source_count,
+			DERIVED_SOURCES_MAX);
 	little_endian_put(head + 2, recipe->source_count, 2);
 	little_endian_put(head + 4, recipe->piece_count, 4);
 	little_endian_put(head + 8, derived_recipe_size(recipe), 8);
@@ -222,7 +257,7 @@ int derived_recipe_encode(const struct derived_recipe *const recipe, struct buff
 }
 
 /* Adds the piece as any builder does; false when it breaks a rule. */
-static bool take_piece(struct derived_recipe *const recipe, const uint8_t *const from)
+static bool take_piece(struct derived_recipe *recipe, const uint8_t *from)
 {
 	const uint64_t end = little_endian_get(from, 8);
 	const uint64_t start = derived_recipe_size(recipe);
@@ -241,7 +276,7 @@ static bool take_piece(struct derived_recipe *const recipe, const uint8_t *const
 	return !recipe->is_unsound;
 }
 
-static bool take_all(struct derived_recipe *const recipe, const struct span bytes)
+static bool take_all(struct derived_recipe *recipe, struct span bytes)
 {
 	if (bytes.len < HEAD_BYTES || bytes.data[0] != RECIPE_VERSION)
 		return false;
@@ -254,15 +289,17 @@ static bool take_all(struct derived_recipe *const recipe, const struct span byte
 	buffer_add_span(&recipe->literals, span_slice(bytes, fixed, bytes.len));
 	const uint8_t *at = bytes.data + HEAD_BYTES;
 	for (size_t i = 0; i < sources; i++, at += SOURCE_BYTES)
-		if (derived_recipe_source(recipe, (int64_t)little_endian_get(at, 8), little_endian_get(at + 8, 8)) != i)
+		if (derived_recipe_source(recipe, (int64_t)little_endian_get(at, 8),
+			    little_endian_get(at + 8, 8)) != i)
 			return false;
 	for (size_t i = 0; i < pieces; i++, at += PIECE_BYTES)
 		if (!take_piece(recipe, at))
 			return false;
-	return !buffer_failed(&recipe->literals) && derived_recipe_size(recipe) == little_endian_get(bytes.data + 8, 8);
+	return !buffer_failed(&recipe->literals) &&
+		derived_recipe_size(recipe) == little_endian_get(bytes.data + 8, 8);
 }
 
-struct derived_recipe *derived_recipe_parse(const struct span bytes, struct error *const err)
+struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err)
 {
 	struct derived_recipe *const recipe = derived_recipe_new();
 	if (take_all(recipe, bytes))

@@ -1,19 +1,25 @@
-/* The inside of a recipe (derived.h): what it is made of, and its bytes in the catalog. Internal to storage. */
+/* The inside of a recipe (derived.h): what it is made of, and its bytes in the catalog. Internal to
+ * storage. */
 #ifndef STORAGE_VERSIONS_DERIVED_RECIPE_H
 #define STORAGE_VERSIONS_DERIVED_RECIPE_H
 
 #include "storage/versions/derived.h"
 
 /* Numbers are stored in the catalog. */
-enum derived_piece_kind { DERIVED_LITERAL = 0, DERIVED_COPY = 1, DERIVED_DELTA = 2, DERIVED_PIECE_KINDS };
+enum derived_piece_kind {
+	DERIVED_LITERAL = 0,
+	DERIVED_COPY = 1,
+	DERIVED_DELTA = 2,
+	DERIVED_PIECE_KINDS
+};
 
 struct derived_piece {
-	uint64_t end;          /* in the result; it begins where the one before ends */
+	uint64_t end; /* in the result; it begins where the one before ends */
 	enum derived_piece_kind kind;
-	enum dtype dtype;      /* of a delta */
-	uint16_t source;       /* copied from, or the base */
-	uint64_t offset;       /* in that source; of a literal: in `literals` */
-	uint16_t delta;        /* where a delta's blocks lie */
+	enum dtype dtype; /* of a delta */
+	uint16_t source;  /* copied from, or the base */
+	uint64_t offset;  /* in that source; of a literal: in `literals` */
+	uint16_t delta;   /* where a delta's blocks lie */
 	uint64_t delta_offset;
 	uint64_t delta_length;
 };
@@ -32,11 +38,14 @@ struct derived_recipe {
 	bool is_unsound; /* a piece was added that lies outside its source */
 };
 
-/* A source that was given as version 0 and of size DERIVED_SIZE_UNKNOWN, because it was being written while the recipe was built. */
+/* A source that was given as version 0 and of size DERIVED_SIZE_UNKNOWN, because it was being
+ * written while the recipe was built. */
 #define DERIVED_SIZE_UNKNOWN ((uint64_t)INT64_MAX)
-void derived_recipe_settle(struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size);
+void derived_recipe_settle(
+	struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size);
 /* too_large, invalid. */
-int derived_recipe_encode(const struct derived_recipe *recipe, struct buffer *out, struct error *err);
+int derived_recipe_encode(
+	const struct derived_recipe *recipe, struct buffer *out, struct error *err);
 /* corrupt unless every piece lies in its source and all of it adds up. */
 struct derived_recipe *derived_recipe_parse(struct span bytes, struct error *err);
 uint64_t derived_recipe_start(const struct derived_recipe *recipe, size_t piece);

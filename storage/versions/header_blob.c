@@ -3,14 +3,14 @@
 #include <endian.h>
 #include <string.h>
 
-static void add_text(struct buffer *const out, const struct span text)
+static void add_text(struct buffer *out, struct span text)
 {
 	const uint32_t len = htole32((uint32_t)text.len);
 	buffer_add(out, &len, sizeof(len));
 	buffer_add_span(out, text);
 }
 
-void header_blob_write(const struct object_header *const headers, const size_t count, struct buffer *const out)
+void header_blob_write(const struct object_header *headers, size_t count, struct buffer *out)
 {
 	for (size_t i = 0; i < count; i++) {
 		add_text(out, headers[i].name);
@@ -18,7 +18,7 @@ void header_blob_write(const struct object_header *const headers, const size_t c
 	}
 }
 
-static bool take_text(struct span *const rest, struct span *const out)
+static bool take_text(struct span *rest, struct span *out)
 {
 	uint32_t len;
 	if (rest->len < sizeof(len))
@@ -32,8 +32,8 @@ static bool take_text(struct span *const rest, struct span *const out)
 	return true;
 }
 
-int header_blob_read(const struct span blob, struct arena *const arena, const struct object_header **const out_headers,
-	size_t *const out_count, struct error *const err)
+int header_blob_read(struct span blob, struct arena *arena,
+	const struct object_header **out_headers, size_t *out_count, struct error *err)
 {
 	struct object_header header;
 	struct span rest = blob;
@@ -41,13 +41,16 @@ int header_blob_read(const struct span blob, struct arena *const arena, const st
 	while (rest.len > 0 && take_text(&rest, &header.name) && take_text(&rest, &header.value))
 		count++;
 	if (rest.len > 0)
-		return error_set(err, ERROR_CORRUPT, "The stored headers of an object are malformed.");
+		return error_set(
+			err, ERROR_CORRUPT, "The stored headers of an object are malformed.");
 	struct object_header *const headers = arena_take_array(arena, count + 1, sizeof(*headers));
 	if (headers == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an object's headers.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading an object's headers.");
 	rest = blob;
 	for (size_t i = 0; i < count; i++) {
-		const bool taken = take_text(&rest, &headers[i].name) && take_text(&rest, &headers[i].value);
+		const bool taken =
+			take_text(&rest, &headers[i].name) && take_text(&rest, &headers[i].value);
 		ASSERT(taken);
 	}
 	*out_headers = headers;
@@ -55,7 +58,7 @@ int header_blob_read(const struct span blob, struct arena *const arena, const st
 	return 0;
 }
 
-struct span header_blob_find(const struct span blob, const char *const name)
+struct span header_blob_find(struct span blob, const char *name)
 {
 	struct object_header header;
 	struct span rest = blob;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void key_walk_seek_past(struct key_walk *const walk, const struct span common)
+void key_walk_seek_past(struct key_walk *walk, struct span common)
 {
 	size_t len = common.len;
 	while (len > 0 && common.data[len - 1] == 0xFF)
@@ -15,26 +15,30 @@ void key_walk_seek_past(struct key_walk *const walk, const struct span common)
 	walk->from.data[len - 1]++;
 }
 
-bool key_walk_roll_up(const struct key_walk *const walk, const struct span key, struct span *const out_common)
+bool key_walk_roll_up(const struct key_walk *walk, struct span key, struct span *out_common)
 {
 	if (walk->delimiter.len == 0)
 		return false;
 	const struct span rest = span_slice(key, walk->prefix.len, key.len);
-	const uint8_t *const found = rest.len == 0 ? NULL : memmem(rest.data, rest.len, walk->delimiter.data, walk->delimiter.len);
+	const uint8_t *const found = rest.len == 0
+		? NULL
+		: memmem(rest.data, rest.len, walk->delimiter.data, walk->delimiter.len);
 	if (found == NULL)
 		return false;
 	*out_common = span_of(key.data, (size_t)(found - key.data) + walk->delimiter.len);
 	return true;
 }
 
-int key_walk_start(struct key_walk *const walk, const struct span prefix, const struct span delimiter, const struct span after,
-	struct error *const err)
+int key_walk_start(struct key_walk *walk, struct span prefix, struct span delimiter,
+	struct span after, struct error *err)
 {
 	struct span common;
 	*walk = (struct key_walk){.prefix = prefix, .delimiter = delimiter};
 	buffer_init(&walk->from, (size_t)2 * KEY_WALK_TEXT_MAX_BYTES);
 	if (after.len > KEY_WALK_TEXT_MAX_BYTES || prefix.len > KEY_WALK_TEXT_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "A prefix or position of a listing is over %d bytes.", KEY_WALK_TEXT_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"A prefix or position of a listing is over %d bytes.",
+			KEY_WALK_TEXT_MAX_BYTES);
 	if (span_compare(after, prefix) < 0) {
 		buffer_add_span(&walk->from, prefix);
 	} else if (!span_starts(after, prefix)) {
@@ -49,7 +53,7 @@ int key_walk_start(struct key_walk *const walk, const struct span prefix, const 
 	return 0;
 }
 
-void key_walk_release(struct key_walk *const walk)
+void key_walk_release(struct key_walk *walk)
 {
 	buffer_release(&walk->from);
 }

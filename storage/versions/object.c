@@ -4,15 +4,17 @@
 
 #include "base/encode.h"
 
-static const char *const storage_classes[STORAGE_CLASSES] = {"STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA",
-	"INTELLIGENT_TIERING", "GLACIER", "DEEP_ARCHIVE", "GLACIER_IR", "OUTPOSTS", "SNOW", "EXPRESS_ONEZONE"};
+static const char *const storage_classes[STORAGE_CLASSES] = {"STANDARD", "REDUCED_REDUNDANCY",
+	"STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER", "DEEP_ARCHIVE", "GLACIER_IR",
+	"OUTPOSTS", "SNOW", "EXPRESS_ONEZONE"};
 
-const char *storage_class_name(const enum storage_class class)
+const char *storage_class_name(enum storage_class class)
 {
-	return (unsigned)class < STORAGE_CLASSES ? storage_classes[class] : storage_classes[STORAGE_STANDARD];
+	return (unsigned)class < STORAGE_CLASSES ? storage_classes[class]
+						 : storage_classes[STORAGE_STANDARD];
 }
 
-bool storage_class_parse(const struct span name, enum storage_class *const out)
+bool storage_class_parse(struct span name, enum storage_class *out)
 {
 	for (unsigned i = 0; i < STORAGE_CLASSES; i++)
 		if (span_equal_text(name, storage_classes[i])) {
@@ -24,15 +26,15 @@ bool storage_class_parse(const struct span name, enum storage_class *const out)
 
 enum { FOREIGN_MIN_BYTES = 20, FOREIGN_MAX_BYTES = 64 };
 
-static bool is_url_safe(const uint8_t byte)
+static bool is_url_safe(uint8_t byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
-		|| (byte >= '0' && byte <= '9')
-		|| byte == '-' || byte == '.' || byte == '_' || byte == '~';
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' ||
+		byte == '~';
 }
 
 /* What AWS and others give out: 20 to 64 characters that a URL need not escape. */
-static bool is_foreign_id(const struct span text)
+static bool is_foreign_id(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (!is_url_safe(text.data[i]))
@@ -40,7 +42,7 @@ static bool is_foreign_id(const struct span text)
 	return text.len >= FOREIGN_MIN_BYTES && text.len <= FOREIGN_MAX_BYTES;
 }
 
-bool version_ref_parse(const struct span text, struct version_ref *const out)
+bool version_ref_parse(struct span text, struct version_ref *out)
 {
 	*out = (struct version_ref){.kind = VERSION_REF_NULL};
 	if (span_equal_text(text, "null"))
@@ -52,7 +54,7 @@ bool version_ref_parse(const struct span text, struct version_ref *const out)
 	return is_foreign_id(text);
 }
 
-void object_version_text(const struct object *const object, char out[VERSION_TEXT_BYTES])
+void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES])
 {
 	if (object->has_id)
 		encode_hex(span_of(object->version, VERSION_ID_BYTES), out);

@@ -1,6 +1,6 @@
-/* Object versions, as callers of storage see them. What a version says of its bytes never changes; which one is current is decided by the
- * committer. A version that a published step names stays (hidden) when its key is overwritten or deleted (invariant 6). Versioning
- * follows s3.md 5.9. */
+/* Object versions, as callers of storage see them. What a version says of its bytes never changes;
+ * which one is current is decided by the committer. A version that a published step names stays
+ * (hidden) when its key is overwritten or deleted (invariant 6). Versioning follows s3.md 5.9. */
 #ifndef STORAGE_VERSIONS_OBJECT_H
 #define STORAGE_VERSIONS_OBJECT_H
 
@@ -13,7 +13,11 @@
 #include "storage/core/store.h"
 #include "storage/packs/segment.h"
 
-enum { OBJECT_KEY_MAX_BYTES = 1024, OBJECT_ETAG_BYTES = 72 /* 64 hex digits are the longest */, OBJECT_METADATA_MAX_BYTES = 2048 };
+enum {
+	OBJECT_KEY_MAX_BYTES = 1024,
+	OBJECT_ETAG_BYTES = 72 /* 64 hex digits are the longest */,
+	OBJECT_METADATA_MAX_BYTES = 2048
+};
 
 struct object_header { /* stored system headers and x-amz-meta-*: names in lower case */
 	struct span name;
@@ -21,35 +25,48 @@ struct object_header { /* stored system headers and x-amz-meta-*: names in lower
 };
 /* Numbers are stored in the catalog. */
 enum storage_class {
-	STORAGE_STANDARD = 0, STORAGE_REDUCED_REDUNDANCY, STORAGE_STANDARD_IA, STORAGE_ONEZONE_IA, STORAGE_INTELLIGENT_TIERING, STORAGE_GLACIER,
-	STORAGE_DEEP_ARCHIVE, STORAGE_GLACIER_IR, STORAGE_OUTPOSTS, STORAGE_SNOW, STORAGE_EXPRESS_ONEZONE, STORAGE_CLASSES
+	STORAGE_STANDARD = 0,
+	STORAGE_REDUCED_REDUNDANCY,
+	STORAGE_STANDARD_IA,
+	STORAGE_ONEZONE_IA,
+	STORAGE_INTELLIGENT_TIERING,
+	STORAGE_GLACIER,
+	STORAGE_DEEP_ARCHIVE,
+	STORAGE_GLACIER_IR,
+	STORAGE_OUTPOSTS,
+	STORAGE_SNOW,
+	STORAGE_EXPRESS_ONEZONE,
+	STORAGE_CLASSES
 };
 const char *storage_class_name(enum storage_class class);
 bool storage_class_parse(struct span name, enum storage_class *out);
 
 struct object {
-	int64_t sequence;        /* row; rises with commits */
+	int64_t sequence; /* row; rises with commits */
 	uint8_t version[VERSION_ID_BYTES];
-	bool has_id;             /* false: the null version, shown as "null" */
-	bool in_versioned_bucket; /* which has or had versioning: clients are told ids. Unknown (false) when found by sequence */
-	bool is_marker;          /* a delete marker: no bytes, no ETag */
+	bool has_id; /* false: the null version, shown as "null" */
+	/* which has or had versioning: clients are told ids. Unknown (false) when found by
+	 * sequence */
+	bool in_versioned_bucket;
+	bool is_marker; /* a delete marker: no bytes, no ETag */
 	struct span key;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES]; /* without quotes */
-	bool has_digest;         /* multipart objects have none until somebody needs it */
+	bool has_digest;              /* multipart objects have none until somebody needs it */
 	struct digest128 digest;
-	bool has_file_hash;      /* as for the digest */
+	bool has_file_hash; /* as for the digest */
 	struct chunk_id file_hash;
 	struct checksum checksum; /* CHECKSUM_NONE for objects of before there were any */
-	uint32_t part_count;     /* of a completed multipart upload; 0: a single PUT */
+	uint32_t part_count;      /* of a completed multipart upload; 0: a single PUT */
 	enum storage_class storage_class;
 	enum canned_acl acl;
-	struct span tags;        /* a tag_set (storage/buckets/tag_set.h); empty: none */
+	struct span tags; /* a tag_set (storage/buckets/tag_set.h); empty: none */
 	int64_t modified_ms;
-	int64_t retired_ms;      /* when it ceased to be current; 0 while it is */
+	int64_t retired_ms; /* when it ceased to be current; 0 while it is */
 	const struct object_header *headers;
 	size_t header_count;
-	bool is_current, is_derived; /* derived: its bytes are made of other versions' as they are read (derived.h) */
+	/* derived: its bytes are made of other versions' as they are read (derived.h) */
+	bool is_current, is_derived;
 };
 
 struct object_part { /* of a completed multipart upload; a single PUT has one, number 1 */
@@ -71,7 +88,12 @@ struct object_entry { /* one key of a listing */
 
 /* Which version of a key: as clients name it. */
 struct version_ref {
-	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID, VERSION_REF_FOREIGN } kind;
+	enum {
+		VERSION_REF_CURRENT = 0,
+		VERSION_REF_NULL,
+		VERSION_REF_ID,
+		VERSION_REF_FOREIGN
+	} kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };

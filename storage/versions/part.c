@@ -1,6 +1,8 @@
-/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all part rows.
- * The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it
- * needs: their own sums and the absence of gaps prove them, and a part read whole proves its sum. */
+/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its
+ * segments' sums, a set's contents all part rows. The contents of a single PUT's set cover what its
+ * segments say, since its number is not known before them. A range reads only the segments it
+ * needs: their own sums and the absence of gaps prove them, and a part read whole proves its
+ * sum. */
 #include "storage/versions/part_growth.h"
 #include "storage/versions/part_internal.h"
 
@@ -13,11 +15,13 @@
 #include "storage/db/row_sum.h"
 
 static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
-static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
+static const char SQL_SET_SHARE[] =
+	"UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
 static const char SQL_SINGLE_SHARE[] =
 	"INSERT INTO part_sets (id, row_count, holders) SELECT ?1, COUNT(*), 2 FROM segments WHERE part_set = ?1"
 	" ON CONFLICT (id) DO UPDATE SET holders = part_sets.holders + 1";
-static const char SQL_SINGLE_MARK[] = "INSERT INTO part_sets (id, row_count, holders, is_dead) VALUES (?1, ?2, 0, 1)";
+static const char SQL_SINGLE_MARK[] =
+	"INSERT INTO part_sets (id, row_count, holders, is_dead) VALUES (?1, ?2, 0, 1)";
 static const char SQL_SET_UNSHARE[] = "UPDATE part_sets SET holders = holders - 1 WHERE id = ?1";
 static const char SQL_SET_MARK[] = "UPDATE part_sets SET is_dead = 1 WHERE id = ?1";
 static const char SQL_SET_DELETE[] = "DELETE FROM part_sets WHERE id = ?1";
@@ -38,7 +42,8 @@ static const char SQL_SEGMENT_RANGE[] =
 static const char SQL_SEGMENT_FIRST[] =
 	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
 	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 ORDER BY s.start";
-static const char SQL_SEGMENT_PACKS[] = "SELECT pack, first, count FROM segments WHERE part_set = ?1";
+static const char SQL_SEGMENT_PACKS[] =
+	"SELECT pack, first, count FROM segments WHERE part_set = ?1";
 static const char SQL_SEGMENTS_OF_SET[] = "DELETE FROM segments WHERE part_set = ?1";
 static const char SQL_PARTS_OF_SET[] = "DELETE FROM parts WHERE part_set = ?1";
 static const char SQL_SEGMENT_DELETE[] =
@@ -56,7 +61,7 @@ struct segment_row {
 	struct segment segment;
 };
 
-static uint64_t segment_sum(const struct segment_row *const row)
+static uint64_t segment_sum(const struct segment_row *row)
 {
 	uint64_t sum = row_sum_number(0, row->set);
 	sum = row_sum_number(sum, row->number);
@@ -67,7 +72,7 @@ static uint64_t segment_sum(const struct segment_row *const row)
 	return row_sum_number(sum, (int64_t)row->segment.bytes);
 }
 
-static int run_on_set(struct db *const db, const char *const sql, const int64_t set, struct error *const err)
+static int run_on_set(struct db *db, const char *sql, int64_t set, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -76,7 +81,8 @@ static int run_on_set(struct db *const db, const char *const sql, const int64_t 
 	return db_execute(statement, err);
 }
 
-static int add_segment(struct db *const db, const struct segment_row *const row, const uint64_t sum, struct error *const err)
+static int add_segment(
+	struct db *db, const struct segment_row *row, uint64_t sum, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_ADD, err);
 	if (statement == NULL)
@@ -92,19 +98,22 @@ static int add_segment(struct db *const db, const struct segment_row *const row,
 	if (db_execute(statement, err) != 0)
 		return -1;
 	if (db_changes(db) != 1) /* invariant 1 */
-		return error_set(err, ERROR_CORRUPT, "%s: a segment names a pack that the catalog does not know.", db_path(db));
+		return error_set(err, ERROR_CORRUPT,
+			"%s: a segment names a pack that the catalog does not know.", db_path(db));
 	return 0;
 }
 
-int part_grow(struct db *const db, const int64_t set, const struct segment *const segments, const size_t count, struct part_row *const part,
-	struct error *const err)
+int part_grow(struct db *db, int64_t set, const struct segment *segments, size_t count,
+	struct part_row *part, struct error *err)
 {
 	struct segment_row row = {.set = set, .number = part->number, .start = part->size};
 	int64_t names = 0;
 	for (size_t i = 0; i < count; i++) {
 		row.segment = segments[i];
 		const uint64_t sum = segment_sum(&row);
-		const bool is_last = i + 1 == count || memcmp(&segments[i].pack, &segments[i + 1].pack, sizeof(struct pack_id)) != 0;
+		const bool is_last = i + 1 == count ||
+			memcmp(&segments[i].pack, &segments[i + 1].pack, sizeof(struct pack_id)) !=
+				0;
 		if (add_segment(db, &row, sum, err) != 0)
 			return -1;
 		names += pack_row_names_of(row.segment.first, row.segment.count);
@@ -118,8 +127,8 @@ int part_grow(struct db *const db, const int64_t set, const struct segment *cons
 	return 0;
 }
 
-int part_add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, struct part_row *const out,
-	struct error *const err)
+int part_add_segments(struct db *db, int64_t set, const struct stored_part *part,
+	struct part_row *out, struct error *err)
 {
 	*out = (struct part_row){.number = out->number};
 	if (part_grow(db, set, part->segments, part->segment_count, out, err) != 0)
@@ -128,8 +137,8 @@ int part_add_segments(struct db *const db, const int64_t set, const struct store
 	return 0;
 }
 
-uint64_t part_row_add_to(const uint64_t contents, const struct part_row *const row, const struct span md5,
-	const struct span digest, const struct span file_hash)
+uint64_t part_row_add_to(uint64_t contents, const struct part_row *row, struct span md5,
+	struct span digest, struct span file_hash)
 {
 	uint64_t sum = row_sum_number(contents, row->number);
 	sum = row_sum_number(sum, (int64_t)row->size);
@@ -139,12 +148,12 @@ uint64_t part_row_add_to(const uint64_t contents, const struct part_row *const r
 	return row_sum_number(sum, (int64_t)row->sum);
 }
 
-int64_t part_single_set(const int64_t version)
+int64_t part_single_set(int64_t version)
 {
 	return -version;
 }
 
-static uint64_t add_content(const uint64_t sum, const struct segment *const segment)
+static uint64_t add_content(uint64_t sum, const struct segment *segment)
 {
 	uint64_t next = row_sum_bytes(sum, span_of(segment->pack.bytes, PACK_ID_BYTES));
 	next = row_sum_number(next, segment->first);
@@ -152,7 +161,7 @@ static uint64_t add_content(const uint64_t sum, const struct segment *const segm
 	return row_sum_number(next, (int64_t)segment->bytes);
 }
 
-uint64_t part_single_contents(const struct segment *const segments, const size_t count)
+uint64_t part_single_contents(const struct segment *segments, size_t count)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < count; i++)
@@ -160,25 +169,27 @@ uint64_t part_single_contents(const struct segment *const segments, const size_t
 	return sum;
 }
 
-int part_single_add(struct db *const db, const int64_t set, const struct stored_part *const part, struct error *const err)
+int part_single_add(struct db *db, int64_t set, const struct stored_part *part, struct error *err)
 {
 	struct part_row row = {.number = 1};
 	return part_add_segments(db, set, part, &row, err);
 }
 
-int part_set_add_single(struct db *const db, const struct segment *const segments, const size_t count, int64_t *const out_set,
-	uint64_t *const out_contents, struct error *const err)
+int part_set_add_single(struct db *db, const struct segment *segments, size_t count,
+	int64_t *out_set, uint64_t *out_contents, struct error *err)
 {
 	struct part_growth growth;
 	ASSERT(count > 0);
-	if (part_growth_begin(db, count, &growth, err) != 0 || part_growth_add(db, &growth, segments, count, err) != 0)
+	if (part_growth_begin(db, count, &growth, err) != 0 ||
+		part_growth_add(db, &growth, segments, count, err) != 0)
 		return -1;
 	*out_set = growth.set;
 	return part_growth_end(db, &growth, out_contents, err);
 }
 
 /* Takes off *left what was removed, up to all of it. */
-static int remove_some(struct db *const db, const char *const sql, const int64_t set, int64_t *const left, struct error *const err)
+static int remove_some(
+	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -189,7 +200,8 @@ static int remove_some(struct db *const db, const char *const sql, const int64_t
 	int64_t rows = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
-		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+		if (segment_losses_add(&losses, db_column_i64(statement, 0),
+			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
 			break;
 		rows++;
 	}
@@ -199,7 +211,7 @@ static int remove_some(struct db *const db, const char *const sql, const int64_t
 }
 
 /* Segments, then, when none is left, parts, then the set itself: *left rows. */
-static int remove_rows(struct db *const db, const int64_t set, int64_t *const left, struct error *const err)
+static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *err)
 {
 	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -212,18 +224,23 @@ static int remove_rows(struct db *const db, const int64_t set, int64_t *const le
 	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
-/* A change that removes many versions would hold up others for as long as it takes to remove all their rows. */
-static size_t drop_limit(const struct db *const db)
+/* A change that removes many versions would hold up others for as long as it takes to remove all
+ * their rows. */
+static size_t drop_limit(const struct db *db)
 {
 	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
-	return left >= PART_DROP_ROWS ? PART_DROP_ROWS : left > PART_TINY_ROWS ? (size_t)left : PART_TINY_ROWS;
+	return left >= PART_DROP_ROWS   ? PART_DROP_ROWS
+		: left > PART_TINY_ROWS ? (size_t)left
+					: PART_TINY_ROWS;
 }
 
-/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit. *out_few false: there are more than
- * may be removed here, and nothing was. */
-static int remove_segments(struct db *const db, const int64_t set, bool *const out_few, struct error *const err)
+/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit.
+ * *out_few false: there are more than may be removed here, and nothing was. */
+static int remove_segments(struct db *db, int64_t set, bool *out_few, struct error *err)
 {
-	struct { int64_t pack, first, chunks; } lost[PART_DROP_ROWS];
+	struct {
+		int64_t pack, first, chunks;
+	} lost[PART_DROP_ROWS];
 	struct segment_losses losses = {.db = db};
 	const size_t limit = drop_limit(db);
 	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
@@ -242,24 +259,27 @@ static int remove_segments(struct db *const db, const int64_t set, bool *const o
 	if (got != 0)
 		return got < 0 ? -1 : 0;
 	for (size_t i = 0; i < count; i++)
-		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) != 0)
+		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) !=
+			0)
 			return -1;
 	if (segment_losses_end(&losses, err) != 0)
 		return -1;
 	return run_on_set(db, SQL_SEGMENTS_OF_SET, set, err);
 }
 
-int part_set_share(struct db *const db, const int64_t set, struct error *const err)
+int part_set_share(struct db *db, int64_t set, struct error *err)
 {
 	if (run_on_set(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, set, err) != 0)
 		return -1;
 	if (db_changes(db) != 1)
-		return error_set(err, ERROR_CORRUPT, "%s: the part set %lld of a version is missing.", db_path(db), (long long)set);
+		return error_set(err, ERROR_CORRUPT,
+			"%s: the part set %lld of a version is missing.", db_path(db),
+			(long long)set);
 	return 0;
 }
 
 /* A single PUT's set that no copy ever shared. */
-static int drop_single(struct db *const db, const int64_t set, struct error *const err)
+static int drop_single(struct db *db, int64_t set, struct error *err)
 {
 	bool few = false;
 	if (remove_segments(db, set, &few, err) != 0)
@@ -274,7 +294,7 @@ static int drop_single(struct db *const db, const int64_t set, struct error *con
 	return db_execute(statement, err);
 }
 
-static int drop_last(struct db *const db, const int64_t set, const int64_t rows, struct error *const err)
+static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err)
 {
 	bool few = rows <= (int64_t)drop_limit(db);
 	if (few && remove_segments(db, set, &few, err) != 0)
@@ -286,7 +306,7 @@ static int drop_last(struct db *const db, const int64_t set, const int64_t rows,
 	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
-int part_set_drop(struct db *const db, const int64_t set, struct error *const err)
+int part_set_drop(struct db *db, int64_t set, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_ROWS, err);
 	if (statement == NULL)
@@ -298,10 +318,11 @@ int part_set_drop(struct db *const db, const int64_t set, struct error *const er
 	db_reset(statement);
 	if (got != 1)
 		return got == 0 && set < 0 ? drop_single(db, set, err) : got;
-	return holders > 1 ? run_on_set(db, SQL_SET_UNSHARE, set, err) : drop_last(db, set, rows, err);
+	return holders > 1 ? run_on_set(db, SQL_SET_UNSHARE, set, err)
+			   : drop_last(db, set, rows, err);
 }
 
-static int find_dead(struct db *const db, int64_t *const out_set, bool *const out_found, struct error *const err)
+static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_DEAD, err);
 	if (statement == NULL)
@@ -314,7 +335,7 @@ static int find_dead(struct db *const db, int64_t *const out_set, bool *const ou
 	return got < 0 ? -1 : 0;
 }
 
-int part_set_sweep(struct db *const db, bool *const out_more, struct error *const err)
+int part_set_sweep(struct db *db, bool *out_more, struct error *err)
 {
 	int64_t left = PART_SWEEP_ROWS;
 	int64_t set = 0;
@@ -330,25 +351,27 @@ int part_set_sweep(struct db *const db, bool *const out_more, struct error *cons
 	return 0;
 }
 
-int part_set_has_dead(struct db *const db, bool *const out_has, struct error *const err)
+int part_set_has_dead(struct db *db, bool *out_has, struct error *err)
 {
 	int64_t set = 0;
 	return find_dead(db, &set, out_has, err);
 }
 
-int part_set_damaged(struct db *const db, const int64_t set, const char *const what, struct error *const err)
+int part_set_damaged(struct db *db, int64_t set, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_CORRUPT, "%s: part set %lld is damaged: %s.", db_path(db), (long long)set, what);
+	return error_set(err, ERROR_CORRUPT, "%s: part set %lld is damaged: %s.", db_path(db),
+		(long long)set, what);
 }
 
 /* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
-static int read_segment(struct db_statement *const statement, struct segment_row *const row, uint64_t *const out_sum)
+static int read_segment(struct db_statement *statement, struct segment_row *row, uint64_t *out_sum)
 {
 	const struct span pack = db_column_blob(statement, 1);
-	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2), db_column_i64(statement, 3),
-		db_column_i64(statement, 4)};
-	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 || numbers[1] > UINT32_MAX || numbers[2] <= 0 ||
-	    numbers[2] > UINT32_MAX || numbers[3] <= 0)
+	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2),
+		db_column_i64(statement, 3), db_column_i64(statement, 4)};
+	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 ||
+		numbers[1] > UINT32_MAX || numbers[2] <= 0 || numbers[2] > UINT32_MAX ||
+		numbers[3] <= 0)
 		return -1;
 	row->start = (uint64_t)numbers[0];
 	memcpy(row->segment.pack.bytes, pack.data, PACK_ID_BYTES);
@@ -359,20 +382,22 @@ static int read_segment(struct db_statement *const statement, struct segment_row
 	return *out_sum == segment_sum(row) ? 0 : -1;
 }
 
-static void keep_segment(struct part_range *const range, const struct segment *const segment)
+static void keep_segment(struct part_range *range, const struct segment *segment)
 {
 	if (range->segment_count == range->capacity) {
 		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
-		range->segments = memory_grow(range->segments, range->capacity, sizeof(*range->segments));
+		range->segments =
+			memory_grow(range->segments, range->capacity, sizeof(*range->segments));
 	}
 	range->segments[range->segment_count++] = *segment;
 }
 
 /* Segments of one part that hold its bytes [from, to). */
-static int load_segments(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t from, const uint64_t to,
-	struct part_range *const range, struct error *const err)
+static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
+	uint64_t to, struct part_range *range, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, from == 0 ? SQL_SEGMENT_FIRST : SQL_SEGMENT_RANGE, err);
+	struct db_statement *const statement =
+		db_prepare(db, from == 0 ? SQL_SEGMENT_FIRST : SQL_SEGMENT_RANGE, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
@@ -389,7 +414,8 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 	while (fault == NULL && (got = db_step(statement, err)) == 1) {
 		uint64_t sum = 0;
 		if (range->most > 0 && range->segment_count == range->most) {
-			got = error_set(err, ERROR_NOT_READY, "The range lies in more than %zu segments.", range->most);
+			got = error_set(err, ERROR_NOT_READY,
+				"The range lies in more than %zu segments.", range->most);
 			break;
 		}
 		if (read_segment(statement, &row, &sum) != 0)
@@ -400,7 +426,8 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 			range->skip = from - row.start;
 		first = false;
 		at = row.start + row.segment.bytes;
-		sums = set < 0 ? add_content(sums, &row.segment) : row_sum_number(sums, (int64_t)sum);
+		sums = set < 0 ? add_content(sums, &row.segment)
+			       : row_sum_number(sums, (int64_t)sum);
 		keep_segment(range, &row.segment);
 	}
 	db_reset(statement);
@@ -408,18 +435,19 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 		return -1;
 	if (fault == NULL && at < to)
 		fault = "segments are missing";
-	if (fault == NULL && from == 0 && to == part->size && (sums != part->sum || at != part->size))
+	if (fault == NULL && from == 0 && to == part->size &&
+		(sums != part->sum || at != part->size))
 		fault = "the checksum of a part does not match";
 	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
 }
 
-static uint64_t least(const uint64_t a, const uint64_t b)
+static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-int part_load(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t base,
-	struct part_range *const range, struct error *const err)
+int part_load(struct db *db, int64_t set, const struct part_row *part, uint64_t base,
+	struct part_range *range, struct error *err)
 {
 	const uint64_t end = range->offset + range->length;
 	if (range->length == 0 || base >= end || base + part->size <= range->offset)
@@ -430,8 +458,8 @@ int part_load(struct db *const db, const int64_t set, const struct part_row *con
 
 /* PARTS_MAPPED: nothing was done, the set has a map. */
 enum { PARTS_MAPPED = 1 };
-static int load_parts(struct db *const db, struct db_statement *const statement, const int64_t set, const uint64_t contents,
-	struct part_range *const range, struct error *const err)
+static int load_parts(struct db *db, struct db_statement *statement, int64_t set, uint64_t contents,
+	struct part_range *range, struct error *err)
 {
 	uint64_t sum = 0;
 	uint64_t base = 0;
@@ -439,20 +467,24 @@ static int load_parts(struct db *const db, struct db_statement *const statement,
 	while ((got = db_step(statement, err)) == 1) {
 		if (db_column_i64(statement, 6) != 0)
 			return PARTS_MAPPED;
-		const struct part_row row = {db_column_i64(statement, 0), (uint64_t)db_column_i64(statement, 1), (uint64_t)db_column_i64(statement,
-			5)};
-		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2), db_column_blob(statement, 3), db_column_blob(statement, 4));
+		const struct part_row row = {db_column_i64(statement, 0),
+			(uint64_t)db_column_i64(statement, 1),
+			(uint64_t)db_column_i64(statement, 5)};
+		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2),
+			db_column_blob(statement, 3), db_column_blob(statement, 4));
 		if (part_load(db, set, &row, base, range, err) != 0)
 			return -1;
 		base += row.size;
 	}
 	if (got != 0)
 		return -1;
-	return sum == contents ? 0 : part_set_damaged(db, set, "the checksum of its parts does not match", err);
+	return sum == contents
+		? 0
+		: part_set_damaged(db, set, "the checksum of its parts does not match", err);
 }
 
-static int load_listed(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range,
-	struct error *const err)
+static int load_listed(
+	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PART_LIST, err);
 	if (statement == NULL)
@@ -463,11 +495,12 @@ static int load_listed(struct db *const db, const int64_t set, const uint64_t co
 	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
 }
 
-int part_set_load(struct db *const db, const int64_t set, const uint64_t size, const uint64_t contents, struct part_range *const range,
-	struct error *const err)
+int part_set_load(struct db *db, int64_t set, uint64_t size, uint64_t contents,
+	struct part_range *range, struct error *err)
 {
 	const struct part_row single = {.number = 1, .size = size, .sum = contents};
-	const int result = set < 0 ? part_load(db, set, &single, 0, range, err) : load_listed(db, set, contents, range, err);
+	const int result = set < 0 ? part_load(db, set, &single, 0, range, err)
+				   : load_listed(db, set, contents, range, err);
 	if (result != 0) {
 		free(range->segments);
 		range->segments = NULL;
@@ -475,12 +508,12 @@ int part_set_load(struct db *const db, const int64_t set, const uint64_t size, c
 	return result;
 }
 
-uint64_t part_inline_contents(const struct span bytes)
+uint64_t part_inline_contents(struct span bytes)
 {
 	return row_sum_bytes(0, bytes);
 }
 
-int part_inline_add(struct db *const db, const int64_t version, const struct span bytes, struct error *const err)
+int part_inline_add(struct db *db, int64_t version, struct span bytes, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_INLINE_ADD, err);
 	if (statement == NULL)
@@ -490,13 +523,13 @@ int part_inline_add(struct db *const db, const int64_t version, const struct spa
 	return db_execute(statement, err);
 }
 
-int part_inline_drop(struct db *const db, const int64_t version, struct error *const err)
+int part_inline_drop(struct db *db, int64_t version, struct error *err)
 {
 	return run_on_set(db, SQL_INLINE_DELETE, version, err);
 }
 
-int part_inline_load(struct db *const db, const int64_t version, const uint64_t contents, struct span *const out,
-	struct db_statement **const out_statement, struct error *const err)
+int part_inline_load(struct db *db, int64_t version, uint64_t contents, struct span *out,
+	struct db_statement **out_statement, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_INLINE_GET, err);
 	if (statement == NULL)
@@ -511,6 +544,6 @@ int part_inline_load(struct db *const db, const int64_t version, const uint64_t 
 	db_reset(statement);
 	if (got < 0)
 		return -1;
-	return error_set(err, ERROR_CORRUPT, "%s: the inline bytes of version %lld are %s.", db_path(db), (long long)version,
-		got == 1 ? "damaged" : "missing");
+	return error_set(err, ERROR_CORRUPT, "%s: the inline bytes of version %lld are %s.",
+		db_path(db), (long long)version, got == 1 ? "damaged" : "missing");
 }

@@ -6,21 +6,24 @@
 #include "storage/versions/derived_parts.h"
 #include "storage/versions/derived_row.h"
 
-void part_ends_read(const struct span parts, struct part_ends *const out)
+void part_ends_read(struct span parts, struct part_ends *out)
 {
 	const size_t count = derived_parts_count(parts);
-	*out = (struct part_ends){.ends = memory_new_array(count + 1, sizeof(*out->ends)), .count = count};
+	*out = (struct part_ends){
+		.ends = memory_new_array(count + 1, sizeof(*out->ends)), .count = count};
 	for (size_t i = 0; i < count; i++) {
 		const struct object_part part = derived_parts_entry(parts, i, CHECKSUM_NONE);
 		out->ends[i] = part.offset + part.size;
 	}
 }
 
-int part_ends_load(struct db *const db, const struct version *const version, struct part_ends *const out, struct error *const err)
+int part_ends_load(
+	struct db *db, const struct version *version, struct part_ends *out, struct error *err)
 {
 	struct db_statement *statement = NULL;
 	struct span parts;
-	if (derived_row_parts(db, version->sequence, version->contents, &parts, &statement, err) != 0)
+	if (derived_row_parts(db, version->sequence, version->contents, &parts, &statement, err) !=
+		0)
 		return -1;
 	const bool is_sound = derived_parts_are_sound(parts);
 	if (is_sound)
@@ -28,16 +31,18 @@ int part_ends_load(struct db *const db, const struct version *const version, str
 	db_reset(statement);
 	if (is_sound)
 		return 0;
-	return error_set(err, ERROR_CORRUPT, "%s: the parts of the derived version %lld are damaged.", db_path(db), (long long)version->sequence);
+	return error_set(err, ERROR_CORRUPT,
+		"%s: the parts of the derived version %lld are damaged.", db_path(db),
+		(long long)version->sequence);
 }
 
-void part_ends_release(struct part_ends *const ends)
+void part_ends_release(struct part_ends *ends)
 {
 	free(ends->ends);
 	*ends = (struct part_ends){.ends = NULL};
 }
 
-uint64_t part_ends_left(struct part_ends *const ends, const uint64_t at)
+uint64_t part_ends_left(struct part_ends *ends, uint64_t at)
 {
 	while (ends->next < ends->count && ends->ends[ends->next] <= at)
 		ends->next++;

@@ -6,12 +6,12 @@ static const char SQL_GROWTH_SET[] = "INSERT INTO part_sets (row_count) VALUES (
 static const char SQL_GROWTH_PART[] =
 	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, x'', x'', x'', ?4)";
 
-static struct part_row row_of(const struct part_growth *const growth)
+static struct part_row row_of(const struct part_growth *growth)
 {
 	return (struct part_row){.number = 1, .size = growth->size, .sum = growth->sum};
 }
 
-int part_growth_begin(struct db *const db, const size_t segments, struct part_growth *const out, struct error *const err)
+int part_growth_begin(struct db *db, size_t segments, struct part_growth *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_GROWTH_SET, err);
 	if (statement == NULL)
@@ -23,8 +23,8 @@ int part_growth_begin(struct db *const db, const size_t segments, struct part_gr
 	return 0;
 }
 
-int part_growth_add(struct db *const db, struct part_growth *const growth, const struct segment *const segments, const size_t count,
-	struct error *const err)
+int part_growth_add(struct db *db, struct part_growth *growth, const struct segment *segments,
+	size_t count, struct error *err)
 {
 	struct part_row row = row_of(growth);
 	if (part_grow(db, growth->set, segments, count, &row, err) != 0)
@@ -34,7 +34,8 @@ int part_growth_add(struct db *const db, struct part_growth *const growth, const
 	return 0;
 }
 
-int part_growth_end(struct db *const db, const struct part_growth *const growth, uint64_t *const out_contents, struct error *const err)
+int part_growth_end(
+	struct db *db, const struct part_growth *growth, uint64_t *out_contents, struct error *err)
 {
 	const struct span none = {NULL, 0};
 	const struct part_row row = row_of(growth);

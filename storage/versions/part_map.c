@@ -3,7 +3,7 @@
 #include "base/little_endian.h"
 #include "storage/db/row_sum.h"
 
-void part_map_add(struct buffer *const map, const struct part_map_entry *const entry)
+void part_map_add(struct buffer *map, const struct part_map_entry *entry)
 {
 	uint8_t bytes[PART_MAP_ENTRY_BYTES];
 	little_endian_put(bytes, entry->number, 4);
@@ -12,17 +12,17 @@ void part_map_add(struct buffer *const map, const struct part_map_entry *const e
 	buffer_add(map, bytes, sizeof(bytes));
 }
 
-uint64_t part_map_contents(const struct span map)
+uint64_t part_map_contents(struct span map)
 {
 	return row_sum_bytes(0, map);
 }
 
-size_t part_map_count(const struct span map)
+size_t part_map_count(struct span map)
 {
 	return map.len / PART_MAP_ENTRY_BYTES;
 }
 
-struct part_map_entry part_map_entry(const struct span map, const size_t index)
+struct part_map_entry part_map_entry(struct span map, size_t index)
 {
 	const uint8_t *const at = map.data + index * PART_MAP_ENTRY_BYTES;
 	return (struct part_map_entry){
@@ -33,7 +33,7 @@ struct part_map_entry part_map_entry(const struct span map, const size_t index)
 	};
 }
 
-bool part_map_is_sound(const struct span map)
+bool part_map_is_sound(struct span map)
 {
 	uint32_t last = 0;
 	if (map.len == 0 || map.len % PART_MAP_ENTRY_BYTES != 0)
@@ -48,7 +48,8 @@ bool part_map_is_sound(const struct span map)
 }
 
 /* The first entry that is not wholly below. */
-static size_t search(const struct span map, const uint64_t value, bool (*const is_below)(const struct part_map_entry *entry, uint64_t value))
+static size_t search(struct span map, uint64_t value,
+	bool (*is_below)(const struct part_map_entry *entry, uint64_t value))
 {
 	size_t low = 0;
 	size_t high = part_map_count(map);
@@ -63,22 +64,22 @@ static size_t search(const struct span map, const uint64_t value, bool (*const i
 	return low;
 }
 
-static bool ends_before(const struct part_map_entry *const entry, const uint64_t offset)
+static bool ends_before(const struct part_map_entry *entry, uint64_t offset)
 {
 	return entry->end <= offset;
 }
 
-static bool numbered_below(const struct part_map_entry *const entry, const uint64_t number)
+static bool numbered_below(const struct part_map_entry *entry, uint64_t number)
 {
 	return entry->number < number;
 }
 
-size_t part_map_find(const struct span map, const uint64_t offset)
+size_t part_map_find(struct span map, uint64_t offset)
 {
 	return search(map, offset, ends_before);
 }
 
-size_t part_map_find_number(const struct span map, const uint32_t number)
+size_t part_map_find_number(struct span map, uint32_t number)
 {
 	return search(map, number, numbered_below);
 }

@@ -1,6 +1,7 @@
-/* Where each part of a completed multipart object begins: a blob of the part set, so that a ranged read finds its parts by binary search and
- * reads their rows alone. For each part in order: u32 number, u64 end (bytes of all parts up to and with this one), u64 sum of its row;
- * little-endian. docs/FORMAT.md, "Catalog". Pure functions. Internal to storage. */
+/* Where each part of a completed multipart object begins: a blob of the part set, so that a ranged
+ * read finds its parts by binary search and reads their rows alone. For each part in order: u32
+ * number, u64 end (bytes of all parts up to and with this one), u64 sum of its row; little-endian.
+ * docs/FORMAT.md, "Catalog". Pure functions. Internal to storage. */
 #ifndef STORAGE_VERSIONS_PART_MAP_H
 #define STORAGE_VERSIONS_PART_MAP_H
 

@@ -4,10 +4,11 @@
 
 static const char SQL_SCRATCH_ADD[] = "INSERT INTO scratch_versions (version) VALUES (?1)";
 static const char SQL_SCRATCH_REMOVE[] = "DELETE FROM scratch_versions WHERE version = ?1";
-static const char SQL_SCRATCH_FIND[] = "SELECT version FROM scratch_versions WHERE version <= ?1 LIMIT 1";
+static const char SQL_SCRATCH_FIND[] =
+	"SELECT version FROM scratch_versions WHERE version <= ?1 LIMIT 1";
 static const char SQL_SCRATCH_LAST[] = "SELECT coalesce(max(version), 0) FROM scratch_versions";
 
-static int run_on_version(struct db *const db, const char *const sql, const int64_t version, struct error *const err)
+static int run_on_version(struct db *db, const char *sql, int64_t version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -16,14 +17,16 @@ static int run_on_version(struct db *const db, const char *const sql, const int6
 	return db_execute(statement, err);
 }
 
-int scratch_row_add(struct db *const db, const int64_t version, struct error *const err)
+int scratch_row_add(struct db *db, int64_t version, struct error *err)
 {
 	return run_on_version(db, SQL_SCRATCH_ADD, version, err);
 }
 
-int scratch_row_release(struct db *const db, const int64_t version, struct error *const err)
+int scratch_row_release(struct db *db, int64_t version, struct error *err)
 {
-	return run_on_version(db, SQL_SCRATCH_REMOVE, version, err) != 0 ? -1 : version_unpin(db, version, err);
+	return run_on_version(db, SQL_SCRATCH_REMOVE, version, err) != 0
+		? -1
+		: version_unpin(db, version, err);
 }
 
 /* The first column of the first row: 1, 0 without one, -1. */

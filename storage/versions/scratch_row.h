@@ -1,5 +1,5 @@
-/* The table `scratch_versions`: hidden versions that background work has made and nothing names yet (scratch.h). A row here keeps its version.
- * Internal to storage. */
+/* The table `scratch_versions`: hidden versions that background work has made and nothing names yet
+ * (scratch.h). A row here keeps its version. Internal to storage. */
 #ifndef STORAGE_VERSIONS_SCRATCH_ROW_H
 #define STORAGE_VERSIONS_SCRATCH_ROW_H
 

@@ -1,4 +1,5 @@
-/* A part row of an upload has a sum of its own, which the map repeats: so the map proves the rows, and the version's contents the map. */
+/* A part row of an upload has a sum of its own, which the map repeats: so the map proves the rows,
+ * and the version's contents the map. */
 #include "storage/versions/upload_set.h"
 
 #include <string.h>
@@ -20,12 +21,14 @@ static const char SQL_PART_SCAN[] =
 	" WHERE part_set = ?1 AND number >= ?2 ORDER BY number";
 static const char SQL_PART_FIND[] =
 	"SELECT number, size, md5, digest, file_hash, sum, checksum_value, modified_ms FROM parts WHERE part_set = ?1 AND number = ?2";
-static const char SQL_PART_NUMBERS[] = "SELECT number FROM parts WHERE part_set = ?1 ORDER BY number";
+static const char SQL_PART_NUMBERS[] =
+	"SELECT number FROM parts WHERE part_set = ?1 ORDER BY number";
 static const char SQL_PART_REMOVE[] = "DELETE FROM parts WHERE part_set = ?1 AND number = ?2";
-static const char SQL_SEGMENTS_REMOVE[] = "DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
+static const char SQL_SEGMENTS_REMOVE[] =
+	"DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
 
-void upload_set_describe(const struct stored_part *const stored, const uint32_t number, const int64_t modified_ms,
-	struct upload_set_part *const out)
+void upload_set_describe(const struct stored_part *stored, uint32_t number, int64_t modified_ms,
+	struct upload_set_part *out)
 {
 	*out = (struct upload_set_part){
 		.number = number,
@@ -39,7 +42,8 @@ void upload_set_describe(const struct stored_part *const stored, const uint32_t 
 	memcpy(out->checksum, stored->checksum.bytes, CHECKSUM_MAX_BYTES);
 }
 
-struct checksum upload_set_checksum(const struct upload_set_part *const part, const enum checksum_algorithm algorithm)
+struct checksum upload_set_checksum(
+	const struct upload_set_part *part, enum checksum_algorithm algorithm)
 {
 	struct checksum checksum = {.algorithm = CHECKSUM_NONE};
 	if (part->checksum_len == 0 || algorithm == CHECKSUM_NONE)
@@ -50,15 +54,17 @@ struct checksum upload_set_checksum(const struct upload_set_part *const part, co
 	return checksum;
 }
 
-void upload_set_etag(const struct upload_set_part *const part, char out[OBJECT_ETAG_BYTES])
+void upload_set_etag(const struct upload_set_part *part, char out[OBJECT_ETAG_BYTES])
 {
-	const struct span bytes = part->has_md5 ? span_of(part->md5, sizeof(part->md5)) : span_of(part->digest.bytes, sizeof(part->digest.bytes));
+	const struct span bytes = part->has_md5
+		? span_of(part->md5, sizeof(part->md5))
+		: span_of(part->digest.bytes, sizeof(part->digest.bytes));
 	encode_hex(bytes, out);
 	if (!part->has_md5)
 		memcpy(out + 2 * bytes.len, "-1", sizeof("-1"));
 }
 
-int upload_set_add(struct db *const db, int64_t *const out_set, struct error *const err)
+int upload_set_add(struct db *db, int64_t *out_set, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_ADD, err);
 	if (statement == NULL || db_execute(statement, err) != 0)
@@ -67,7 +73,7 @@ int upload_set_add(struct db *const db, int64_t *const out_set, struct error *co
 	return 0;
 }
 
-static int count_rows(struct db *const db, const int64_t set, const int64_t more, struct error *const err)
+static int count_rows(struct db *db, int64_t set, int64_t more, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_COUNT, err);
 	if (statement == NULL)
@@ -77,8 +83,8 @@ static int count_rows(struct db *const db, const int64_t set, const int64_t more
 	return db_execute(statement, err);
 }
 
-static int remove_rows(struct db *const db, const char *const sql, const int64_t set, const uint32_t number, int64_t *const removed,
-	struct error *const err)
+static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
+	int64_t *removed, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -89,7 +95,8 @@ static int remove_rows(struct db *const db, const char *const sql, const int64_t
 	int64_t rows = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
-		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+		if (segment_losses_add(&losses, db_column_i64(statement, 0),
+			    db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
 			break;
 		rows++;
 	}
@@ -98,15 +105,16 @@ static int remove_rows(struct db *const db, const char *const sql, const int64_t
 	return got != 0 ? -1 : segment_losses_end(&losses, err);
 }
 
-static int remove_part(struct db *const db, const int64_t set, const uint32_t number, int64_t *const removed, struct error *const err)
+static int remove_part(
+	struct db *db, int64_t set, uint32_t number, int64_t *removed, struct error *err)
 {
 	if (remove_rows(db, SQL_SEGMENTS_REMOVE, set, number, removed, err) != 0)
 		return -1;
 	return remove_rows(db, SQL_PART_REMOVE, set, number, removed, err);
 }
 
-static int add_row(struct db *const db, const int64_t set, const struct stored_part *const stored, const struct upload_set_part *const part,
-	const uint64_t segments_sum, struct error *const err)
+static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
+	const struct upload_set_part *part, uint64_t segments_sum, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PART_PUT, err);
 	if (statement == NULL)
@@ -123,19 +131,20 @@ static int add_row(struct db *const db, const int64_t set, const struct stored_p
 	return db_execute(statement, err);
 }
 
-int upload_set_put(struct db *const db, const int64_t set, const struct stored_part *const stored, const struct upload_set_part *const part,
-	struct error *const err)
+int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
+	const struct upload_set_part *part, struct error *err)
 {
 	int64_t removed = 0;
 	struct part_row row = {.number = part->number};
 	ASSERT(!stored->is_inline);
-	if (remove_part(db, set, part->number, &removed, err) != 0 || part_add_segments(db, set, stored, &row, err) != 0
-		|| add_row(db, set, stored, part, row.sum, err) != 0)
+	if (remove_part(db, set, part->number, &removed, err) != 0 ||
+		part_add_segments(db, set, stored, &row, err) != 0 ||
+		add_row(db, set, stored, part, row.sum, err) != 0)
 		return -1;
 	return count_rows(db, set, (int64_t)stored->segment_count + 1 - removed, err);
 }
 
-int upload_set_close(struct db *const db, const int64_t set, const struct span map, struct error *const err)
+int upload_set_close(struct db *db, int64_t set, struct span map, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_CLOSE, err);
 	if (statement == NULL)
@@ -145,7 +154,7 @@ int upload_set_close(struct db *const db, const int64_t set, const struct span m
 	return db_execute(statement, err);
 }
 
-struct db_statement *upload_set_scan(struct db *const db, const int64_t set, const uint32_t from, struct error *const err)
+struct db_statement *upload_set_scan(struct db *db, int64_t set, uint32_t from, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PART_SCAN, err);
 	if (statement == NULL)
@@ -155,14 +164,14 @@ struct db_statement *upload_set_scan(struct db *const db, const int64_t set, con
 	return statement;
 }
 
-static void copy_column(struct db_statement *const statement, const int column, uint8_t *const into, const size_t capacity)
+static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity)
 {
 	const struct span bytes = db_column_blob(statement, column);
 	if (bytes.len > 0)
 		memcpy(into, bytes.data, bytes.len < capacity ? bytes.len : capacity);
 }
 
-void upload_set_read(struct db_statement *const scan, struct upload_set_part *const out)
+void upload_set_read(struct db_statement *scan, struct upload_set_part *out)
 {
 	const struct span md5 = db_column_blob(scan, 2);
 	*out = (struct upload_set_part){
@@ -175,15 +184,17 @@ void upload_set_read(struct db_statement *const scan, struct upload_set_part *co
 	copy_column(scan, 3, out->digest.bytes, sizeof(out->digest.bytes));
 	copy_column(scan, 6, out->checksum, sizeof(out->checksum));
 	const size_t checksum_len = db_column_blob(scan, 6).len;
-	out->checksum_len = (uint8_t)(checksum_len > CHECKSUM_MAX_BYTES ? CHECKSUM_MAX_BYTES : checksum_len);
+	out->checksum_len =
+		(uint8_t)(checksum_len > CHECKSUM_MAX_BYTES ? CHECKSUM_MAX_BYTES : checksum_len);
 	const struct part_row row = {out->number, out->size, (uint64_t)db_column_i64(scan, 5)};
-	out->sum = part_row_add_to(0, &row, db_column_blob(scan, 2), db_column_blob(scan, 3), db_column_blob(scan, 4));
+	out->sum = part_row_add_to(
+		0, &row, db_column_blob(scan, 2), db_column_blob(scan, 3), db_column_blob(scan, 4));
 	out->sum = row_sum_bytes(out->sum, db_column_blob(scan, 6));
 	out->sum = row_sum_number(out->sum, out->modified_ms);
 }
 
-int upload_set_map(struct db *const db, const int64_t set, const uint64_t contents, struct span *const out,
-	struct db_statement **const out_statement, struct error *const err)
+int upload_set_map(struct db *db, int64_t set, uint64_t contents, struct span *out,
+	struct db_statement **out_statement, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_MAP, err);
 	if (statement == NULL)
@@ -202,11 +213,12 @@ int upload_set_map(struct db *const db, const int64_t set, const uint64_t conten
 		return -1;
 	if (got == 1 && !has_map)
 		return 1;
-	return part_set_damaged(db, set, got == 1 ? "the checksum of its map does not match" : "it is missing", err);
+	return part_set_damaged(db, set,
+		got == 1 ? "the checksum of its map does not match" : "it is missing", err);
 }
 
-int upload_set_find(struct db *const db, const int64_t set, const struct part_map_entry *const entry, struct upload_set_part *const out,
-	struct error *const err)
+int upload_set_find(struct db *db, int64_t set, const struct part_map_entry *entry,
+	struct upload_set_part *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PART_FIND, err);
 	if (statement == NULL)
@@ -220,13 +232,16 @@ int upload_set_find(struct db *const db, const int64_t set, const struct part_ma
 	if (got < 0)
 		return -1;
 	if (got == 0 || out->sum != entry->sum || out->size != entry->end - entry->start)
-		return part_set_damaged(db, set, got == 1 ? "a part is not what the map says" : "a part of the map is missing", err);
+		return part_set_damaged(db, set,
+			got == 1 ? "a part is not what the map says"
+				 : "a part of the map is missing",
+			err);
 	return 0;
 }
 
 /* Rows of the scan that the map lists, from `index` on, until the range ends. */
-static int load_mapped(struct db *const db, struct db_statement *const scan, const int64_t set, const struct span map, size_t index,
-	struct part_range *const range, struct error *const err)
+static int load_mapped(struct db *db, struct db_statement *scan, int64_t set, struct span map,
+	size_t index, struct part_range *range, struct error *err)
 {
 	const uint64_t end = range->offset + range->length;
 	struct upload_set_part part;
@@ -238,24 +253,30 @@ static int load_mapped(struct db *const db, struct db_statement *const scan, con
 		upload_set_read(scan, &part);
 		if (part.number < entry.number) /* not listed, and not removed yet */
 			continue;
-		if (part.number != entry.number || part.sum != entry.sum || part.size != entry.end - entry.start)
+		if (part.number != entry.number || part.sum != entry.sum ||
+			part.size != entry.end - entry.start)
 			return part_set_damaged(db, set, "a part is not what the map says", err);
-		const struct part_row row = {part.number, part.size, (uint64_t)db_column_i64(scan, 5)};
+		const struct part_row row = {
+			part.number, part.size, (uint64_t)db_column_i64(scan, 5)};
 		if (part_load(db, set, &row, entry.start, range, err) != 0)
 			return -1;
 		index++;
 	}
 	if (got < 0)
 		return -1;
-	return index == part_map_count(map) ? 0 : part_set_damaged(db, set, "a part of the map is missing", err);
+	return index == part_map_count(map)
+		? 0
+		: part_set_damaged(db, set, "a part of the map is missing", err);
 }
 
-static int load_by_map(struct db *const db, const int64_t set, const struct span map, struct part_range *const range, struct error *const err)
+static int load_by_map(
+	struct db *db, int64_t set, struct span map, struct part_range *range, struct error *err)
 {
 	const size_t index = part_map_find(map, range->offset);
 	if (range->length == 0 || index == part_map_count(map))
 		return 0;
-	struct db_statement *const scan = upload_set_scan(db, set, part_map_entry(map, index).number, err);
+	struct db_statement *const scan =
+		upload_set_scan(db, set, part_map_entry(map, index).number, err);
 	if (scan == NULL)
 		return -1;
 	const int result = load_mapped(db, scan, set, map, index, range, err);
@@ -263,7 +284,8 @@ static int load_by_map(struct db *const db, const int64_t set, const struct span
 	return result;
 }
 
-int part_set_load_map(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range, struct error *const err)
+int part_set_load_map(
+	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
 {
 	struct span map;
 	struct db_statement *statement = NULL;
@@ -278,7 +300,8 @@ int part_set_load_map(struct db *const db, const int64_t set, const uint64_t con
 }
 
 /* The first part behind `number` that the map does not list; 0 when there is none. */
-static int find_unlisted(struct db_statement *const numbers, const struct span map, uint32_t *const out, struct error *const err)
+static int find_unlisted(
+	struct db_statement *numbers, struct span map, uint32_t *out, struct error *err)
 {
 	int got;
 	while ((got = db_step(numbers, err)) == 1) {
@@ -293,8 +316,8 @@ static int find_unlisted(struct db_statement *const numbers, const struct span m
 }
 
 /* The numbers are gathered first: rows are not removed under a statement that walks them. */
-static int gather_unlisted(struct db *const db, const int64_t set, const struct span map, uint32_t *const out, const size_t capacity,
-	size_t *const out_count, struct error *const err)
+static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
+	size_t capacity, size_t *out_count, struct error *err)
 {
 	struct db_statement *const numbers = db_prepare(db, SQL_PART_NUMBERS, err);
 	if (numbers == NULL)
@@ -302,13 +325,14 @@ static int gather_unlisted(struct db *const db, const int64_t set, const struct 
 	db_bind_i64(numbers, 1, set);
 	int got = 1;
 	*out_count = 0;
-	while (*out_count < capacity && (got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
+	while (*out_count < capacity &&
+		(got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
 		++*out_count;
 	db_reset(numbers);
 	return got < 0 ? -1 : 0;
 }
 
-int upload_set_trim(struct db *const db, const int64_t set, const size_t limit, bool *const out_more, struct error *const err)
+int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, struct error *err)
 {
 	enum { TRIM_PARTS = 256 };
 	uint32_t numbers[TRIM_PARTS];
@@ -321,7 +345,8 @@ int upload_set_trim(struct db *const db, const int64_t set, const size_t limit, 
 	int result = db_step(statement, err);
 	if (result == 1 && !db_column_is_null(statement, 0))
 		map = db_column_blob(statement, 0);
-	if (map.len > 0 && part_map_is_sound(map)) /* else the set went with its object, or is damaged */
+	if (map.len > 0 &&
+		part_map_is_sound(map)) /* else the set went with its object, or is damaged */
 		result = gather_unlisted(db, set, map, numbers, TRIM_PARTS, &count, err);
 	db_reset(statement);
 	int64_t removed = 0;

@@ -1,6 +1,7 @@
-/* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
- * older one in its place. At most one version of a key is the null version. Whatever changes which one is current tells the bucket's totals, and
- * those who follow the bucket (change_feed.h). */
+/* A key that shows any version has exactly one that is current, and that is its newest: whatever
+ * removes the current one puts the newest older one in its place. At most one version of a key is
+ * the null version. Whatever changes which one is current tells the bucket's totals, and those who
+ * follow the bucket (change_feed.h). */
 #include "storage/buckets/bucket_totals.h"
 #include "storage/core/change_feed.h"
 #include "storage/run_tables/adopt_note.h"
@@ -14,8 +15,10 @@ static const char SQL_VERSION_ADD[] =
 	"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"
 	" contents, checksum, has_id, part_count, checksum_kind, checksum_value, storage_class, acl, tags)"
 	" VALUES (?1, ?2, ?3, ?22, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
-static const char SQL_VERSION_RETIRE[] = "UPDATE versions SET state = 2, retired_ms = ?2 WHERE sequence = ?1";
-static const char SQL_VERSION_PROMOTE[] = "UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1";
+static const char SQL_VERSION_RETIRE[] =
+	"UPDATE versions SET state = 2, retired_ms = ?2 WHERE sequence = ?1";
+static const char SQL_VERSION_PROMOTE[] =
+	"UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1";
 static const char SQL_VERSION_HIDE[] = "UPDATE versions SET state = 0 WHERE sequence = ?1";
 static const char SQL_VERSION_REMOVE[] = "DELETE FROM versions WHERE sequence = ?1";
 static const char SQL_VERSION_NEXT[] =
@@ -23,9 +26,12 @@ static const char SQL_VERSION_NEXT[] =
 	" AND key = (SELECT key FROM versions WHERE sequence = ?1) AND state = 2 ORDER BY sequence DESC LIMIT 1";
 static const char SQL_VERSION_OLDER_NULL[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
-static const char SQL_VERSION_UPDATE[] = "UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
-static const char SQL_VERSION_DIGEST[] = "UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
-static const char SQL_VERSION_FILE_HASH[] = "UPDATE versions SET file_hash = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_UPDATE[] =
+	"UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
+static const char SQL_VERSION_DIGEST[] =
+	"UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_FILE_HASH[] =
+	"UPDATE versions SET file_hash = ?2, checksum = ?3 WHERE sequence = ?1";
 static const char SQL_VERSION_SHOW[] =
 	"UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1 AND state = 0 AND NOT EXISTS"
 	" (SELECT 1 FROM versions o WHERE o.bucket = versions.bucket AND o.key = versions.key AND o.state = 1)";
@@ -34,27 +40,32 @@ static const char SQL_VERSION_CONTENTS[] =
 static const char SQL_VERSION_PINNED[] =
 	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
 	" UNION ALL SELECT 1 FROM fold_objects WHERE version = ?1 UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
-static const char SQL_VERSION_COUNTED[] = "SELECT bucket, size, is_marker, modified_ms, key FROM versions WHERE sequence = ?1";
+static const char SQL_VERSION_COUNTED[] =
+	"SELECT bucket, size, is_marker, modified_ms, key FROM versions WHERE sequence = ?1";
 static const char SQL_VERSION_KEY[] = "SELECT key FROM versions WHERE sequence = ?1";
-static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
+static const char SQL_VERSION_ANY[] =
+	"SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
-static void bind_bytes(struct db_statement *const statement, const struct version *const version)
+static void bind_bytes(struct db_statement *statement, const struct version *version)
 {
 	db_bind_i64(statement, 6, (int64_t)version->size);
 	db_bind_blob(statement, 7, span_text(version->etag));
 	if (version->has_digest)
-		db_bind_blob(statement, 8, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_blob(statement, 9, span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
+		db_bind_blob(statement, 8,
+			span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+	db_bind_blob(statement, 9,
+		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
 	if (version_stored_set(version) != 0)
 		db_bind_i64(statement, 12, version_stored_set(version));
 	db_bind_i64(statement, 13, (int64_t)version->contents);
 	db_bind_i64(statement, 16, version->part_count);
 	db_bind_i64(statement, 17, version_checksum_kind(&version->checksum));
 	if (version->checksum.len > 0)
-		db_bind_blob(statement, 18, span_of(version->checksum.bytes, version->checksum.len));
+		db_bind_blob(
+			statement, 18, span_of(version->checksum.bytes, version->checksum.len));
 }
 
-static int add(struct db *const db, const enum version_state state, struct version *const version, struct error *const err)
+static int add(struct db *db, enum version_state state, struct version *version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ADD, err);
 	if (statement == NULL)
@@ -68,7 +79,8 @@ static int add(struct db *const db, const enum version_state state, struct versi
 	bind_bytes(statement, version);
 	db_bind_i64(statement, 10, version->modified_ms);
 	db_bind_blob(statement, 11, version->headers);
-	db_bind_i64(statement, 14, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	db_bind_i64(statement, 14,
+		(int64_t)version_sum(version, version->key, version->headers, version->tags));
 	db_bind_i64(statement, 15, version->has_id);
 	db_bind_i64(statement, 19, version->storage_class);
 	db_bind_i64(statement, 20, version->acl);
@@ -85,12 +97,12 @@ static int add(struct db *const db, const enum version_state state, struct versi
 	return 0;
 }
 
-int version_add_hidden(struct db *const db, struct version *const version, struct error *const err)
+int version_add_hidden(struct db *db, struct version *version, struct error *err)
 {
 	return add(db, VERSION_HIDDEN, version, err);
 }
 
-int version_is_pinned(struct db *const db, const int64_t sequence, bool *const out_is_pinned, struct error *const err)
+int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_PINNED, err);
 	if (statement == NULL)
@@ -102,7 +114,7 @@ int version_is_pinned(struct db *const db, const int64_t sequence, bool *const o
 	return got < 0 ? -1 : 0;
 }
 
-static int run_on_version(struct db *const db, const char *const sql, const int64_t sequence, struct error *const err)
+static int run_on_version(struct db *db, const char *sql, int64_t sequence, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -112,7 +124,7 @@ static int run_on_version(struct db *const db, const char *const sql, const int6
 }
 
 /* The number that a bound statement gives, or 0. */
-static int find_number(struct db_statement *const statement, int64_t *const out, struct error *const err)
+static int find_number(struct db_statement *statement, int64_t *out, struct error *err)
 {
 	const int got = db_step(statement, err);
 	*out = got == 1 ? db_column_i64(statement, 0) : 0;
@@ -120,7 +132,7 @@ static int find_number(struct db_statement *const statement, int64_t *const out,
 	return got < 0 ? -1 : 0;
 }
 
-static int drop(struct db *const db, const struct version *const version, struct error *const err)
+static int drop(struct db *db, const struct version *version, struct error *err)
 {
 	int dropped = 0;
 	if (version->kind == VERSION_DERIVED)
@@ -132,16 +144,18 @@ static int drop(struct db *const db, const struct version *const version, struct
 	return dropped != 0 ? -1 : run_on_version(db, SQL_VERSION_REMOVE, version->sequence, err);
 }
 
-static int leave(struct db *const db, const struct version *const version, struct error *const err)
+static int leave(struct db *db, const struct version *version, struct error *err)
 {
 	bool pinned = false;
 	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
 		return -1;
-	return pinned ? run_on_version(db, SQL_VERSION_HIDE, version->sequence, err) : drop(db, version, err); /* invariant 6 */
+	/* invariant 6 */
+	return pinned ? run_on_version(db, SQL_VERSION_HIDE, version->sequence, err)
+		      : drop(db, version, err);
 }
 
 /* The null version that lies under a current one with an id. */
-static int leave_older_null(struct db *const db, const int64_t bucket, const struct span key, struct error *const err)
+static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_OLDER_NULL, err);
 	int64_t sequence = 0;
@@ -154,10 +168,12 @@ static int leave_older_null(struct db *const db, const int64_t bucket, const str
 		return -1;
 	if (sequence == 0)
 		return 0;
-	return version_find_sequence(db, sequence, NULL, &version, err) != 1 ? -1 : leave(db, &version, err);
+	return version_find_sequence(db, sequence, NULL, &version, err) != 1
+		? -1
+		: leave(db, &version, err);
 }
 
-static int retire(struct db *const db, const int64_t sequence, const int64_t now_ms, struct error *const err)
+static int retire(struct db *db, int64_t sequence, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_RETIRE, err);
 	if (statement == NULL)
@@ -167,7 +183,8 @@ static int retire(struct db *const db, const int64_t sequence, const int64_t now
 	return db_execute(statement, err);
 }
 
-static int make_way(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
+static int make_way(struct db *db, const struct version *current, const struct version *version,
+	struct error *err)
 {
 	if (!version->has_id && !current->has_id)
 		return leave(db, current, err);
@@ -177,7 +194,8 @@ static int make_way(struct db *const db, const struct version *const current, co
 }
 
 /* What a key shows has changed, and so have the totals of its bucket. */
-static int tell(struct db *const db, const struct change_note *const change, const int64_t files, const int64_t bytes, struct error *const err)
+static int tell(struct db *db, const struct change_note *change, int64_t files, int64_t bytes,
+	struct error *err)
 {
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	struct bucket_totals totals;
@@ -187,20 +205,27 @@ static int tell(struct db *const db, const struct change_note *const change, con
 		return -1;
 	struct change_note note = *change;
 	note.updated_ms = totals.updated_ms;
-	return bucket_totals_add(db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
+	return bucket_totals_add(
+		db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
 }
 
-static int tell_push(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
+static int tell_push(struct db *db, const struct version *current, const struct version *version,
+	struct error *err)
 {
 	const bool replaces = current != NULL && !current->is_marker;
 	const int64_t files = (version->is_marker ? 0 : 1) - (replaces ? 1 : 0);
-	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) - (replaces ? (int64_t)current->size : 0);
-	const struct change_note change = {.bucket = version->bucket, .key = version->key, .existed = replaces, .now_ms = version->modified_ms};
+	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) -
+		(replaces ? (int64_t)current->size : 0);
+	const struct change_note change = {.bucket = version->bucket,
+		.key = version->key,
+		.existed = replaces,
+		.now_ms = version->modified_ms};
 	return version->is_marker && !replaces ? 0 : tell(db, &change, files, bytes, err);
 }
 
 /* A file leaves its key; who removes it need not have read the key. */
-static int tell_remove(struct db *const db, const struct version *const version, const int64_t now_ms, struct error *const err)
+static int tell_remove(
+	struct db *db, const struct version *version, int64_t now_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_KEY, err);
 	if (statement == NULL)
@@ -208,7 +233,10 @@ static int tell_remove(struct db *const db, const struct version *const version,
 	db_bind_i64(statement, 1, version->sequence);
 	int result = db_step(statement, err);
 	if (result == 1) {
-		const struct change_note change = {.bucket = version->bucket, .key = db_column_blob(statement, 0), .existed = true, .now_ms = now_ms};
+		const struct change_note change = {.bucket = version->bucket,
+			.key = db_column_blob(statement, 0),
+			.existed = true,
+			.now_ms = now_ms};
 		result = tell(db, &change, -1, -(int64_t)version->size, err);
 	}
 	db_reset(statement);
@@ -216,7 +244,7 @@ static int tell_remove(struct db *const db, const struct version *const version,
 }
 
 /* A version that was there became the current one of its key. */
-static int tell_shown(struct db *const db, const int64_t sequence, struct error *const err)
+static int tell_shown(struct db *db, int64_t sequence, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_COUNTED, err);
 	if (statement == NULL)
@@ -224,7 +252,8 @@ static int tell_shown(struct db *const db, const int64_t sequence, struct error 
 	db_bind_i64(statement, 1, sequence);
 	int result = db_step(statement, err);
 	if (result == 1 && db_column_i64(statement, 2) == 0) {
-		const struct change_note change = {.bucket = db_column_i64(statement, 0), .key = db_column_blob(statement, 4),
+		const struct change_note change = {.bucket = db_column_i64(statement, 0),
+			.key = db_column_blob(statement, 4),
 			.now_ms = db_column_i64(statement, 3)};
 		result = tell(db, &change, 1, db_column_i64(statement, 1), err);
 	}
@@ -232,23 +261,26 @@ static int tell_shown(struct db *const db, const int64_t sequence, struct error 
 	return result < 0 ? -1 : 0;
 }
 
-int version_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const current,
-	struct version *const version, struct error *const err)
+int version_push(struct db *db, enum bucket_versioning versioning, const struct version *current,
+	struct version *version, struct error *err)
 {
 	version->has_id = versioning == BUCKET_VERSIONED;
 	version->in_versioned_bucket = versioning != BUCKET_UNVERSIONED;
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
 	version->completes_publish = false;
-	if (add(db, VERSION_CURRENT, version, err) != 0 || tell_push(db, current, version, err) != 0)
+	if (add(db, VERSION_CURRENT, version, err) != 0 ||
+		tell_push(db, current, version, err) != 0)
 		return -1;
-	const struct adopt_object object = {.bucket = version->bucket, .key = version->key,
-		.version_id = span_of(version->id, VERSION_ID_BYTES), .modified_ms = version->modified_ms};
+	const struct adopt_object object = {.bucket = version->bucket,
+		.key = version->key,
+		.version_id = span_of(version->id, VERSION_ID_BYTES),
+		.modified_ms = version->modified_ms};
 	return version->is_marker ? 0 : adopt_note(db, &object, &version->completes_publish, err);
 }
 
 /* The newest older one of the same key, or 0. */
-static int find_next(struct db *const db, const struct version *const version, int64_t *const out, struct error *const err)
+static int find_next(struct db *db, const struct version *version, int64_t *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_NEXT, err);
 	if (statement == NULL)
@@ -257,7 +289,7 @@ static int find_next(struct db *const db, const struct version *const version, i
 	return find_number(statement, out, err);
 }
 
-int version_remove(struct db *const db, const struct version *const version, const int64_t now_ms, struct error *const err)
+int version_remove(struct db *db, const struct version *version, int64_t now_ms, struct error *err)
 {
 	const bool is_current = version->state == VERSION_CURRENT;
 	int64_t next = 0;
@@ -269,10 +301,11 @@ int version_remove(struct db *const db, const struct version *const version, con
 		return -1;
 	if (next == 0)
 		return 0;
-	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1 : tell_shown(db, next, err);
+	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1
+								       : tell_shown(db, next, err);
 }
 
-int version_abandon(struct db *const db, const int64_t sequence, struct error *const err)
+int version_abandon(struct db *db, int64_t sequence, struct error *err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, sequence, NULL, &version, err);
@@ -281,7 +314,7 @@ int version_abandon(struct db *const db, const int64_t sequence, struct error *c
 	return found == 1 ? leave(db, &version, err) : found;
 }
 
-int version_unpin(struct db *const db, const int64_t sequence, struct error *const err)
+int version_unpin(struct db *db, int64_t sequence, struct error *err)
 {
 	struct version version;
 	bool pinned = false;
@@ -297,7 +330,7 @@ int version_unpin(struct db *const db, const int64_t sequence, struct error *con
 	return drop(db, &version, err);
 }
 
-int version_update(struct db *const db, const struct version *const version, struct error *const err)
+int version_update(struct db *db, const struct version *version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_UPDATE, err);
 	if (statement == NULL)
@@ -306,20 +339,23 @@ int version_update(struct db *const db, const struct version *const version, str
 	if (version->tags.len > 0)
 		db_bind_blob(statement, 2, version->tags);
 	db_bind_i64(statement, 3, version->acl);
-	db_bind_i64(statement, 4, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	db_bind_i64(statement, 4,
+		(int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }
 
-int version_show(struct db *const db, const int64_t sequence, struct error *const err)
+int version_show(struct db *db, int64_t sequence, struct error *err)
 {
 	if (run_on_version(db, SQL_VERSION_SHOW, sequence, err) != 0)
 		return -1;
 	if (db_changes(db) != 1)
-		return error_set(err, ERROR_PRECONDITION, "Version %lld cannot be shown: its key shows another.", (long long)sequence);
+		return error_set(err, ERROR_PRECONDITION,
+			"Version %lld cannot be shown: its key shows another.",
+			(long long)sequence);
 	return tell_shown(db, sequence, err);
 }
 
-int version_replace_contents(struct db *const db, const struct version *const version, struct error *const err)
+int version_replace_contents(struct db *db, const struct version *version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_CONTENTS, err);
 	if (statement == NULL)
@@ -330,23 +366,27 @@ int version_replace_contents(struct db *const db, const struct version *const ve
 		db_bind_i64(statement, 3, version_stored_set(version));
 	db_bind_i64(statement, 4, (int64_t)version->contents);
 	if (version->has_digest)
-		db_bind_blob(statement, 5, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_i64(statement, 6, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+		db_bind_blob(statement, 5,
+			span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+	db_bind_i64(statement, 6,
+		(int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }
 
-static int write_digest(struct db *const db, const struct version *const version, struct error *const err)
+static int write_digest(struct db *db, const struct version *version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_DIGEST, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, version->sequence);
 	db_bind_blob(statement, 2, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_i64(statement, 3, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	db_bind_i64(statement, 3,
+		(int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }
 
-int version_set_digest(struct db *const db, const int64_t sequence, const struct digest128 *const digest, struct error *const err)
+int version_set_digest(
+	struct db *db, int64_t sequence, const struct digest128 *digest, struct error *err)
 {
 	struct arena *const arena = arena_new(DIGEST_ARENA_BYTES);
 	struct version version;
@@ -360,19 +400,20 @@ int version_set_digest(struct db *const db, const int64_t sequence, const struct
 	return result < 0 ? -1 : 0;
 }
 
-static int write_file_hash(struct db *const db, const struct version *const version, struct error *const err)
+static int write_file_hash(struct db *db, const struct version *version, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_FILE_HASH, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, version->sequence);
 	db_bind_blob(statement, 2, span_of(version->file_hash.bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 3, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	db_bind_i64(statement, 3,
+		(int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }
 
 /* Who was told of the file was not told its hash. */
-static int tell_hash(struct db *const db, const struct version *const version, struct error *const err)
+static int tell_hash(struct db *db, const struct version *version, struct error *err)
 {
 	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
 	struct bucket_totals totals;
@@ -380,13 +421,17 @@ static int tell_hash(struct db *const db, const struct version *const version, s
 		return 0;
 	if (bucket_totals_read(db, version->bucket, &totals, err) != 0)
 		return -1;
-	change_feed_note_detail(feed, &(struct change_note){.bucket = version->bucket, .key = version->key, .existed = true,
-		.updated_ms = totals.updated_ms, .now_ms = version->modified_ms});
+	change_feed_note_detail(feed,
+		&(struct change_note){.bucket = version->bucket,
+			.key = version->key,
+			.existed = true,
+			.updated_ms = totals.updated_ms,
+			.now_ms = version->modified_ms});
 	return 0;
 }
 
-int version_set_file_hash(struct db *const db, const int64_t sequence, const uint64_t contents, const struct chunk_id *const hash,
-	struct error *const err)
+int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents,
+	const struct chunk_id *hash, struct error *err)
 {
 	struct arena *const arena = arena_new(DIGEST_ARENA_BYTES);
 	struct version version;
@@ -403,7 +448,7 @@ int version_set_file_hash(struct db *const db, const int64_t sequence, const uin
 }
 
 /* Every key that shows a version has a current one. */
-int version_any_in_bucket(struct db *const db, const int64_t bucket, bool *const out_any, struct error *const err)
+int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ANY, err);
 	if (statement == NULL)

@@ -6,8 +6,8 @@
 
 enum { HELD_DERIVATION = 0 /* no version's number */ };
 
-static int load_inline(struct db *const db, const struct version *const source, struct arena *const arena, struct span *const out,
-	struct error *const err)
+static int load_inline(struct db *db, const struct version *source, struct arena *arena,
+	struct span *out, struct error *err)
 {
 	struct db_statement *statement = NULL;
 	struct span bytes;
@@ -17,11 +17,14 @@ static int load_inline(struct db *const db, const struct version *const source, 
 		return -1;
 	*out = arena_copy(arena, bytes);
 	db_reset(statement);
-	return arena_overflowed(arena) ? error_set(err, ERROR_TOO_LARGE, "The source's headers and tags are too large.") : 0;
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_TOO_LARGE, "The source's headers and tags are too large.")
+		: 0;
 }
 
-int version_copy_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const source,
-	const struct version *const current, struct version *const version, struct arena *const arena, struct error *const err)
+int version_copy_push(struct db *db, enum bucket_versioning versioning,
+	const struct version *source, const struct version *current, struct version *version,
+	struct arena *arena, struct error *err)
 {
 	const bool is_inline = source->kind == VERSION_INLINE;
 	const bool is_derived = source->kind == VERSION_DERIVED;

@@ -1,5 +1,6 @@
-/* Two walks along two indexes, merged: current versions by key, older ones by key and from new to old. So a key's older versions cost
- * only pages that show them, and a page begins with a seek wherever it goes on: at a key, or behind one version of a key. */
+/* Two walks along two indexes, merged: current versions by key, older ones by key and from new to
+ * old. So a key's older versions cost only pages that show them, and a page begins with a seek
+ * wherever it goes on: at a key, or behind one version of a key. */
 #include "storage/versions/version_list.h"
 
 #include <string.h>
@@ -9,11 +10,14 @@
 #include "storage/versions/key_walk.h"
 #include "storage/versions/version_internal.h"
 
-#define LISTED "SELECT key, id, has_id, is_marker, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1"
+#define LISTED                                                                                     \
+	"SELECT key, id, has_id, is_marker, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1"
 
 static const char SQL_LIST_CURRENT[] = LISTED " AND key >= ?2 AND state = 1 ORDER BY key";
-static const char SQL_LIST_OLDER[] = LISTED " AND key >= ?2 AND state = 2 ORDER BY key, sequence DESC";
-static const char SQL_LIST_BEHIND[] = LISTED " AND key = ?2 AND state = 2 AND sequence < ?3 ORDER BY sequence DESC";
+static const char SQL_LIST_OLDER[] =
+	LISTED " AND key >= ?2 AND state = 2 ORDER BY key, sequence DESC";
+static const char SQL_LIST_BEHIND[] =
+	LISTED " AND key = ?2 AND state = 2 AND sequence < ?3 ORDER BY sequence DESC";
 
 struct walk {
 	struct key_walk keys;
@@ -29,8 +33,8 @@ struct scan {
 	bool is_latest;
 };
 
-static int scan_open(struct scan *const scan, struct walk *const walk, const char *const sql, const struct span key, const int64_t before,
-	struct error *const err)
+static int scan_open(struct scan *scan, struct walk *walk, const char *sql, struct span key,
+	int64_t before, struct error *err)
 {
 	scan->statement = db_prepare(walk->db, sql, err);
 	if (scan->statement == NULL)
@@ -43,12 +47,12 @@ static int scan_open(struct scan *const scan, struct walk *const walk, const cha
 	return scan->got < 0 ? -1 : 0;
 }
 
-static struct span scan_key(const struct scan *const scan)
+static struct span scan_key(const struct scan *scan)
 {
 	return db_column_blob(scan->statement, 0);
 }
 
-static void write_version(struct db_statement *const row, char out[VERSION_TEXT_BYTES])
+static void write_version(struct db_statement *row, char out[VERSION_TEXT_BYTES])
 {
 	struct object object = {.has_id = db_column_i64(row, 2) != 0};
 	const struct span id = db_column_blob(row, 1);
@@ -56,13 +60,14 @@ static void write_version(struct db_statement *const row, char out[VERSION_TEXT_
 	object_version_text(&object, out);
 }
 
-static void take_entry(struct walk *const walk, const struct scan *const scan)
+static void take_entry(struct walk *walk, const struct scan *scan)
 {
 	struct version_list *const out = walk->out;
 	struct db_statement *const row = scan->statement;
 	struct version_entry *const entry = &out->entries[out->entry_count++];
 	const struct span key = scan_key(scan);
-	if (out->last_key.data == NULL || !span_equal(out->last_key, key)) /* a key's versions share its text */
+	if (out->last_key.data == NULL ||
+		!span_equal(out->last_key, key)) /* a key's versions share its text */
 		out->last_key = arena_copy(walk->arena, key);
 	entry->object.key = out->last_key;
 	entry->object.modified_ms = db_column_i64(row, 6);
@@ -76,11 +81,12 @@ static void take_entry(struct walk *const walk, const struct scan *const scan)
 	memcpy(entry->object.etag, etag.data, etag.len);
 	entry->object.size = (uint64_t)db_column_i64(row, 4);
 	entry->object.storage_class = (enum storage_class)db_column_i64(row, 8);
-	version_read_checksum_kind(db_column_i64(row, 7), &entry->object.checksum_algorithm, &entry->object.checksum_type);
+	version_read_checksum_kind(db_column_i64(row, 7), &entry->object.checksum_algorithm,
+		&entry->object.checksum_type);
 }
 
 /* One row: listed, or rolled up (then *out_seek), or what ends the page. */
-static void take_row(struct walk *const walk, const struct scan *const scan, bool *const out_seek)
+static void take_row(struct walk *walk, const struct scan *scan, bool *out_seek)
 {
 	struct version_list *const out = walk->out;
 	struct span common;
@@ -101,14 +107,15 @@ static void take_row(struct walk *const walk, const struct scan *const scan, boo
 }
 
 /* The key with the smaller bytes; of one key, the current version. */
-static struct scan *choose(struct scan *const current, struct scan *const older)
+static struct scan *choose(struct scan *current, struct scan *older)
 {
 	if (current->got != 1)
 		return older;
-	return older->got != 1 || span_compare(scan_key(current), scan_key(older)) <= 0 ? current : older;
+	return older->got != 1 || span_compare(scan_key(current), scan_key(older)) <= 0 ? current
+											: older;
 }
 
-static int merge(struct walk *const walk, struct scan *const current, struct scan *const older, struct error *const err)
+static int merge(struct walk *walk, struct scan *current, struct scan *older, struct error *err)
 {
 	bool seek = false;
 	while (!seek && !walk->keys.ended && !arena_overflowed(walk->arena)) {
@@ -125,13 +132,15 @@ static int merge(struct walk *const walk, struct scan *const current, struct sca
 }
 
 /* From one seek to the next, or to the end of the page. */
-static int walk_on(struct walk *const walk, struct error *const err)
+static int walk_on(struct walk *walk, struct error *err)
 {
 	struct scan current = {.is_latest = true};
 	struct scan older = {.is_latest = false};
-	const struct span from = buffer_span(&walk->keys.from); /* no step follows once it has moved on */
+	/* no step follows once it has moved on */
+	const struct span from = buffer_span(&walk->keys.from);
 	int result = -1;
-	if (scan_open(&current, walk, SQL_LIST_CURRENT, from, 0, err) == 0 && scan_open(&older, walk, SQL_LIST_OLDER, from, 0, err) == 0)
+	if (scan_open(&current, walk, SQL_LIST_CURRENT, from, 0, err) == 0 &&
+		scan_open(&older, walk, SQL_LIST_OLDER, from, 0, err) == 0)
 		result = merge(walk, &current, &older, err);
 	db_reset(current.statement);
 	db_reset(older.statement);
@@ -139,12 +148,14 @@ static int walk_on(struct walk *const walk, struct error *const err)
 }
 
 /* What is left of the key on which the page before ended. */
-static int list_behind(struct walk *const walk, const int64_t sequence, struct error *const err)
+static int list_behind(struct walk *walk, int64_t sequence, struct error *err)
 {
 	struct scan scan = {.is_latest = false};
 	bool seek = false;
-	int result = scan_open(&scan, walk, SQL_LIST_BEHIND, walk->params->after_key, sequence, err);
-	while (result == 0 && scan.got == 1 && !walk->keys.ended && !arena_overflowed(walk->arena)) {
+	int result =
+		scan_open(&scan, walk, SQL_LIST_BEHIND, walk->params->after_key, sequence, err);
+	while (result == 0 && scan.got == 1 && !walk->keys.ended &&
+		!arena_overflowed(walk->arena)) {
 		take_row(walk, &scan, &seek);
 		scan.got = db_step(scan.statement, err);
 		result = scan.got < 0 ? -1 : 0;
@@ -153,15 +164,16 @@ static int list_behind(struct walk *const walk, const int64_t sequence, struct e
 	return result;
 }
 
-/* A version that is gone marks no place: its key is listed from the top again, so that who deletes page by page misses nothing. */
-static int resume_in_key(struct walk *const walk, struct error *const err)
+/* A version that is gone marks no place: its key is listed from the top again, so that who deletes
+ * page by page misses nothing. */
+static int resume_in_key(struct walk *walk, struct error *err)
 {
 	const struct version_ref *const ref = &walk->params->after_version;
 	const struct span key = walk->params->after_key;
 	struct version version;
 	struct span common;
-	if (ref->kind == VERSION_REF_CURRENT || walk->keys.ended || !span_starts(key, walk->keys.prefix) ||
-	    key_walk_roll_up(&walk->keys, key, &common))
+	if (ref->kind == VERSION_REF_CURRENT || walk->keys.ended ||
+		!span_starts(key, walk->keys.prefix) || key_walk_roll_up(&walk->keys, key, &common))
 		return 0;
 	int found = 0;
 	if (ref->kind == VERSION_REF_NULL)
@@ -177,30 +189,33 @@ static int resume_in_key(struct walk *const walk, struct error *const err)
 	return 0;
 }
 
-static int list(struct walk *const walk, struct error *const err)
+static int list(struct walk *walk, struct error *err)
 {
 	const size_t limit = walk->params->limit;
 	if (bucket_row_find(walk->db, walk->params->bucket, &walk->bucket, err) != 0)
 		return -1;
 	walk->out->entries = arena_take_array(walk->arena, limit + 1, sizeof(*walk->out->entries));
-	walk->out->prefixes = arena_take_array(walk->arena, limit + 1, sizeof(*walk->out->prefixes));
+	walk->out->prefixes =
+		arena_take_array(walk->arena, limit + 1, sizeof(*walk->out->prefixes));
 	int result = limit == 0 || arena_overflowed(walk->arena) ? 0 : resume_in_key(walk, err);
 	while (result == 0 && limit > 0 && !walk->keys.ended && !arena_overflowed(walk->arena))
 		result = walk_on(walk, err);
 	if (result == 0 && arena_overflowed(walk->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing versions.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing versions.");
 	return result;
 }
 
-int version_list(struct store *const store, const struct version_list_params *const params, struct arena *const arena,
-	struct version_list *const out, struct error *const err)
+int version_list(struct store *store, const struct version_list_params *params, struct arena *arena,
+	struct version_list *out, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	memset(out, 0, sizeof(*out));
 	struct walk walk = {.params = params, .db = db, .arena = arena, .out = out};
-	int result = key_walk_start(&walk.keys, params->prefix, params->delimiter, params->after_key, err);
+	int result = key_walk_start(
+		&walk.keys, params->prefix, params->delimiter, params->after_key, err);
 	if (result == 0)
 		result = list(&walk, err);
 	key_walk_release(&walk.keys);

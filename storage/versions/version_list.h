@@ -4,12 +4,15 @@
 
 #include "storage/versions/object.h"
 
-/* One page: keys in byte order, newest first inside a key; with a delimiter, common prefixes are rolled up (object_list.h). */
+/* One page: keys in byte order, newest first inside a key; with a delimiter, common prefixes are
+ * rolled up (object_list.h). */
 struct version_list_params {
 	struct span bucket;
 	struct span prefix;
 	struct span delimiter;
-	struct span after_key;          /* exclusive, as object_list_params.after, but with after_version the versions of this key that come behind that one follow */
+	/* exclusive, as object_list_params.after, but with after_version the versions of this key
+	 * that come behind that one follow */
+	struct span after_key;
 	struct version_ref after_version; /* VERSION_REF_CURRENT: none */
 	size_t limit;
 };
@@ -19,15 +22,15 @@ struct version_list {
 		char version[VERSION_TEXT_BYTES];
 		bool is_marker;
 		bool is_latest;
-	} *entries;
+	} * entries;
 	size_t entry_count;
 	struct span *prefixes;
 	size_t prefix_count;
 	bool truncated;
-	struct span last_key;           /* of the last entry or prefix on the page */
+	struct span last_key;                  /* of the last entry or prefix on the page */
 	char last_version[VERSION_TEXT_BYTES]; /* "" when that was a prefix */
 };
-int version_list(struct store *store, const struct version_list_params *params, struct arena *arena, struct version_list *out,
-	struct error *err);
+int version_list(struct store *store, const struct version_list_params *params, struct arena *arena,
+	struct version_list *out, struct error *err);
 
 #endif

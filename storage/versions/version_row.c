@@ -7,35 +7,47 @@
 static const char SQL_VERSION_CURRENT[] =
 	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 1";
 static const char SQL_VERSION_BY_ID[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3 AND state <> 1";
+	"SELECT " VERSION_COLUMNS
+	" FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3 AND state <> 1";
 static const char SQL_VERSION_NULL[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
-static const char SQL_VERSION_SEQUENCE[] = "SELECT " VERSION_COLUMNS " FROM versions WHERE sequence = ?1";
+	"SELECT " VERSION_COLUMNS
+	" FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
+static const char SQL_VERSION_SEQUENCE[] =
+	"SELECT " VERSION_COLUMNS " FROM versions WHERE sequence = ?1";
 
-int64_t version_checksum_kind(const struct checksum *const checksum)
+int64_t version_checksum_kind(const struct checksum *checksum)
 {
-	return (int64_t)checksum->algorithm + (checksum->type == CHECKSUM_COMPOSITE ? VERSION_CHECKSUM_TYPE : 0);
+	return (int64_t)checksum->algorithm +
+		(checksum->type == CHECKSUM_COMPOSITE ? VERSION_CHECKSUM_TYPE : 0);
 }
 
-void version_read_checksum_kind(const int64_t kind, enum checksum_algorithm *const out_algorithm, enum checksum_type *const out_type)
+void version_read_checksum_kind(
+	int64_t kind, enum checksum_algorithm *out_algorithm, enum checksum_type *out_type)
 {
 	*out_algorithm = (enum checksum_algorithm)(kind % VERSION_CHECKSUM_TYPE);
 	*out_type = kind >= VERSION_CHECKSUM_TYPE ? CHECKSUM_COMPOSITE : CHECKSUM_FULL_OBJECT;
 }
 
-/* True for rows of catalogs that knew none of these columns, and for all others like them: their sum is that of the first form. */
-static bool is_plain(const struct version *const version, const struct span tags)
+/* True for rows of catalogs that knew none of these columns, and for all others like them: their
+ * sum is that of the first form. */
+static bool is_plain(const struct version *version, struct span tags)
 {
-	return !version->has_id && !version->is_marker && version->part_count == 0 && version->checksum.algorithm == CHECKSUM_NONE &&
-		version->storage_class == STORAGE_STANDARD && version->acl == ACL_PRIVATE && tags.len == 0;
+	return !version->has_id && !version->is_marker && version->part_count == 0 &&
+		version->checksum.algorithm == CHECKSUM_NONE &&
+		version->storage_class == STORAGE_STANDARD && version->acl == ACL_PRIVATE &&
+		tags.len == 0;
 }
 
-int64_t version_stored_set(const struct version *const version)
+int64_t version_stored_set(const struct version *version)
 {
-	return version->kind == VERSION_SINGLE && version->part_set == part_single_set(version->sequence) ? 0 : version->part_set;
+	return version->kind == VERSION_SINGLE &&
+			version->part_set == part_single_set(version->sequence)
+		? 0
+		: version->part_set;
 }
 
-uint64_t version_sum(const struct version *const version, const struct span key, const struct span headers, const struct span tags)
+uint64_t version_sum(
+	const struct version *version, struct span key, struct span headers, struct span tags)
 {
 	uint64_t sum = row_sum_bytes(0, span_of(version->id, VERSION_ID_BYTES));
 	sum = row_sum_number(sum, version->bucket);
@@ -43,8 +55,11 @@ uint64_t version_sum(const struct version *const version, const struct span key,
 	sum = row_sum_number(sum, version->kind);
 	sum = row_sum_number(sum, (int64_t)version->size);
 	sum = row_sum_bytes(sum, span_text(version->etag));
-	sum = row_sum_bytes(sum, span_of(version->digest.bytes, version->has_digest ? sizeof(version->digest.bytes) : 0));
-	sum = row_sum_bytes(sum, span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
+	sum = row_sum_bytes(sum,
+		span_of(version->digest.bytes,
+			version->has_digest ? sizeof(version->digest.bytes) : 0));
+	sum = row_sum_bytes(sum,
+		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
 	sum = row_sum_number(sum, version->modified_ms);
 	sum = row_sum_bytes(sum, headers);
 	sum = row_sum_number(sum, version_stored_set(version));
@@ -62,7 +77,8 @@ uint64_t version_sum(const struct version *const version, const struct span key,
 }
 
 /* A column of `len` bytes, or of none where it may be absent. */
-static bool read_fixed(struct db_statement *const statement, const int column, const size_t len, uint8_t *const out, bool *const out_has)
+static bool read_fixed(
+	struct db_statement *statement, int column, size_t len, uint8_t *out, bool *out_has)
 {
 	const struct span bytes = db_column_blob(statement, column);
 	*out_has = bytes.len != 0;
@@ -73,7 +89,7 @@ static bool read_fixed(struct db_statement *const statement, const int column, c
 	return true;
 }
 
-static bool read_checksum(struct db_statement *const statement, struct checksum *const out)
+static bool read_checksum(struct db_statement *statement, struct checksum *out)
 {
 	const struct span value = db_column_blob(statement, 20);
 	version_read_checksum_kind(db_column_i64(statement, 19), &out->algorithm, &out->type);
@@ -86,19 +102,23 @@ static bool read_checksum(struct db_statement *const statement, struct checksum 
 }
 
 /* False when a column has a size it cannot have. */
-static bool read_blobs(struct db_statement *const statement, struct version *const out)
+static bool read_blobs(struct db_statement *statement, struct version *out)
 {
 	const struct span etag = db_column_blob(statement, 8);
 	bool has_id = false;
-	if (!read_fixed(statement, 1, VERSION_ID_BYTES, out->id, &has_id) || !has_id || etag.len >= OBJECT_ETAG_BYTES)
+	if (!read_fixed(statement, 1, VERSION_ID_BYTES, out->id, &has_id) || !has_id ||
+		etag.len >= OBJECT_ETAG_BYTES)
 		return false;
 	if (etag.len > 0)
 		memcpy(out->etag, etag.data, etag.len);
-	return read_fixed(statement, 9, sizeof(out->digest.bytes), out->digest.bytes, &out->has_digest) &&
-		read_fixed(statement, 10, CHUNK_ID_BYTES, out->file_hash.bytes, &out->has_file_hash) && read_checksum(statement, &out->checksum);
+	return read_fixed(statement, 9, sizeof(out->digest.bytes), out->digest.bytes,
+		       &out->has_digest) &&
+		read_fixed(
+			statement, 10, CHUNK_ID_BYTES, out->file_hash.bytes, &out->has_file_hash) &&
+		read_checksum(statement, &out->checksum);
 }
 
-static void read_numbers(struct db_statement *const statement, struct version *const out)
+static void read_numbers(struct db_statement *statement, struct version *out)
 {
 	out->sequence = db_column_i64(statement, 0);
 	out->bucket = db_column_i64(statement, 2);
@@ -118,29 +138,32 @@ static void read_numbers(struct db_statement *const statement, struct version *c
 	out->acl = (enum canned_acl)db_column_i64(statement, 22);
 }
 
-int version_read_row(struct db *const db, struct db_statement *const statement, struct arena *const arena, struct version *const out,
-	struct error *const err)
+int version_read_row(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	read_numbers(statement, out);
 	const struct span key = db_column_blob(statement, 3);
 	const struct span headers = db_column_blob(statement, 12);
 	const struct span tags = db_column_blob(statement, 23);
-	if (!read_blobs(statement, out) || version_sum(out, key, headers, tags) != (uint64_t)db_column_i64(statement, 15))
-		return error_set(err, ERROR_CORRUPT, "%s: the row of version %lld is damaged.", db_path(db), (long long)out->sequence);
+	if (!read_blobs(statement, out) ||
+		version_sum(out, key, headers, tags) != (uint64_t)db_column_i64(statement, 15))
+		return error_set(err, ERROR_CORRUPT, "%s: the row of version %lld is damaged.",
+			db_path(db), (long long)out->sequence);
 	if (arena == NULL)
 		return 0;
 	out->key = arena_copy(arena, key);
 	out->headers = arena_copy(arena, headers);
 	out->tags = arena_copy(arena, tags);
 	if (arena_overflowed(arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an object.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while reading an object.");
 	return 0;
 }
 
 /* Steps a bound statement that gives one row at most. */
-static int find_row(struct db *const db, struct db_statement *const statement, struct arena *const arena, struct version *const out,
-	struct error *const err)
+static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	int got = db_step(statement, err);
 	if (got == 1 && version_read_row(db, statement, arena, out, err) != 0)
@@ -149,8 +172,8 @@ static int find_row(struct db *const db, struct db_statement *const statement, s
 	return got;
 }
 
-static struct db_statement *prepare_of_key(struct db *const db, const char *const sql, const int64_t bucket, const struct span key,
-	struct error *const err)
+static struct db_statement *prepare_of_key(
+	struct db *db, const char *sql, int64_t bucket, struct span key, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
@@ -160,38 +183,42 @@ static struct db_statement *prepare_of_key(struct db *const db, const char *cons
 	return statement;
 }
 
-int version_find_current(struct db *const db, const int64_t bucket, const struct span key, struct arena *const arena,
-	struct version *const out, struct error *const err)
+int version_find_current(struct db *db, int64_t bucket, struct span key, struct arena *arena,
+	struct version *out, struct error *err)
 {
-	struct db_statement *const statement = prepare_of_key(db, SQL_VERSION_CURRENT, bucket, key, err);
+	struct db_statement *const statement =
+		prepare_of_key(db, SQL_VERSION_CURRENT, bucket, key, err);
 	return statement == NULL ? -1 : find_row(db, statement, arena, out, err);
 }
 
-int version_find_id(struct db *const db, const int64_t bucket, const struct span key, const uint8_t id[VERSION_ID_BYTES],
-	struct arena *const arena, struct version *const out, struct error *const err)
+int version_find_id(struct db *db, int64_t bucket, struct span key,
+	const uint8_t id[VERSION_ID_BYTES], struct arena *arena, struct version *out,
+	struct error *err)
 {
 	const int got = version_find_current(db, bucket, key, arena, out, err);
 	if (got < 0 || (got == 1 && memcmp(out->id, id, VERSION_ID_BYTES) == 0))
 		return got;
-	struct db_statement *const statement = prepare_of_key(db, SQL_VERSION_BY_ID, bucket, key, err);
+	struct db_statement *const statement =
+		prepare_of_key(db, SQL_VERSION_BY_ID, bucket, key, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_blob(statement, 3, span_of(id, VERSION_ID_BYTES));
 	return find_row(db, statement, arena, out, err);
 }
 
-int version_find_null(struct db *const db, const int64_t bucket, const struct span key, struct arena *const arena, struct version *const out,
-	struct error *const err)
+int version_find_null(struct db *db, int64_t bucket, struct span key, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	const int got = version_find_current(db, bucket, key, arena, out, err);
 	if (got <= 0 || !out->has_id)
 		return got;
-	struct db_statement *const statement = prepare_of_key(db, SQL_VERSION_NULL, bucket, key, err);
+	struct db_statement *const statement =
+		prepare_of_key(db, SQL_VERSION_NULL, bucket, key, err);
 	return statement == NULL ? -1 : find_row(db, statement, arena, out, err);
 }
 
-int version_find_ref(struct db *const db, const int64_t bucket, const struct span key, const struct version_ref *const ref,
-	struct arena *const arena, struct version *const out, struct error *const err)
+int version_find_ref(struct db *db, int64_t bucket, struct span key, const struct version_ref *ref,
+	struct arena *arena, struct version *out, struct error *err)
 {
 	if (ref->kind == VERSION_REF_CURRENT)
 		return version_find_current(db, bucket, key, arena, out, err);
@@ -203,8 +230,8 @@ int version_find_ref(struct db *const db, const int64_t bucket, const struct spa
 	return got == 1 && (!out->has_id || out->state == VERSION_HIDDEN) ? 0 : got;
 }
 
-int version_find_sequence(struct db *const db, const int64_t sequence, struct arena *const arena, struct version *const out,
-	struct error *const err)
+int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
+	struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_SEQUENCE, err);
 	if (statement == NULL)

@@ -7,7 +7,8 @@ static const char SQL_VERSION_SCAN[] =
 	"SELECT key, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
 	" AND is_marker = 0 ORDER BY key";
 
-struct db_statement *version_scan(struct db *const db, const int64_t bucket, const struct span from, struct error *const err)
+struct db_statement *version_scan(
+	struct db *db, int64_t bucket, struct span from, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_SCAN, err);
 	if (statement == NULL)
@@ -17,18 +18,19 @@ struct db_statement *version_scan(struct db *const db, const int64_t bucket, con
 	return statement;
 }
 
-struct span version_scan_key(struct db_statement *const scan)
+struct span version_scan_key(struct db_statement *scan)
 {
 	return db_column_blob(scan, 0);
 }
 
-void version_scan_entry(struct db_statement *const scan, struct object_entry *const out)
+void version_scan_entry(struct db_statement *scan, struct object_entry *out)
 {
 	const struct span etag = span_slice(db_column_blob(scan, 2), 0, OBJECT_ETAG_BYTES - 1);
 	out->size = (uint64_t)db_column_i64(scan, 1);
 	memcpy(out->etag, etag.data, etag.len);
 	out->etag[etag.len] = '\0';
 	out->modified_ms = db_column_i64(scan, 3);
-	version_read_checksum_kind(db_column_i64(scan, 4), &out->checksum_algorithm, &out->checksum_type);
+	version_read_checksum_kind(
+		db_column_i64(scan, 4), &out->checksum_algorithm, &out->checksum_type);
 	out->storage_class = (enum storage_class)db_column_i64(scan, 5);
 }

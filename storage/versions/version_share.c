@@ -4,8 +4,8 @@
 #include "storage/versions/derived_row.h"
 #include "storage/versions/part.h"
 
-static int copy_inline(struct db *const db, const struct version *const source, struct arena *const arena, struct span *const out,
-	struct error *const err)
+static int copy_inline(struct db *db, const struct version *source, struct arena *arena,
+	struct span *out, struct error *err)
 {
 	struct db_statement *statement = NULL;
 	struct span bytes;
@@ -13,11 +13,13 @@ static int copy_inline(struct db *const db, const struct version *const source, 
 		return -1;
 	*out = arena_copy(arena, bytes);
 	db_reset(statement);
-	return arena_overflowed(arena) ? error_set(err, ERROR_NO_MEMORY, "The memory for a shared version ran out.") : 0;
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "The memory for a shared version ran out.")
+		: 0;
 }
 
-int version_share(struct db *const db, const struct version_share *const share, struct arena *const arena, struct version *const out,
-	struct error *const err)
+int version_share(struct db *db, const struct version_share *share, struct arena *arena,
+	struct version *out, struct error *err)
 {
 	const struct version *const source = share->source;
 	const bool is_inline = source->kind == VERSION_INLINE;

@@ -1,5 +1,5 @@
-/* A hidden version that shares the bytes of another: nothing is read or written. For what the server shows under keys of its own. Internal to
- * storage. */
+/* A hidden version that shares the bytes of another: nothing is read or written. For what the
+ * server shows under keys of its own. Internal to storage. */
 #ifndef STORAGE_VERSIONS_VERSION_SHARE_H
 #define STORAGE_VERSIONS_VERSION_SHARE_H
 
@@ -11,7 +11,9 @@ struct version_share {
 	struct span key;
 	int64_t modified_ms;
 };
-/* Inside a change. It must be named in the same change (step_pin_add), or shown. `arena` holds inline bytes for the time of the call. */
-int version_share(struct db *db, const struct version_share *share, struct arena *arena, struct version *out, struct error *err);
+/* Inside a change. It must be named in the same change (step_pin_add), or shown. `arena` holds
+ * inline bytes for the time of the call. */
+int version_share(struct db *db, const struct version_share *share, struct arena *arena,
+	struct version *out, struct error *err);
 
 #endif

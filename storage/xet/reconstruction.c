@@ -1,4 +1,5 @@
-/* The segments of a large range are read in slices, so that what a request takes is bounded by its terms. */
+/* The segments of a large range are read in slices, so that what a request takes is bounded by its
+ * terms. */
 #include "storage/xet/reconstruction.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ struct loader {
 };
 
 /* *view becomes one of this pack. */
-static int view_of(struct pack_store *const packs, struct xorb_view **const view, const struct pack_id *const pack, struct error *const err)
+static int view_of(struct pack_store *packs, struct xorb_view **view, const struct pack_id *pack,
+	struct error *err)
 {
 	if (*view != NULL && pack_id_equal(xorb_view_pack(*view), pack))
 		return 0;
@@ -29,7 +31,7 @@ static int view_of(struct pack_store *const packs, struct xorb_view **const view
 }
 
 /* The chunks of one segment, xorb by xorb. */
-static int load_segment(struct loader *const loader, const struct segment *const segment, struct error *const err)
+static int load_segment(struct loader *loader, const struct segment *segment, struct error *err)
 {
 	if (view_of(loader->packs, &loader->view, &segment->pack, err) != 0)
 		return -1;
@@ -47,22 +49,26 @@ static int load_segment(struct loader *const loader, const struct segment *const
 			.end = (uint32_t)(stop - xorb.first),
 			.place = {.pack = segment->pack, .base = xorb.first, .count = xorb.count},
 		};
-		if (xorb_view_sizes(loader->view, (uint32_t)chunk, (uint32_t)stop, loader->sizes, err) != 0 ||
-		    reconstruction_add(loader->plan, &loader->walk, &run, loader->sizes, err) != 0)
+		if (xorb_view_sizes(loader->view, (uint32_t)chunk, (uint32_t)stop, loader->sizes,
+			    err) != 0 ||
+			reconstruction_add(loader->plan, &loader->walk, &run, loader->sizes, err) !=
+				0)
 			return -1;
 		chunk = stop;
 	}
 	if (loader->walk.at - before != segment->bytes)
-		return error_set(err, ERROR_CORRUPT, "The chunks of a segment are not the %llu bytes that the catalog says.",
+		return error_set(err, ERROR_CORRUPT,
+			"The chunks of a segment are not the %llu bytes that the catalog says.",
 			(unsigned long long)segment->bytes);
 	return 0;
 }
 
-static int load_slice(struct loader *const loader, struct db *const db, const struct xet_content *const content, const uint64_t from,
-	const uint64_t to, struct error *const err)
+static int load_slice(struct loader *loader, struct db *db, const struct xet_content *content,
+	uint64_t from, uint64_t to, struct error *err)
 {
 	struct part_range range = {.offset = from, .length = to - from};
-	if (part_set_load(db, content->part_set, content->size, content->contents, &range, err) != 0)
+	if (part_set_load(db, content->part_set, content->size, content->contents, &range, err) !=
+		0)
 		return -1;
 	loader->walk.at = from - range.skip;
 	int result = 0;
@@ -70,47 +76,59 @@ static int load_slice(struct loader *const loader, struct db *const db, const st
 		result = load_segment(loader, &range.segments[i], err);
 	free(range.segments);
 	if (result == 0 && loader->walk.at < to)
-		result = error_set(err, ERROR_CORRUPT, "The segments of a file end before its size.");
+		result = error_set(
+			err, ERROR_CORRUPT, "The segments of a file end before its size.");
 	return result;
 }
 
-static int load_segments(struct loader *const loader, struct db *const db, const struct xet_content *const content, struct error *const err)
+static int load_segments(
+	struct loader *loader, struct db *db, const struct xet_content *content, struct error *err)
 {
 	for (uint64_t at = loader->walk.start; at < loader->walk.end; at = loader->walk.at) {
 		const uint64_t rest = loader->walk.end - at;
-		if (load_slice(loader, db, content, at, at + (rest < SLICE_BYTES ? rest : SLICE_BYTES), err) != 0)
+		if (load_slice(loader, db, content, at,
+			    at + (rest < SLICE_BYTES ? rest : SLICE_BYTES), err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* One chunk, which is a xorb of that chunk alone. */
-static int load_inline(struct loader *const loader, struct db *const db, const struct xet_content *const content, struct error *const err)
+static int load_inline(
+	struct loader *loader, struct db *db, const struct xet_content *content, struct error *err)
 {
 	struct span bytes;
 	struct db_statement *statement = NULL;
 	if (part_inline_load(db, content->version, content->contents, &bytes, &statement, err) != 0)
 		return -1;
 	const uint32_t size = (uint32_t)bytes.len;
-	const struct reconstruction_term run = {.xorb = chunk_hash(bytes), .first = 0, .end = 1, .place = {.count = 1, .version = content->version}};
+	const struct reconstruction_term run = {.xorb = chunk_hash(bytes),
+		.first = 0,
+		.end = 1,
+		.place = {.count = 1, .version = content->version}};
 	db_reset(statement);
 	return reconstruction_add(loader->plan, &loader->walk, &run, &size, err);
 }
 
-int reconstruction_load(struct reconstruction *const plan, struct store *const store, struct db *const db, const struct xet_content *const content,
-	const uint64_t from, const uint64_t to, uint64_t *const out_skip, struct error *const err)
+int reconstruction_load(struct reconstruction *plan, struct store *store, struct db *db,
+	const struct xet_content *content, uint64_t from, uint64_t to, uint64_t *out_skip,
+	struct error *err)
 {
 	ASSERT(from <= to && to <= content->size);
 	*out_skip = 0;
 	if (content->kind == XET_CONTENT_EMPTY || from == to)
 		return 0;
 	if (content->kind == XET_CONTENT_DERIVED)
-		return error_set(err, ERROR_NOT_READY, "The records of version %lld have not been made.", (long long)content->version);
+		return error_set(err, ERROR_NOT_READY,
+			"The records of version %lld have not been made.",
+			(long long)content->version);
 	struct loader *const loader = memory_new(sizeof(*loader));
 	loader->plan = plan;
 	loader->packs = store_packs(store);
 	loader->walk = (struct reconstruction_walk){.start = from, .end = to};
-	const int result = content->kind == XET_CONTENT_INLINE ? load_inline(loader, db, content, err) : load_segments(loader, db, content, err);
+	const int result = content->kind == XET_CONTENT_INLINE
+		? load_inline(loader, db, content, err)
+		: load_segments(loader, db, content, err);
 	*out_skip = loader->walk.skip;
 	xorb_view_close(loader->view);
 	free(loader);
@@ -128,18 +146,21 @@ struct placer {
 };
 
 /* Where the chunk of this place lies, for a piece that does not touch the one before. */
-static void seek_chunk(struct placer *const placer, const struct reconstruction_place *const place, const uint32_t chunk, const bool same_xorb)
+static void seek_chunk(struct placer *placer, const struct reconstruction_place *place,
+	uint32_t chunk, bool same_xorb)
 {
-	const bool goes_on = same_xorb && place->base == placer->place.base && pack_id_equal(&place->pack, &placer->place.pack);
+	const bool goes_on = same_xorb && place->base == placer->place.base &&
+		pack_id_equal(&place->pack, &placer->place.pack);
 	if (!goes_on) {
 		placer->chunk = 0;
 		placer->offset = 0;
 	}
-	placer->offset += xorb_view_shown(placer->view, place->base + placer->chunk, place->base + chunk, placer->as_stored, NULL);
+	placer->offset += xorb_view_shown(placer->view, place->base + placer->chunk,
+		place->base + chunk, placer->as_stored, NULL);
 }
 
-static int place_piece(struct placer *const placer, struct reconstruction_piece *const piece, const bool touches, const bool same_xorb,
-	struct error *const err)
+static int place_piece(struct placer *placer, struct reconstruction_piece *piece, bool touches,
+	bool same_xorb, struct error *err)
 {
 	const struct reconstruction_place *const place = &piece->place;
 	if (view_of(placer->packs, &placer->view, &place->pack, err) != 0)
@@ -148,9 +169,11 @@ static int place_piece(struct placer *const placer, struct reconstruction_piece 
 		seek_chunk(placer, place, piece->first, same_xorb);
 	uint32_t present;
 	piece->offset = placer->offset;
-	piece->length = xorb_view_shown(placer->view, place->base + piece->first, place->base + piece->end, placer->as_stored, &present);
+	piece->length = xorb_view_shown(placer->view, place->base + piece->first,
+		place->base + piece->end, placer->as_stored, &present);
 	if (present != piece->end - piece->first)
-		return error_set(err, ERROR_CORRUPT, "Chunks of a segment are missing in their pack.");
+		return error_set(
+			err, ERROR_CORRUPT, "Chunks of a segment are missing in their pack.");
 	placer->offset += piece->length;
 	placer->chunk = piece->end;
 	placer->place = *place;
@@ -158,7 +181,7 @@ static int place_piece(struct placer *const placer, struct reconstruction_piece 
 }
 
 /* The one record of an inline version; merging has left the size of its content. */
-static void place_inline(struct reconstruction *const plan, struct reconstruction_range *const range)
+static void place_inline(struct reconstruction *plan, struct reconstruction_range *range)
 {
 	struct reconstruction_piece *const piece = &plan->pieces[range->piece];
 	piece->offset = 0;
@@ -166,19 +189,25 @@ static void place_inline(struct reconstruction *const plan, struct reconstructio
 	range->total = piece->length;
 }
 
-static int place_range(struct placer *const placer, struct reconstruction *const plan, const size_t index, struct error *const err)
+static int place_range(
+	struct placer *placer, struct reconstruction *plan, size_t index, struct error *err)
 {
 	struct reconstruction_range *const range = &plan->ranges[index];
-	const bool same_xorb = index > 0 && chunk_id_equal(&range->xorb, &plan->ranges[index - 1].xorb);
+	const bool same_xorb =
+		index > 0 && chunk_id_equal(&range->xorb, &plan->ranges[index - 1].xorb);
 	for (size_t i = 0; i < range->piece_count; i++)
-		if (place_piece(placer, &plan->pieces[range->piece + i], i > 0, same_xorb, err) != 0)
+		if (place_piece(placer, &plan->pieces[range->piece + i], i > 0, same_xorb, err) !=
+			0)
 			return -1;
 	const struct reconstruction_place *const last = &placer->place;
-	range->total = placer->offset + xorb_view_shown(placer->view, last->base + placer->chunk, last->base + last->count, placer->as_stored, NULL);
+	range->total = placer->offset +
+		xorb_view_shown(placer->view, last->base + placer->chunk, last->base + last->count,
+			placer->as_stored, NULL);
 	return 0;
 }
 
-int reconstruction_place(struct reconstruction *const plan, struct store *const store, const bool as_stored, struct error *const err)
+int reconstruction_place(
+	struct reconstruction *plan, struct store *store, bool as_stored, struct error *err)
 {
 	reconstruction_merge(plan);
 	struct placer placer = {.packs = store_packs(store), .as_stored = as_stored};

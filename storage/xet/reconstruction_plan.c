@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-void reconstruction_release(struct reconstruction *const plan)
+void reconstruction_release(struct reconstruction *plan)
 {
 	free(plan->terms);
 	free(plan->ranges);
@@ -13,10 +13,13 @@ void reconstruction_release(struct reconstruction *const plan)
 	*plan = (struct reconstruction){0};
 }
 
-static int add_term(struct reconstruction *const plan, const struct reconstruction_term *const term, struct error *const err)
+static int add_term(
+	struct reconstruction *plan, const struct reconstruction_term *term, struct error *err)
 {
 	if (plan->term_count == RECONSTRUCTION_TERMS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "The range lies in more than %d places: ask for less at a time.", RECONSTRUCTION_TERMS_MAX);
+		return error_set(err, ERROR_TOO_LARGE,
+			"The range lies in more than %d places: ask for less at a time.",
+			RECONSTRUCTION_TERMS_MAX);
 	if (plan->term_count == plan->term_capacity) {
 		plan->term_capacity = plan->term_capacity == 0 ? 16 : 2 * plan->term_capacity;
 		plan->terms = memory_grow(plan->terms, plan->term_capacity, sizeof(*plan->terms));
@@ -25,8 +28,8 @@ static int add_term(struct reconstruction *const plan, const struct reconstructi
 	return 0;
 }
 
-int reconstruction_add(struct reconstruction *const plan, struct reconstruction_walk *const walk, const struct reconstruction_term *const run,
-	const uint32_t *const sizes, struct error *const err)
+int reconstruction_add(struct reconstruction *plan, struct reconstruction_walk *walk,
+	const struct reconstruction_term *run, const uint32_t *sizes, struct error *err)
 {
 	struct reconstruction_term term = *run;
 	uint64_t from = 0; /* in the file, of the chunks that are kept */
@@ -54,10 +57,11 @@ int reconstruction_add(struct reconstruction *const plan, struct reconstruction_
 }
 
 /* By xorb, then where they begin, the longest first. */
-static int compare_terms(const void *const a, const void *const b)
+static int compare_terms(const void *a, const void *b)
 {
 	const struct reconstruction_term *const one = *(const struct reconstruction_term *const *)a;
-	const struct reconstruction_term *const other = *(const struct reconstruction_term *const *)b;
+	const struct reconstruction_term *const other =
+		*(const struct reconstruction_term *const *)b;
 	const int order = memcmp(one->xorb.bytes, other->xorb.bytes, CHUNK_ID_BYTES);
 	if (order != 0)
 		return order;
@@ -66,22 +70,25 @@ static int compare_terms(const void *const a, const void *const b)
 	return one->end == other->end ? 0 : one->end > other->end ? -1 : 1;
 }
 
-static bool same_place(const struct reconstruction_place *const a, const struct reconstruction_place *const b)
+static bool same_place(const struct reconstruction_place *a, const struct reconstruction_place *b)
 {
-	return a->version == b->version && a->base == b->base && memcmp(&a->pack, &b->pack, sizeof(a->pack)) == 0;
+	return a->version == b->version && a->base == b->base &&
+		memcmp(&a->pack, &b->pack, sizeof(a->pack)) == 0;
 }
 
-static void add_piece(struct reconstruction *const plan, const struct reconstruction_piece *const piece)
+static void add_piece(struct reconstruction *plan, const struct reconstruction_piece *piece)
 {
 	if (plan->piece_count == plan->piece_capacity) {
 		plan->piece_capacity = plan->piece_capacity == 0 ? 16 : 2 * plan->piece_capacity;
-		plan->pieces = memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
+		plan->pieces =
+			memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
 	}
 	plan->pieces[plan->piece_count++] = *piece;
 }
 
-/* The last range grows by the chunks of the term that it lacks, which begin at its end or before. */
-static void extend(struct reconstruction *const plan, const struct reconstruction_term *const term)
+/* The last range grows by the chunks of the term that it lacks, which begin at its end or
+ * before. */
+static void extend(struct reconstruction *plan, const struct reconstruction_term *term)
 {
 	struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
 	if (term->end <= range->end)
@@ -90,13 +97,15 @@ static void extend(struct reconstruction *const plan, const struct reconstructio
 	if (same_place(&last->place, &term->place)) {
 		last->end = term->end;
 	} else {
-		add_piece(plan, &(struct reconstruction_piece){.place = term->place, .first = range->end, .end = term->end});
+		add_piece(plan,
+			&(struct reconstruction_piece){
+				.place = term->place, .first = range->end, .end = term->end});
 		range->piece_count++;
 	}
 	range->end = term->end;
 }
 
-static bool continues(const struct reconstruction *const plan, const struct reconstruction_term *const term)
+static bool continues(const struct reconstruction *plan, const struct reconstruction_term *term)
 {
 	if (plan->range_count == 0)
 		return false;
@@ -104,9 +113,10 @@ static bool continues(const struct reconstruction *const plan, const struct reco
 	return chunk_id_equal(&range->xorb, &term->xorb) && term->first <= range->end;
 }
 
-void reconstruction_merge(struct reconstruction *const plan)
+void reconstruction_merge(struct reconstruction *plan)
 {
-	const struct reconstruction_term **const sorted = memory_new_array(plan->term_count + 1, sizeof(*sorted));
+	const struct reconstruction_term **const sorted =
+		memory_new_array(plan->term_count + 1, sizeof(*sorted));
 	for (size_t i = 0; i < plan->term_count; i++)
 		sorted[i] = &plan->terms[i];
 	qsort(sorted, plan->term_count, sizeof(*sorted), compare_terms);
@@ -117,9 +127,17 @@ void reconstruction_merge(struct reconstruction *const plan)
 			extend(plan, term);
 			continue;
 		}
-		plan->ranges[plan->range_count++] = (struct reconstruction_range){.xorb = term->xorb, .first = term->first, .end = term->end,
-			.piece = plan->piece_count, .piece_count = 1};
-		add_piece(plan, &(struct reconstruction_piece){.place = term->place, .first = term->first, .end = term->end, .length = term->bytes});
+		plan->ranges[plan->range_count++] =
+			(struct reconstruction_range){.xorb = term->xorb,
+				.first = term->first,
+				.end = term->end,
+				.piece = plan->piece_count,
+				.piece_count = 1};
+		add_piece(plan,
+			&(struct reconstruction_piece){.place = term->place,
+				.first = term->first,
+				.end = term->end,
+				.length = term->bytes});
 	}
 	free(sorted);
 }

@@ -14,7 +14,8 @@
 
 enum {
 	SLICE_CHUNKS = 64 * 1024,
-	CHUNKS_MAX = 128 * 1024 * 1024, /* of all files of a shard: 8 TiB; few terms may name many chunks, and each is hashed */
+	/* of all files of a shard: 8 TiB; few terms may name many chunks, and each is hashed */
+	CHUNKS_MAX = 128 * 1024 * 1024,
 	INDEX_ROWS = 512
 };
 
@@ -26,12 +27,12 @@ struct shard_check {
 	/* the file under way */
 	struct shard_file file;
 	bool has_file;
-	uint32_t term;       /* the next one */
+	uint32_t term; /* the next one */
 	uint64_t size;
 	size_t first_segment;
 	struct merkle merkle;
-	uint64_t chunks;     /* of all files so far */
-	bool has_read;       /* a xorb in this slice, which is enough for one */
+	uint64_t chunks;             /* of all files so far */
+	bool has_read;               /* a xorb in this slice, which is enough for one */
 	struct chunk_entry *entries; /* of the term or xorb under way: XORB_MAX_CHUNKS */
 	/* what was found */
 	struct shard_check_file *files;
@@ -40,15 +41,15 @@ struct shard_check {
 	struct segment *segments;
 	size_t segment_count;
 	size_t segment_capacity;
-	struct xorb *xorbs;  /* each one's pack is referred */
+	struct xorb *xorbs; /* each one's pack is referred */
 	size_t xorb_count;
 	size_t xorb_capacity;
-	struct chunk_map xorb_map; /* hash to place in xorbs */
+	struct chunk_map xorb_map;    /* hash to place in xorbs */
 	struct chunk_index_row *rows; /* first chunks of files that the chunk index does not know */
 	size_t row_count;
 };
 
-struct shard_check *shard_check_new(struct store *const store, const struct span bytes)
+struct shard_check *shard_check_new(struct store *store, struct span bytes)
 {
 	struct shard_check *const check = memory_new(sizeof *check);
 	check->store = store;
@@ -59,7 +60,7 @@ struct shard_check *shard_check_new(struct store *const store, const struct span
 	return check;
 }
 
-void shard_check_free(struct shard_check *const check, const bool keeps_packs)
+void shard_check_free(struct shard_check *check, bool keeps_packs)
 {
 	if (check == NULL)
 		return;
@@ -75,7 +76,7 @@ void shard_check_free(struct shard_check *const check, const bool keeps_packs)
 }
 
 /* Room for one more; the array is the caller's to store. */
-static void *grow(void *const array, const size_t count, size_t *const capacity, const size_t bytes)
+static void *grow(void *array, size_t count, size_t *capacity, size_t bytes)
 {
 	if (count < *capacity)
 		return array;
@@ -83,38 +84,48 @@ static void *grow(void *const array, const size_t count, size_t *const capacity,
 	return memory_grow(array, *capacity, bytes);
 }
 
-/* A client sends the shard although a xorb of it was refused for want of room, and shows what it is told of the shard. */
-static int no_xorb(const struct shard_check *const check, const struct chunk_id *const hash, struct error *const err)
+/* A client sends the shard although a xorb of it was refused for want of room, and shows what it is
+ * told of the shard. */
+static int no_xorb(const struct shard_check *check, const struct chunk_id *hash, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	struct error why = {0};
 	chunk_id_format(hash, text);
 	if (store_check_room(check->store, XORB_MAX_BYTES, &why) != 0 && why.kind == ERROR_NO_SPACE)
-		return error_set(err, ERROR_NO_SPACE, "The shard names the xorb %s, which is not stored here, and the disk has no room for a xorb: %s", text,
-			why.text);
-	return error_set(err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
+		return error_set(err, ERROR_NO_SPACE,
+			"The shard names the xorb %s, which is not stored here, and the disk has no room for a xorb: %s",
+			text, why.text);
+	return error_set(
+		err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
 }
 
 /* Who names a xorb does not send it: no new file shall be made of what cannot be read. */
 static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err)
 {
 	struct pack_store *packs = store_packs(check->store);
-	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	const struct pack_run run = {
+		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	char text[CHUNK_ID_TEXT_BYTES];
 	check->has_read |= !pack_store_is_checked(packs, &run);
 	if (pack_store_prove_records(packs, &run, err) == 0)
 		return 0;
 	chunk_id_format(&xorb->hash, text);
-	return !pack_damage_is(err) ? -1
-		: error_set(err, ERROR_INVALID, "The shard names the xorb %s, of which what is stored here is damaged: send it again.", text);
+	return !pack_damage_is(err)
+		? -1
+		: error_set(err, ERROR_INVALID,
+			  "The shard names the xorb %s, of which what is stored here is damaged: send it again.",
+			  text);
 }
 
-/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is good until the next call. */
-static const struct xorb *find_xorb(struct shard_check *const check, const struct chunk_id *const hash, struct error *const err)
+/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is
+ * good until the next call. */
+static const struct xorb *find_xorb(
+	struct shard_check *check, const struct chunk_id *hash, struct error *err)
 {
 	uint32_t at;
 	struct xorb held;
-	if (chunk_map_find(&check->xorb_map, hash, &at) && chunk_id_equal(&check->xorbs[at].hash, hash))
+	if (chunk_map_find(&check->xorb_map, hash, &at) &&
+		chunk_id_equal(&check->xorbs[at].hash, hash))
 		return &check->xorbs[at];
 	if (xorb_hold(check->store, hash, &held, err) != 0) {
 		if (err->kind == ERROR_NOT_FOUND)
@@ -125,20 +136,23 @@ static const struct xorb *find_xorb(struct shard_check *const check, const struc
 		pack_store_unrefer(store_packs(check->store), &held.pack);
 		return NULL;
 	}
-	check->xorbs = grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
+	check->xorbs =
+		grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
 	check->xorbs[check->xorb_count] = held;
 	chunk_map_add(&check->xorb_map, hash, (uint32_t)check->xorb_count);
 	return &check->xorbs[check->xorb_count++];
 }
 
 /* Chunks [first, end) of the xorb, which has them, into check->entries. */
-static int load_entries(struct shard_check *const check, const struct xorb *const xorb, const uint32_t first, const uint32_t end,
-	struct error *const err)
+static int load_entries(struct shard_check *check, const struct xorb *xorb, uint32_t first,
+	uint32_t end, struct error *err)
 {
-	struct pack_run run = {.pack = xorb->pack, .first = xorb->first + first, .chunks = end - first};
+	struct pack_run run = {
+		.pack = xorb->pack, .first = xorb->first + first, .chunks = end - first};
 	for (size_t at = 0; at < end - first;) {
 		size_t count = 0;
-		if (pack_store_chunk_entries(store_packs(check->store), &run, check->entries + at, run.chunks, &count, err) != 0)
+		if (pack_store_chunk_entries(store_packs(check->store), &run, check->entries + at,
+			    run.chunks, &count, err) != 0)
 			return -1;
 		at += count;
 		run.first += (uint32_t)count;
@@ -147,49 +161,55 @@ static int load_entries(struct shard_check *const check, const struct xorb *cons
 	return 0;
 }
 
-static int bad_file(const struct shard_check *const check, const char *const what, struct error *const err)
+static int bad_file(const struct shard_check *check, const char *what, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&check->file.hash, text);
 	return error_set(err, ERROR_INVALID, "The shard's file %s %s.", text, what);
 }
 
-static void keep_segment(struct shard_check *const check, const struct segment *const segment)
+static void keep_segment(struct shard_check *check, const struct segment *segment)
 {
 	if (check->segment_count > check->first_segment) {
 		struct segment *const last = &check->segments[check->segment_count - 1];
-		if (pack_id_equal(&last->pack, &segment->pack) && last->first + last->count == segment->first) {
+		if (pack_id_equal(&last->pack, &segment->pack) &&
+			last->first + last->count == segment->first) {
 			last->count += segment->count;
 			last->bytes += segment->bytes;
 			return;
 		}
 	}
-	check->segments = grow(check->segments, check->segment_count, &check->segment_capacity, sizeof *check->segments);
+	check->segments = grow(check->segments, check->segment_count, &check->segment_capacity,
+		sizeof *check->segments);
 	check->segments[check->segment_count++] = *segment;
 }
 
 /* A missing row costs bytes on the wire, and no more. */
-static void flush_rows(struct shard_check *const check)
+static void flush_rows(struct shard_check *check)
 {
 	struct error ignored = {0};
 	if (check->row_count > 0)
-		(void)chunk_index_add(store_chunk_index(check->store), check->rows, check->row_count, &ignored);
+		(void)chunk_index_add(
+			store_chunk_index(check->store), check->rows, check->row_count, &ignored);
 	check->row_count = 0;
 }
 
-/* Clients ask for the first chunk of each file: it must be found also where it lies in the middle of a pack. */
-static void note_first(struct shard_check *const check, const struct segment *const segment)
+/* Clients ask for the first chunk of each file: it must be found also where it lies in the middle
+ * of a pack. */
+static void note_first(struct shard_check *check, const struct segment *segment)
 {
 	struct chunk_place known;
 	const struct chunk_id *const id = &check->entries[0].id;
-	if (chunk_index_sampled(id) || chunk_index_find(store_chunk_index(check->store), id, &known))
+	if (chunk_index_sampled(id) ||
+		chunk_index_find(store_chunk_index(check->store), id, &known))
 		return;
 	if (check->row_count == INDEX_ROWS)
 		flush_rows(check);
-	check->rows[check->row_count++] = (struct chunk_index_row){.id = *id, .place = {.pack = segment->pack, .chunk = segment->first}};
+	check->rows[check->row_count++] = (struct chunk_index_row){
+		.id = *id, .place = {.pack = segment->pack, .chunk = segment->first}};
 }
 
-static int check_term(struct shard_check *const check, const uint32_t index, struct error *const err)
+static int check_term(struct shard_check *check, uint32_t index, struct error *err)
 {
 	const struct shard_term term = shard_file_term(&check->file, index);
 	const struct chunk_id range = shard_file_range(&check->file, index);
@@ -199,10 +219,12 @@ static int check_term(struct shard_check *const check, const uint32_t index, str
 	if (term.first >= term.end || term.end > xorb->count)
 		return bad_file(check, "has a term of chunks that its xorb does not have", err);
 	const uint32_t count = term.end - term.first;
-	struct segment segment = {.pack = xorb->pack, .first = xorb->first + term.first, .count = count};
+	struct segment segment = {
+		.pack = xorb->pack, .first = xorb->first + term.first, .count = count};
 	check->chunks += count;
 	if (check->chunks > CHUNKS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "The files of a shard have %d chunks at most.", CHUNKS_MAX);
+		return error_set(err, ERROR_TOO_LARGE,
+			"The files of a shard have %d chunks at most.", CHUNKS_MAX);
 	if (load_entries(check, xorb, term.first, term.end, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
@@ -221,7 +243,7 @@ static int check_term(struct shard_check *const check, const uint32_t index, str
 	return 0;
 }
 
-static int end_file(struct shard_check *const check, struct error *const err)
+static int end_file(struct shard_check *check, struct error *err)
 {
 	const struct chunk_id actual = merkle_file(&check->merkle);
 	check->has_file = false;
@@ -229,7 +251,8 @@ static int end_file(struct shard_check *const check, struct error *const err)
 		return bad_file(check, "has other chunks than its hash says", err);
 	if (check->file.term_count == 0)
 		return 0; /* the empty file, which everybody has */
-	check->files = grow(check->files, check->file_count, &check->file_capacity, sizeof *check->files);
+	check->files =
+		grow(check->files, check->file_count, &check->file_capacity, sizeof *check->files);
 	check->files[check->file_count++] = (struct shard_check_file){
 		.hash = actual,
 		.size = check->size,
@@ -239,7 +262,7 @@ static int end_file(struct shard_check *const check, struct error *const err)
 	return 0;
 }
 
-static int begin_file(struct shard_check *const check, struct error *const err)
+static int begin_file(struct shard_check *check, struct error *err)
 {
 	if (check->file.term_count > 0 && !check->file.has_ranges)
 		return bad_file(check, "comes without range hashes", err);
@@ -251,10 +274,11 @@ static int begin_file(struct shard_check *const check, struct error *const err)
 	return 0;
 }
 
-static int step_files(struct shard_check *const check, struct error *const err)
+static int step_files(struct shard_check *check, struct error *err)
 {
 	const uint64_t until = check->chunks + SLICE_CHUNKS;
-	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS && !check->has_read; files++) {
+	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS && !check->has_read;
+		files++) {
 		if (!check->has_file) {
 			const int got = shard_reader_file(&check->reader, &check->file, err);
 			if (got != 1) {
@@ -264,7 +288,9 @@ static int step_files(struct shard_check *const check, struct error *const err)
 			if (begin_file(check, err) != 0)
 				return -1;
 		}
-		for (; check->term < check->file.term_count && check->chunks < until && !check->has_read; check->term++)
+		for (; check->term < check->file.term_count && check->chunks < until &&
+			!check->has_read;
+			check->term++)
 			if (check_term(check, check->term, err) != 0)
 				return -1;
 		if (check->term == check->file.term_count && end_file(check, err) != 0)
@@ -273,30 +299,39 @@ static int step_files(struct shard_check *const check, struct error *const err)
 	return 1;
 }
 
-static int check_xorb(struct shard_check *const check, const struct shard_xorb *const listed, struct error *const err)
+static int check_xorb(struct shard_check *check, const struct shard_xorb *listed, struct error *err)
 {
 	const struct xorb *const xorb = find_xorb(check, &listed->hash, err);
 	uint64_t offset = 0;
 	if (xorb == NULL)
 		return -1;
 	if (listed->chunk_count != xorb->count)
-		return error_set(err, ERROR_INVALID, "The shard lists %" PRIu32 " chunks of a xorb that has %" PRIu32 ".", listed->chunk_count, xorb->count);
+		return error_set(err, ERROR_INVALID,
+			"The shard lists %" PRIu32 " chunks of a xorb that has %" PRIu32 ".",
+			listed->chunk_count, xorb->count);
 	if (load_entries(check, xorb, 0, xorb->count, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < xorb->count; i++) {
 		const struct shard_chunk chunk = shard_xorb_chunk(listed, i);
 		const struct chunk_entry *const entry = &check->entries[i];
-		if (!chunk_id_equal(&chunk.id, &entry->id) || chunk.size != entry->size || chunk.offset != offset)
-			return error_set(err, ERROR_INVALID, "The shard lists another chunk %" PRIu32 " of a xorb than it has.", i);
+		if (!chunk_id_equal(&chunk.id, &entry->id) || chunk.size != entry->size ||
+			chunk.offset != offset)
+			return error_set(err, ERROR_INVALID,
+				"The shard lists another chunk %" PRIu32 " of a xorb than it has.",
+				i);
 		offset += entry->size;
 	}
-	return listed->bytes == offset ? 0 : error_set(err, ERROR_INVALID, "The shard gives a xorb another length than its chunks have.");
+	return listed->bytes == offset
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "The shard gives a xorb another length than its chunks have.");
 }
 
-static int step_xorbs(struct shard_check *const check, struct error *const err)
+static int step_xorbs(struct shard_check *check, struct error *err)
 {
 	struct shard_xorb listed;
-	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS && !check->has_read; chunks += listed.chunk_count + 1) {
+	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS && !check->has_read;
+		chunks += listed.chunk_count + 1) {
 		const int got = shard_reader_xorb(&check->reader, &listed, err);
 		if (got == 1) {
 			if (check_xorb(check, &listed, err) != 0)
@@ -312,41 +347,43 @@ static int step_xorbs(struct shard_check *const check, struct error *const err)
 }
 
 /* The whole form first, before anything is looked up. */
-static int begin(struct shard_check *const check, struct error *const err)
+static int begin(struct shard_check *check, struct error *err)
 {
 	struct shard_reader *const reader = &check->reader;
-	if (shard_reader_open(reader, check->bytes, err) != 0 || shard_reader_end(reader, err) != 0 ||
-	    shard_reader_open(reader, check->bytes, err) != 0)
+	if (shard_reader_open(reader, check->bytes, err) != 0 ||
+		shard_reader_end(reader, err) != 0 ||
+		shard_reader_open(reader, check->bytes, err) != 0)
 		return -1;
 	check->phase = CHECK_FILES;
 	return 1;
 }
 
-int shard_check_step(struct shard_check *const check, struct error *const err)
+int shard_check_step(struct shard_check *check, struct error *err)
 {
-	static int (*const steps[])(struct shard_check *check, struct error *err) = {begin, step_files, step_xorbs};
+	static int (*const steps[])(struct shard_check * check, struct error * err) = {
+		begin, step_files, step_xorbs};
 	ASSERT(check->phase < CHECK_DONE);
 	check->has_read = false;
 	return steps[check->phase](check, err);
 }
 
-size_t shard_check_at(const struct shard_check *const check)
+size_t shard_check_at(const struct shard_check *check)
 {
 	return check->phase == CHECK_BEGINS ? 0 : shard_reader_at(&check->reader);
 }
 
-const struct shard_check_file *shard_check_files(const struct shard_check *const check, size_t *const out_count)
+const struct shard_check_file *shard_check_files(const struct shard_check *check, size_t *out_count)
 {
 	*out_count = check->file_count;
 	return check->files;
 }
 
-const struct segment *shard_check_segments(const struct shard_check *const check)
+const struct segment *shard_check_segments(const struct shard_check *check)
 {
 	return check->segments;
 }
 
-const struct xorb *shard_check_xorbs(const struct shard_check *const check, size_t *const out_count)
+const struct xorb *shard_check_xorbs(const struct shard_check *check, size_t *out_count)
 {
 	*out_count = check->xorb_count;
 	return check->xorbs;

@@ -24,11 +24,12 @@ enum {
 	CHANGE_ROWS = 800,
 	FILE_ROWS = 5,
 	PROMISE_SLACK = 64,
-	ROUNDS_LET_BE = 64 /* slices and changes of a small shard when the store stops: a second's worth */
+	ROUNDS_LET_BE =
+		64 /* slices and changes of a small shard when the store stops: a second's worth */
 };
 
-/* A file of more segments than one change takes. A row under a name that nobody knows holds its set meanwhile; after a crash that goes when its time is
- * over. */
+/* A file of more segments than one change takes. A row under a name that nobody knows holds its set
+ * meanwhile; after a crash that goes when its time is over. */
 struct staged_file {
 	bool is_open;
 	struct chunk_id name;
@@ -49,16 +50,16 @@ struct shard_put {
 	void *owner;
 	struct body_spool *spool; /* until it was checked */
 	struct shard_check *check;
-	bool has_turn; /* at the gate */
-	unsigned rounds; /* slices and changes so far */
-	uint64_t size;   /* in bytes */
+	bool has_turn;             /* at the gate */
+	unsigned rounds;           /* slices and changes so far */
+	uint64_t size;             /* in bytes */
 	_Atomic uint64_t verified; /* of it */
 	_Atomic bool is_checked;
 	_Atomic bool is_given_up;
 	bool in_doubt;
 	/* the committer's, while changes run */
-	size_t xorb;  /* the next one to promise */
-	size_t file;  /* the next one to register */
+	size_t xorb;               /* the next one to promise */
+	size_t file;               /* the next one to register */
 	struct staged_file staged; /* of it */
 	size_t next_xorb;
 	size_t next_file;
@@ -70,7 +71,7 @@ struct shard_put {
 };
 
 /* What the check holds is tens of megabytes for a large shard. */
-static void end_check(struct shard_put *const put)
+static void end_check(struct shard_put *put)
 {
 	shard_check_free(put->check, put->in_doubt);
 	put->check = NULL;
@@ -79,7 +80,7 @@ static void end_check(struct shard_put *const put)
 	put->has_turn = false;
 }
 
-static void settle(struct shard_put *const put)
+static void settle(struct shard_put *put)
 {
 	struct store *const store = put->store;
 	end_check(put);
@@ -87,7 +88,7 @@ static void settle(struct shard_put *const put)
 	shard_turns_end(store_parts(store)->shard_turns);
 }
 
-static void settle_failed(struct shard_put *const put, const struct error *const err)
+static void settle_failed(struct shard_put *put, const struct error *err)
 {
 	put->failed = true;
 	put->error = *err;
@@ -95,7 +96,7 @@ static void settle_failed(struct shard_put *const put, const struct error *const
 	settle(put);
 }
 
-static void settle_stopping(struct shard_put *const put)
+static void settle_stopping(struct shard_put *put)
 {
 	struct error err = {0};
 	error_set(&err, ERROR_BUSY, "The server is stopping. Please try again.");
@@ -103,26 +104,28 @@ static void settle_stopping(struct shard_put *const put)
 }
 
 /* Before each slice and change. */
-static bool gives_up(struct shard_put *const put)
+static bool gives_up(struct shard_put *put)
 {
 	if (put->is_given_up)
 		return true;
-	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) && gate_is_closed(&store_parts(put->store)->shard_turns->gate);
+	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) &&
+		gate_is_closed(&store_parts(put->store)->shard_turns->gate);
 }
 
-static int64_t now_ms(const struct shard_put *const put)
+static int64_t now_ms(const struct shard_put *put)
 {
 	return store_clock(put->store)->wall_ms(store_clock(put->store));
 }
 
 /* Most were promised a moment ago, when they came. */
-static int promise_xorbs(struct shard_put *const put, struct db *const db, size_t *const rows, struct error *const err)
+static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, struct error *err)
 {
 	size_t count;
 	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
 	const int64_t promise_ms = store_parts(put->store)->xet->upload_promise_ms;
 	const int64_t until_ms = now_ms(put) + promise_ms;
-	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS; put->next_xorb++) {
+	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS;
+		put->next_xorb++) {
 		struct xorb xorb = xorbs[put->next_xorb];
 		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK)
 			continue;
@@ -134,43 +137,54 @@ static int promise_xorbs(struct shard_put *const put, struct db *const db, size_
 	return 0;
 }
 
-static int add_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
-	struct error *const err)
+static int add_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
 {
 	struct xet_file row = {.hash = file->hash, .size = file->size, .expires_ms = expires_ms};
-	const struct segment *const segments = shard_check_segments(put->check) + file->first_segment;
-	if (part_set_add_single(db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 || xet_file_row_add(db, &row, err) != 0)
+	const struct segment *const segments =
+		shard_check_segments(put->check) + file->first_segment;
+	if (part_set_add_single(
+		    db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 ||
+		xet_file_row_add(db, &row, err) != 0)
 		return -1;
 	put->next_new_files++;
 	return 0;
 }
 
-static int begin_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, struct error *const err)
+static int begin_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	struct error *err)
 {
 	struct staged_file *const staged = &put->next_staged;
 	*staged = (struct staged_file){.is_open = true};
 	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
 	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
 		return -1;
-	const struct xet_file row = {.hash = staged->name, .size = file->size, .part_set = staged->growth.set, .expires_ms = now_ms(put) + XET_GRANT_MS};
+	const struct xet_file row = {.hash = staged->name,
+		.size = file->size,
+		.part_set = staged->growth.set,
+		.expires_ms = now_ms(put) + XET_GRANT_MS};
 	return xet_file_row_add(db, &row, err);
 }
 
-static int end_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
-	struct error *const err)
+static int end_staging(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
 {
 	struct staged_file *const staged = &put->next_staged;
-	struct xet_file row = {.hash = file->hash, .size = file->size, .part_set = staged->growth.set, .expires_ms = expires_ms};
+	struct xet_file row = {.hash = file->hash,
+		.size = file->size,
+		.part_set = staged->growth.set,
+		.expires_ms = expires_ms};
 	staged->is_open = false;
 	put->next_new_files++;
-	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 || xet_file_row_forget(db, &staged->name, err) != 0)
+	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 ||
+		xet_file_row_forget(db, &staged->name, err) != 0)
 		return -1;
 	return xet_file_row_add(db, &row, err);
 }
 
 /* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
-static int stage_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
-	size_t *const rows, struct error *const err)
+static int stage_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, size_t *rows, struct error *err)
 {
 	struct staged_file *const staged = &put->next_staged;
 	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
@@ -178,7 +192,8 @@ static int stage_file(struct shard_put *const put, struct db *const db, const st
 	const size_t left = file->segment_count - staged->segments;
 	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
 	const size_t count = left < room ? left : room;
-	const struct segment *const segments = shard_check_segments(put->check) + file->first_segment + staged->segments;
+	const struct segment *const segments =
+		shard_check_segments(put->check) + file->first_segment + staged->segments;
 	if (part_growth_add(db, &staged->growth, segments, count, err) != 0)
 		return -1;
 	staged->segments += count;
@@ -189,10 +204,11 @@ static int stage_file(struct shard_put *const put, struct db *const db, const st
 }
 
 /* The file was registered while this shard was at it, if it was. */
-static int touch_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
-	struct error *const err)
+static int touch_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	int64_t expires_ms, struct error *err)
 {
-	const struct xet_file row = {.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
+	const struct xet_file row = {
+		.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
 	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
 		return -1;
 	put->next_staged.is_open = false;
@@ -200,8 +216,8 @@ static int touch_file(struct shard_put *const put, struct db *const db, const st
 }
 
 /* 1: it is registered; 0: the next change goes on with it. */
-static int register_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, size_t *const rows,
-	struct error *const err)
+static int register_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
+	size_t *rows, struct error *err)
 {
 	const int64_t expires_ms = now_ms(put) + XET_GRANT_MS;
 	struct xet_file known;
@@ -219,11 +235,14 @@ static int register_file(struct shard_put *const put, struct db *const db, const
 	}
 	if (kept != 1)
 		return kept;
-	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) == 0 ? 1 : -1;
+	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) ==
+			0
+		? 1
+		: -1;
 }
 
 /* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct shard_put *const put = (struct shard_put *)change;
 	size_t count;
@@ -242,7 +261,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	return registered < 0 ? -1 : 0;
 }
 
-static bool is_finished(const struct shard_put *const put)
+static bool is_finished(const struct shard_put *put)
 {
 	size_t xorbs;
 	size_t files;
@@ -251,7 +270,7 @@ static bool is_finished(const struct shard_put *const put)
 	return put->xorb == xorbs && put->file == files;
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct shard_put *const put = (struct shard_put *)change;
 	put->in_doubt |= change->in_doubt;
@@ -272,13 +291,13 @@ static void committed(struct change *const change)
 }
 
 /* The spool goes while there is a thread that may wait for the disk. */
-static void drop_spool(struct shard_put *const put)
+static void drop_spool(struct shard_put *put)
 {
 	body_spool_free(put->spool);
 	put->spool = NULL;
 }
 
-static void check_ended(struct shard_put *const put, const int result, const struct error *const err)
+static void check_ended(struct shard_put *put, int result, const struct error *err)
 {
 	drop_spool(put);
 	if (result != 0) {
@@ -297,15 +316,16 @@ static void check_ended(struct shard_put *const put, const int result, const str
 	committer_submit(store_committer(put->store), &put->change);
 }
 
-static void turn_away(struct shard_put *const put)
+static void turn_away(struct shard_put *put)
 {
 	drop_spool(put);
 	settle_stopping(put);
 }
 
-static void run_slice(struct helper_job *const job)
+static void run_slice(struct helper_job *job)
 {
-	struct shard_put *const put = (struct shard_put *)((uint8_t *)job - offsetof(struct shard_put, job));
+	struct shard_put *const put =
+		(struct shard_put *)((uint8_t *)job - offsetof(struct shard_put, job));
 	struct error err = {0};
 	if (gives_up(put)) {
 		turn_away(put);
@@ -319,7 +339,7 @@ static void run_slice(struct helper_job *const job)
 		check_ended(put, result, &err);
 }
 
-static void begin_check(struct shard_put *const put)
+static void begin_check(struct shard_put *put)
 {
 	struct error err = {0};
 	struct span bytes;
@@ -332,19 +352,20 @@ static void begin_check(struct shard_put *const put)
 	helpers_submit(store_helpers(put->store), &put->lane, &put->job);
 }
 
-static void pass_gate(struct gate_visitor *const visitor)
+static void pass_gate(struct gate_visitor *visitor)
 {
-	struct shard_put *const put = (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
+	struct shard_put *const put =
+		(struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
 	put->has_turn = true;
 	begin_check(put);
 }
 
-static void turned_away(struct gate_visitor *const visitor)
+static void turned_away(struct gate_visitor *visitor)
 {
 	turn_away((struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor)));
 }
 
-static void spooled(void *const owner)
+static void spooled(void *owner)
 {
 	struct shard_put *const put = owner;
 	put->visitor.pass = pass_gate;
@@ -355,20 +376,22 @@ static void spooled(void *const owner)
 		begin_check(put);
 }
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	const struct shard_put *const put = owner;
 	if (put->room != NULL)
 		put->room(put->owner);
 }
 
-struct shard_put *shard_put_open(struct store *const store, const struct shard_put_params *const params)
+struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params)
 {
 	struct shard_put *const put = memory_new(sizeof *put);
-	const struct body_spool_params spool = {.what = "A shard", .bytes_max = SHARD_MAX_BYTES, .room = has_room, .owner = put};
+	const struct body_spool_params spool = {
+		.what = "A shard", .bytes_max = SHARD_MAX_BYTES, .room = has_room, .owner = put};
 	put->store = store;
 	put->bucket_id = params->bucket_id;
-	put->account = span_of(memory_copy(params->account.data, params->account.len), params->account.len);
+	put->account = span_of(
+		memory_copy(params->account.data, params->account.len), params->account.len);
 	put->room = params->room;
 	put->done = params->done;
 	put->owner = params->owner;
@@ -376,7 +399,7 @@ struct shard_put *shard_put_open(struct store *const store, const struct shard_p
 	return put;
 }
 
-enum sink_result shard_put_write(struct shard_put *const put, const struct span bytes, struct error *const err)
+enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struct error *err)
 {
 	const enum sink_result result = body_spool_write(put->spool, bytes, err);
 	if (result == SINK_TAKEN)
@@ -384,13 +407,13 @@ enum sink_result shard_put_write(struct shard_put *const put, const struct span 
 	return result;
 }
 
-void shard_put_finish(struct shard_put *const put)
+void shard_put_finish(struct shard_put *put)
 {
 	shard_turns_begin(store_parts(put->store)->shard_turns);
 	body_spool_finish(put->spool, spooled);
 }
 
-int shard_put_outcome(const struct shard_put *const put, struct shard_report *const out, struct error *const err)
+int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err)
 {
 	if (put->failed)
 		*err = put->error;
@@ -399,19 +422,20 @@ int shard_put_outcome(const struct shard_put *const put, struct shard_report *co
 	return put->failed ? -1 : 0;
 }
 
-void shard_put_progress(const struct shard_put *const put, struct shard_progress *const out)
+void shard_put_progress(const struct shard_put *put, struct shard_progress *out)
 {
-	*out = (struct shard_progress){.is_checked = put->is_checked, .verified = put->verified, .total = put->size};
+	*out = (struct shard_progress){
+		.is_checked = put->is_checked, .verified = put->verified, .total = put->size};
 }
 
-void shard_put_give_up(struct shard_put *const put)
+void shard_put_give_up(struct shard_put *put)
 {
 	put->is_given_up = true;
 	if (gate_withdraw(&store_parts(put->store)->shard_turns->gate, &put->visitor))
 		turn_away(put);
 }
 
-void shard_put_free(struct shard_put *const put)
+void shard_put_free(struct shard_put *put)
 {
 	if (put == NULL)
 		return;
@@ -421,7 +445,7 @@ void shard_put_free(struct shard_put *const put)
 	free(put);
 }
 
-void shard_put_quiesce(struct store *const store)
+void shard_put_quiesce(struct store *store)
 {
 	gate_close(&store_parts(store)->shard_turns->gate);
 }

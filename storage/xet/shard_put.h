@@ -1,8 +1,11 @@
-/* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored here. The whole shard is verified (shard_check.h)
- * before any of it counts; then its files are registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it names
- * are promised anew. What it names is held from being found until the last change is through. A file that is known already keeps its row. Large
- * shards are checked four at a time, others wait for their turn. A store that stops turns large ones away wherever they are. After that, and after a
- * crash in between some of the files are registered, which harms nobody: the client sends the shard again. */
+/* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored
+ * here. The whole shard is verified (shard_check.h) before any of it counts; then its files are
+ * registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it
+ * names are promised anew. What it names is held from being found until the last change is through.
+ * A file that is known already keeps its row. Large shards are checked four at a time, others wait
+ * for their turn. A store that stops turns large ones away wherever they are. After that, and after
+ * a crash in between some of the files are registered, which harms nobody: the client sends the
+ * shard again. */
 #ifndef STORAGE_XET_SHARD_PUT_H
 #define STORAGE_XET_SHARD_PUT_H
 
@@ -12,24 +15,27 @@
 struct shard_put;
 struct shard_put_params {
 	int64_t bucket_id;
-	struct span account;       /* copied */
-	void (*room)(void *owner); /* a write that answered SINK_WAIT may be tried again; from a helper */
+	struct span account; /* copied */
+	/* a write that answered SINK_WAIT may be tried again; from a helper */
+	void (*room)(void *owner);
 	void (*done)(void *owner); /* the outcome is known; from a helper or the committer */
 	void *owner;
 };
 struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params);
 /* too_large over 65 MiB. */
 enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struct error *err);
-void shard_put_finish(struct shard_put *put); /* then done comes once, possibly before this returns */
+/* then done comes once, possibly before this returns */
+void shard_put_finish(struct shard_put *put);
 
 struct shard_report {
 	size_t files;     /* without empty ones */
 	size_t new_files; /* of these, that were not known before */
 	size_t xorbs;     /* that the shard names */
 };
-/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. no_space: it names what is not
- * stored here, and the disk has no room for a whole xorb, so that it was refused, most likely. busy: try again; when the
- * store stops some files may be registered. */
+/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says;
+ * nothing was registered. no_space: it names what is not stored here, and the disk has no room for
+ * a whole xorb, so that it was refused, most likely. busy: try again; when the store stops some
+ * files may be registered. */
 int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
 struct shard_progress {
 	bool is_checked;   /* its files are being registered */
@@ -38,14 +44,15 @@ struct shard_progress {
 };
 /* How far it is. After finish, until free; any thread. */
 void shard_put_progress(const struct shard_put *put, struct shard_progress *out);
-/* Nobody waits for it any more: it is done at the next slice or change, within this call when it waits for its turn; as busy, unless it was through.
- * After finish, until free. */
+/* Nobody waits for it any more: it is done at the next slice or change, within this call when it
+ * waits for its turn; as busy, unless it was through. After finish, until free. */
 void shard_put_give_up(struct shard_put *put);
 /* Before finish: aborts. After finish: only after done, or in it. NULL is fine. */
 void shard_put_free(struct shard_put *put);
 
-/* The store is about to stop: large shards that wait for their turn are done at once, as busy, and so are those that come later; those that have it are
- * at their next slice or change. Small ones go on, but not for long. */
+/* The store is about to stop: large shards that wait for their turn are done at once, as busy, and
+ * so are those that come later; those that have it are at their next slice or change. Small ones go
+ * on, but not for long. */
 void shard_put_quiesce(struct store *store);
 
 #endif

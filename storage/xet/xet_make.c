@@ -21,12 +21,12 @@ struct under_way {
 	struct under_way *next;
 	struct xet_make *waiting;
 	bool is_running;
-	uint64_t bytes;           /* reserved */
+	uint64_t bytes; /* reserved */
 };
 
 struct xet_makes {
 	struct lock lock;
-	struct under_way *first;  /* guarded by lock, and what follows; in the order of asking */
+	struct under_way *first; /* guarded by lock, and what follows; in the order of asking */
 	unsigned running;
 	uint64_t reserved;
 	bool quiescing;
@@ -39,14 +39,14 @@ struct xet_makes *xet_makes_new(void)
 	return makes;
 }
 
-void xet_makes_quiesce(struct xet_makes *const makes)
+void xet_makes_quiesce(struct xet_makes *makes)
 {
 	lock_enter(&makes->lock);
 	makes->quiescing = true;
 	lock_leave(&makes->lock);
 }
 
-void xet_makes_free(struct xet_makes *const makes)
+void xet_makes_free(struct xet_makes *makes)
 {
 	if (makes == NULL)
 		return;
@@ -55,7 +55,7 @@ void xet_makes_free(struct xet_makes *const makes)
 	free(makes);
 }
 
-static bool goes_on(struct xet_making *const making)
+static bool goes_on(struct xet_making *making)
 {
 	struct xet_makes *const makes = making->owner;
 	lock_enter(&makes->lock);
@@ -64,7 +64,7 @@ static bool goes_on(struct xet_making *const making)
 	return result;
 }
 
-static uint64_t reserve(struct xet_making *const making, const uint64_t bytes)
+static uint64_t reserve(struct xet_making *making, uint64_t bytes)
 {
 	struct xet_makes *const makes = making->owner;
 	lock_enter(&makes->lock);
@@ -76,7 +76,7 @@ static uint64_t reserve(struct xet_making *const making, const uint64_t bytes)
 }
 
 /* The first that waits for its turn, if there is one. */
-static struct under_way *take_next(struct xet_makes *const makes)
+static struct under_way *take_next(struct xet_makes *makes)
 {
 	lock_assert_held(&makes->lock);
 	struct under_way *next = makes->running < MAKES_AT_ONCE ? makes->first : NULL;
@@ -89,7 +89,7 @@ static struct under_way *take_next(struct xet_makes *const makes)
 	return next;
 }
 
-static struct under_way **link_of(struct xet_makes *const makes, const int64_t version)
+static struct under_way **link_of(struct xet_makes *makes, int64_t version)
 {
 	lock_assert_held(&makes->lock);
 	struct under_way **link = &makes->first;
@@ -98,7 +98,7 @@ static struct under_way **link_of(struct xet_makes *const makes, const int64_t v
 	return link;
 }
 
-static void ended(struct xet_making *const making)
+static void ended(struct xet_making *making)
 {
 	struct under_way *const under_way = (struct under_way *)making;
 	struct xet_makes *const makes = making->owner;
@@ -120,15 +120,21 @@ static void ended(struct xet_making *const making)
 	free(under_way);
 }
 
-static struct under_way *under_way_new(struct store *const store, struct xet_makes *const makes, const int64_t version)
+static struct under_way *under_way_new(
+	struct store *store, struct xet_makes *makes, int64_t version)
 {
 	struct under_way *const under_way = memory_new(sizeof(*under_way));
-	under_way->making = (struct xet_making){.store = store, .sequence = version, .goes_on = goes_on, .reserve = reserve, .ended = ended,
+	under_way->making = (struct xet_making){.store = store,
+		.sequence = version,
+		.goes_on = goes_on,
+		.reserve = reserve,
+		.ended = ended,
 		.owner = makes};
 	return under_way;
 }
 
-struct xet_make *xet_make_start(struct store *const store, const int64_t version, void (*const done)(void *owner), void *const owner)
+struct xet_make *xet_make_start(
+	struct store *store, int64_t version, void (*done)(void *owner), void *owner)
 {
 	struct xet_makes *const makes = store_parts(store)->xet_makes;
 	struct xet_make *const make = memory_new(sizeof(*make));
@@ -157,7 +163,7 @@ struct xet_make *xet_make_start(struct store *const store, const int64_t version
 }
 
 /* Whether it waited. */
-static bool unlink_waiting(struct under_way *const under_way, const struct xet_make *const make)
+static bool unlink_waiting(struct under_way *under_way, const struct xet_make *make)
 {
 	struct xet_make **link = &under_way->waiting;
 	while (*link != NULL && *link != make)
@@ -168,7 +174,7 @@ static bool unlink_waiting(struct under_way *const under_way, const struct xet_m
 	return true;
 }
 
-void xet_make_give_up(struct store *const store, struct xet_make *const make)
+void xet_make_give_up(struct store *store, struct xet_make *make)
 {
 	struct xet_makes *const makes = store_parts(store)->xet_makes;
 	struct under_way *unwanted = NULL;
@@ -190,7 +196,7 @@ void xet_make_give_up(struct store *const store, struct xet_make *const make)
 	make->done(make->owner);
 }
 
-int xet_make_outcome(const struct xet_make *const make, struct error *const err)
+int xet_make_outcome(const struct xet_make *make, struct error *err)
 {
 	if (!make->failed)
 		return 0;
@@ -198,7 +204,7 @@ int xet_make_outcome(const struct xet_make *const make, struct error *const err)
 	return -1;
 }
 
-void xet_make_free(struct xet_make *const make)
+void xet_make_free(struct xet_make *make)
 {
 	free(make);
 }
@@ -209,18 +215,18 @@ struct touch {
 	int64_t expires_ms;
 };
 
-static int apply_touch(struct change *const change, struct db *const db, struct error *const err)
+static int apply_touch(struct change *change, struct db *db, struct error *err)
 {
 	const struct touch *const touch = (const struct touch *)change;
 	return xet_file_row_touch(db, &touch->file, true, touch->expires_ms, err);
 }
 
-static void touched(struct change *const change)
+static void touched(struct change *change)
 {
 	free(change); /* when it failed, the file goes earlier, and is made again */
 }
 
-static bool is_half_over(struct store *const store, const struct chunk_id *const file, const int64_t now_ms)
+static bool is_half_over(struct store *store, const struct chunk_id *file, int64_t now_ms)
 {
 	struct error ignored;
 	struct xet_file row;
@@ -230,12 +236,14 @@ static bool is_half_over(struct store *const store, const struct chunk_id *const
 	return found == 1 && row.is_made && row.expires_ms - now_ms < XET_MADE_MS / 2;
 }
 
-void xet_make_touch(struct store *const store, const struct chunk_id *const file)
+void xet_make_touch(struct store *store, const struct chunk_id *file)
 {
 	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
 	if (!is_half_over(store, file, now_ms))
 		return;
 	struct touch *const touch = memory_new(sizeof(*touch));
-	*touch = (struct touch){.change = {.apply = apply_touch, .done = touched}, .file = *file, .expires_ms = now_ms + XET_MADE_MS};
+	*touch = (struct touch){.change = {.apply = apply_touch, .done = touched},
+		.file = *file,
+		.expires_ms = now_ms + XET_MADE_MS};
 	committer_submit(store_committer(store), &touch->change);
 }

@@ -10,15 +10,20 @@
 #include "storage/xet/xet_make.h"
 #include "storage/xet/xet_options.h"
 
-enum { MAKING_BLOCK_BYTES = 1024 * 1024, MAKING_SLICE_BYTES = 8 * 1024 * 1024, MAKING_ARENA_BYTES = 256 * 1024, ROOM_FILES = 16 /* of one change */ };
+enum {
+	MAKING_BLOCK_BYTES = 1024 * 1024,
+	MAKING_SLICE_BYTES = 8 * 1024 * 1024,
+	MAKING_ARENA_BYTES = 256 * 1024,
+	ROOM_FILES = 16 /* of one change */
+};
 
-static int64_t expiry(const struct xet_making *const making)
+static int64_t expiry(const struct xet_making *making)
 {
 	const struct clock_source *const clock = store_clock(making->store);
 	return clock->wall_ms(clock) + XET_MADE_MS;
 }
 
-static void end(struct xet_making *const making, const int result)
+static void end(struct xet_making *making, int result)
 {
 	making->failed = result != 0;
 	if (making->source != NULL)
@@ -29,46 +34,47 @@ static void end(struct xet_making *const making, const int result)
 	making->ended(making); /* it may be gone */
 }
 
-void xet_making_release(struct xet_making *const making)
+void xet_making_release(struct xet_making *making)
 {
 	part_ends_release(&making->ends);
 	arena_free(making->arena);
 	free(making->block);
 }
 
-static void submit_change(struct xet_making *const making, int (*const apply)(struct change *change, struct db *db, struct error *err),
-	void (*const done)(struct change *change))
+static void submit_change(struct xet_making *making,
+	int (*apply)(struct change *change, struct db *db, struct error *err),
+	void (*done)(struct change *change))
 {
 	making->change = (struct change){.apply = apply, .done = done};
 	committer_submit(store_committer(making->store), &making->change);
 }
 
-static void submit_job(struct xet_making *const making, void (*const run)(struct helper_job *job))
+static void submit_job(struct xet_making *making, void (*run)(struct helper_job *job))
 {
 	making->job.run = run;
 	helpers_submit(store_helpers(making->store), &making->lane, &making->job);
 }
 
-static struct xet_making *of_job(struct helper_job *const job)
+static struct xet_making *of_job(struct helper_job *job)
 {
 	return (struct xet_making *)((uint8_t *)job - offsetof(struct xet_making, job));
 }
 
-static int apply_touch(struct change *const change, struct db *const db, struct error *const err)
+static int apply_touch(struct change *change, struct db *db, struct error *err)
 {
 	const struct xet_making *const making = (const struct xet_making *)change;
 	return xet_file_row_touch(db, &making->version.file_hash, true, expiry(making), err);
 }
 
 /* The last change of one that was there already. */
-static void touched(struct change *const change)
+static void touched(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	making->error = change->error;
 	end(making, change->failed ? -1 : 0);
 }
 
-static int apply_file(struct change *const change, struct db *const db, struct error *const err)
+static int apply_file(struct change *change, struct db *db, struct error *err)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	const struct stored_part *const part = ingest_part(making->body.ingest);
@@ -79,14 +85,18 @@ static int apply_file(struct change *const change, struct db *const db, struct e
 	making->is_known = found == 1;
 	if (making->is_known) /* of another version with the same bytes, or registered meanwhile */
 		return error_set(err, ERROR_EXISTS, "The file is there already.");
-	file = (struct xet_file){.hash = part->file_hash, .size = part->size, .is_made = true, .expires_ms = expiry(making)};
+	file = (struct xet_file){.hash = part->file_hash,
+		.size = part->size,
+		.is_made = true,
+		.expires_ms = expiry(making)};
 	if (put_body_record(&making->body, db, err) != 0 ||
-	    part_set_add_single(db, part->segments, part->segment_count, &file.part_set, &file.contents, err) != 0)
+		part_set_add_single(db, part->segments, part->segment_count, &file.part_set,
+			&file.contents, err) != 0)
 		return -1;
 	return xet_file_row_add(db, &file, err);
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	put_body_settle(&making->body, change);
@@ -97,29 +107,34 @@ static void committed(struct change *const change)
 	making->error = change->error;
 	if (!change->failed) {
 		metrics_add(store_metrics(making->store), METRIC_XET_MADE, 1);
-		metrics_add(store_metrics(making->store), METRIC_XET_MADE_BYTES, (int64_t)making->version.size);
+		metrics_add(store_metrics(making->store), METRIC_XET_MADE_BYTES,
+			(int64_t)making->version.size);
 	}
 	end(making, change->failed ? -1 : 0);
 }
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
 	return put_body_place(&((struct xet_making *)change)->body, err);
 }
 
-static int check_hash(const struct xet_making *const making, struct error *const err)
+static int check_hash(const struct xet_making *making, struct error *err)
 {
 	const struct stored_part *const part = ingest_part(making->body.ingest);
-	if (part->size == making->version.size && chunk_id_equal(&part->file_hash, &making->version.file_hash))
+	if (part->size == making->version.size &&
+		chunk_id_equal(&part->file_hash, &making->version.file_hash))
 		return 0;
-	return error_set(err, ERROR_CORRUPT, "Version %lld does not decode to the file of its Xet hash.", (long long)making->sequence);
+	return error_set(err, ERROR_CORRUPT,
+		"Version %lld does not decode to the file of its Xet hash.",
+		(long long)making->sequence);
 }
 
 /* The ingest is done. */
-static void stored(void *const owner)
+static void stored(void *owner)
 {
 	struct xet_making *const making = owner;
-	if (ingest_outcome(making->body.ingest, &making->error) != 0 || check_hash(making, &making->error) != 0) {
+	if (ingest_outcome(making->body.ingest, &making->error) != 0 ||
+		check_hash(making, &making->error) != 0) {
 		end(making, -1);
 		return;
 	}
@@ -130,7 +145,7 @@ static void stored(void *const owner)
 static void run_slice(struct helper_job *job);
 
 /* The ingest takes more again, and the job that found it full has ended: whichever comes last. */
-static void resume(struct xet_making *const making)
+static void resume(struct xet_making *making)
 {
 	if (atomic_fetch_add(&making->resumes, 1) == 0)
 		return;
@@ -138,25 +153,27 @@ static void resume(struct xet_making *const making)
 	submit_job(making, run_slice);
 }
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	resume(owner);
 }
 
 /* Up to the end of a part, whose last chunk ends with it. */
-static enum sink_result write_some(struct xet_making *const making, struct error *const err)
+static enum sink_result write_some(struct xet_making *making, struct error *err)
 {
 	const uint64_t left = part_ends_left(&making->ends, making->taken);
-	const struct span piece = span_slice(making->untaken, 0, left < making->untaken.len ? (size_t)left : making->untaken.len);
+	const struct span piece = span_slice(making->untaken, 0,
+		left < making->untaken.len ? (size_t)left : making->untaken.len);
 	const enum sink_result result = ingest_write(making->body.ingest, piece, err);
 	if (result != SINK_TAKEN)
 		return result;
 	making->taken += piece.len;
 	making->untaken = span_slice(making->untaken, piece.len, SIZE_MAX);
-	return piece.len == left && ingest_cut(making->body.ingest, err) != 0 ? SINK_FAILED : SINK_TAKEN;
+	return piece.len == left && ingest_cut(making->body.ingest, err) != 0 ? SINK_FAILED
+									      : SINK_TAKEN;
 }
 
-static enum sink_result read_slice(struct xet_making *const making, struct error *const err)
+static enum sink_result read_slice(struct xet_making *making, struct error *err)
 {
 	for (uint64_t read = 0;;) {
 		while (making->untaken.len > 0) {
@@ -166,9 +183,11 @@ static enum sink_result read_slice(struct xet_making *const making, struct error
 		}
 		if (read >= MAKING_SLICE_BYTES || making->taken == making->version.size)
 			return SINK_TAKEN;
-		const ptrdiff_t got = making->source->read(making->source, making->block, MAKING_BLOCK_BYTES, err);
+		const ptrdiff_t got = making->source->read(
+			making->source, making->block, MAKING_BLOCK_BYTES, err);
 		if (got == 0)
-			error_set(err, ERROR_CORRUPT, "Version %lld ended before its size.", (long long)making->sequence);
+			error_set(err, ERROR_CORRUPT, "Version %lld ended before its size.",
+				(long long)making->sequence);
 		if (got <= 0)
 			return SINK_FAILED;
 		making->untaken = span_of(making->block, (size_t)got);
@@ -176,7 +195,7 @@ static enum sink_result read_slice(struct xet_making *const making, struct error
 	}
 }
 
-static void run_slice(struct helper_job *const job)
+static void run_slice(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	if (!making->goes_on(making)) {
@@ -194,11 +213,17 @@ static void run_slice(struct helper_job *const job)
 		ingest_finish(making->body.ingest);
 }
 
-static int open_both(struct xet_making *const making, struct error *const err)
+static int open_both(struct xet_making *making, struct error *err)
 {
-	const struct object object = {.sequence = making->sequence, .key = making->version.key, .size = making->version.size};
-	const struct ingest_options options = {.packs = store_packs(making->store), .never_inline = true, .few_segments = true, .room = has_room,
-		.done = stored, .owner = making};
+	const struct object object = {.sequence = making->sequence,
+		.key = making->version.key,
+		.size = making->version.size};
+	const struct ingest_options options = {.packs = store_packs(making->store),
+		.never_inline = true,
+		.few_segments = true,
+		.room = has_room,
+		.done = stored,
+		.owner = making};
 	making->source = object_open(making->store, &object, 0, object.size, err);
 	if (making->source == NULL)
 		return -1;
@@ -207,7 +232,7 @@ static int open_both(struct xet_making *const making, struct error *const err)
 	return making->body.ingest == NULL ? -1 : 0;
 }
 
-static void begin(struct helper_job *const job)
+static void begin(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	if (open_both(making, &making->error) != 0)
@@ -217,7 +242,7 @@ static void begin(struct helper_job *const job)
 }
 
 /* Those that were used longest ago go, a few at a time. */
-static int apply_room(struct change *const change, struct db *const db, struct error *const err)
+static int apply_room(struct change *change, struct db *db, struct error *err)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	const uint64_t most = store_parts(making->store)->xet->made_max_bytes;
@@ -231,15 +256,18 @@ static int apply_room(struct change *const change, struct db *const db, struct e
 		if (found < 0)
 			return -1;
 		if (found == 0)
-			return error_set(err, ERROR_BUSY, "Other objects are being made readable for Xet clients: try again.");
-		if (xet_file_row_remove(db, &oldest, err) != 0 || xet_file_made_bytes(db, &bytes, err) != 0) /* what a damaged row said is not to be trusted */
+			return error_set(err, ERROR_BUSY,
+				"Other objects are being made readable for Xet clients: try again.");
+		if (xet_file_row_remove(db, &oldest, err) != 0 ||
+			xet_file_made_bytes(db, &bytes, err) !=
+				0) /* what a damaged row said is not to be trusted */
 			return -1;
 	}
 	making->fits = bytes + making->reserved <= most;
 	return 0;
 }
 
-static void room_made(struct change *const change)
+static void room_made(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	making->error = change->error;
@@ -254,13 +282,15 @@ static void room_made(struct change *const change)
 }
 
 /* 1: to be made; 0: there is nothing to do, or only to touch it. */
-static int look(struct xet_making *const making, struct db *const db, struct error *const err)
+static int look(struct xet_making *making, struct db *db, struct error *err)
 {
 	struct version *const version = &making->version;
 	struct xet_file file;
 	const int found = version_find_sequence(db, making->sequence, making->arena, version, err);
 	if (found <= 0)
-		return found < 0 ? -1 : error_set(err, ERROR_NO_KEY, "The version does not exist any more.");
+		return found < 0
+			? -1
+			: error_set(err, ERROR_NO_KEY, "The version does not exist any more.");
 	if (version->kind != VERSION_DERIVED || version->size == 0)
 		return 0;
 	if (!version->has_file_hash)
@@ -272,7 +302,7 @@ static int look(struct xet_making *const making, struct db *const db, struct err
 	return part_ends_load(db, version, &making->ends, err) != 0 ? -1 : 1;
 }
 
-static int look_in_snapshot(struct xet_making *const making, struct error *const err)
+static int look_in_snapshot(struct xet_making *making, struct error *err)
 {
 	struct db *const db = store_snapshot_take(making->store, err);
 	if (db == NULL)
@@ -282,19 +312,21 @@ static int look_in_snapshot(struct xet_making *const making, struct error *const
 	return result;
 }
 
-static int check_size(const struct xet_making *const making, struct error *const err)
+static int check_size(const struct xet_making *making, struct error *err)
 {
 	const struct version *const version = &making->version;
 	const uint64_t most = store_parts(making->store)->xet->made_max_bytes;
 	if (version->size <= most)
 		return 0;
-	return error_set(err, ERROR_UNSUPPORTED, "The object '%.*s' of %llu bytes is stored as a delta of another one, and this server keeps up to %llu"
+	return error_set(err, ERROR_UNSUPPORTED,
+		"The object '%.*s' of %llu bytes is stored as a delta of another one, and this server keeps up to %llu"
 		" bytes of such objects readable for Xet clients (xet_made_max): get it without Xet.",
-		(int)(version->key.len > 200 ? 200 : version->key.len), (const char *)version->key.data, (unsigned long long)version->size,
+		(int)(version->key.len > 200 ? 200 : version->key.len),
+		(const char *)version->key.data, (unsigned long long)version->size,
 		(unsigned long long)most);
 }
 
-static void plan(struct helper_job *const job)
+static void plan(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	making->arena = arena_new(MAKING_ARENA_BYTES);
@@ -315,7 +347,7 @@ static void plan(struct helper_job *const job)
 	submit_change(making, apply_room, room_made);
 }
 
-void xet_making_run(struct xet_making *const making)
+void xet_making_run(struct xet_making *making)
 {
 	submit_job(making, plan);
 }

@@ -13,7 +13,7 @@ struct xet_view {
 	struct db *db; /* in a snapshot */
 };
 
-struct xet_view *xet_view_new(struct store *const store, struct error *const err)
+struct xet_view *xet_view_new(struct store *store, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
@@ -24,7 +24,7 @@ struct xet_view *xet_view_new(struct store *const store, struct error *const err
 	return view;
 }
 
-void xet_view_free(struct xet_view *const view)
+void xet_view_free(struct xet_view *view)
 {
 	if (view == NULL)
 		return;
@@ -32,20 +32,21 @@ void xet_view_free(struct xet_view *const view)
 	free(view);
 }
 
-int xet_view_find(struct xet_view *const view, const struct xet_reach *const reach, const struct chunk_id *const file,
-	struct xet_content *const out, struct error *const err)
+int xet_view_find(struct xet_view *view, const struct xet_reach *reach, const struct chunk_id *file,
+	struct xet_content *out, struct error *err)
 {
 	return xet_content_find(view->db, reach, file, out, err);
 }
 
-int xet_view_load(struct xet_view *const view, struct reconstruction *const plan, const struct xet_content *const content, const uint64_t from,
-	const uint64_t to, uint64_t *const out_skip, struct error *const err)
+int xet_view_load(struct xet_view *view, struct reconstruction *plan,
+	const struct xet_content *content, uint64_t from, uint64_t to, uint64_t *out_skip,
+	struct error *err)
 {
 	return reconstruction_load(plan, view->store, view->db, content, from, to, out_skip, err);
 }
 
-struct body_source *xet_view_open_inline(struct xet_view *const view, const int64_t bucket, const int64_t version, const uint64_t offset,
-	const uint64_t length, struct error *const err)
+struct body_source *xet_view_open_inline(struct xet_view *view, int64_t bucket, int64_t version,
+	uint64_t offset, uint64_t length, struct error *err)
 {
 	struct version row;
 	struct span content;
@@ -53,8 +54,10 @@ struct body_source *xet_view_open_inline(struct xet_view *const view, const int6
 	const int found = version_find_sequence(view->db, version, NULL, &row, err);
 	if (found < 0)
 		return NULL;
-	if (found == 0 || row.kind != VERSION_INLINE || row.bucket != bucket || offset + length > PACK_RECORD_HEADER_BYTES + row.size) {
-		error_set(err, ERROR_NOT_FOUND, "The inline version %lld is not there.", (long long)version);
+	if (found == 0 || row.kind != VERSION_INLINE || row.bucket != bucket ||
+		offset + length > PACK_RECORD_HEADER_BYTES + row.size) {
+		error_set(err, ERROR_NOT_FOUND, "The inline version %lld is not there.",
+			(long long)version);
 		return NULL;
 	}
 	if (part_inline_load(view->db, version, row.contents, &content, &statement, err) != 0)

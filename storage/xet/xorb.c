@@ -3,14 +3,14 @@
 #include "storage/packs/pack_store_parts.h"
 #include "storage/xet/xorb_row.h"
 
-static int not_stored(const struct chunk_id *const hash, struct error *const err)
+static int not_stored(const struct chunk_id *hash, struct error *err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(hash, text);
 	return error_set(err, ERROR_NOT_FOUND, "The xorb %s is not stored here.", text);
 }
 
-int xorb_find(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+int xorb_find(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -20,19 +20,22 @@ int xorb_find(struct store *const store, const struct chunk_id *const hash, stru
 	return found == 0 ? not_stored(hash, err) : found < 0 ? -1 : 0;
 }
 
-/* A row that promises is like one that leads to the chunks: who has seen it need not be refused while gc works on the pack (pack_store.h). */
-static int refer(struct store *const store, const struct xorb *const xorb, struct error *const err)
+/* A row that promises is like one that leads to the chunks: who has seen it need not be refused
+ * while gc works on the pack (pack_store.h). */
+static int refer(struct store *store, const struct xorb *xorb, struct error *err)
 {
 	struct pack_store *const packs = store_packs(store);
 	if (xorb->promised_ms > store_clock(store)->wall_ms(store_clock(store)))
 		pack_store_refer_again(packs, &xorb->pack);
 	else if (!pack_store_refer(packs, &xorb->pack))
-		return error_set(err, ERROR_BUSY, "The xorb is just being looked at by the garbage collection.");
+		return error_set(err, ERROR_BUSY,
+			"The xorb is just being looked at by the garbage collection.");
 	return 0;
 }
 
 /* Seen once more when it is held. */
-static int hold(struct store *const store, struct db *const db, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+static int hold(struct store *store, struct db *db, const struct chunk_id *hash, struct xorb *out,
+	struct error *err)
 {
 	struct xorb seen;
 	int found = xorb_row_find(db, hash, &seen, err);
@@ -47,7 +50,7 @@ static int hold(struct store *const store, struct db *const db, const struct chu
 	return found < 0 ? -1 : error_set(err, ERROR_BUSY, "The xorb has just gone.");
 }
 
-int xorb_hold(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+int xorb_hold(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
@@ -60,20 +63,22 @@ int xorb_hold(struct store *const store, const struct chunk_id *const hash, stru
 enum { MEASURE_ENTRIES = 32 };
 
 /* Records with codecs of ours are shown to Xet clients without any. */
-static uint32_t shown_bytes(const struct pack_entry *const entry)
+static uint32_t shown_bytes(const struct pack_entry *entry)
 {
 	return codec_private((enum codec)entry->codec) ? entry->size : entry->stored;
 }
 
-static void measure(struct pack_cache *const cache, const struct pack *const pinned, const struct xorb_place *const place, bool *const out_whole,
-	uint64_t *const out_bytes)
+static void measure(struct pack_cache *cache, const struct pack *pinned,
+	const struct xorb_place *place, bool *out_whole, uint64_t *out_bytes)
 {
 	struct pack_entry entries[MEASURE_ENTRIES];
 	uint32_t seen = 0;
 	*out_bytes = 0;
 	while (seen < place->count) {
-		const size_t wanted = place->count - seen < MEASURE_ENTRIES ? place->count - seen : MEASURE_ENTRIES;
-		const size_t found = pack_cache_copy_entries(cache, pinned, place->first + seen, entries, wanted);
+		const size_t wanted = place->count - seen < MEASURE_ENTRIES ? place->count - seen
+									    : MEASURE_ENTRIES;
+		const size_t found = pack_cache_copy_entries(
+			cache, pinned, place->first + seen, entries, wanted);
 		if (found == 0)
 			break;
 		for (size_t i = 0; i < found; i++)
@@ -83,8 +88,8 @@ static void measure(struct pack_cache *const cache, const struct pack *const pin
 	*out_whole = seen == place->count;
 }
 
-int xorb_place_measure(struct pack_store *const packs, const struct xorb_place *const place, bool *const out_whole, uint64_t *const out_bytes,
-	struct error *const err)
+int xorb_place_measure(struct pack_store *packs, const struct xorb_place *place, bool *out_whole,
+	uint64_t *out_bytes, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(packs->cache, &place->pack, false, err);
 	if (pinned == NULL)
@@ -94,10 +99,12 @@ int xorb_place_measure(struct pack_store *const packs, const struct xorb_place *
 	return 0;
 }
 
-int xorb_length(struct store *const store, const struct xorb *const xorb, uint64_t *const out, struct error *const err)
+int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err)
 {
-	const struct xorb_place place = {.hash = xorb->hash, .pack = xorb->pack, .first = xorb->first, .count = xorb->count};
-	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	const struct xorb_place place = {
+		.hash = xorb->hash, .pack = xorb->pack, .first = xorb->first, .count = xorb->count};
+	const struct pack_run run = {
+		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	bool is_whole;
 	if (xorb_place_measure(store_packs(store), &place, &is_whole, out, err) != 0)
 		return -1;

@@ -1,5 +1,6 @@
-/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h), then a change that raises the promise. Whether the
- * hash has a row is judged in the change once more: by then another upload may have brought it. */
+/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h),
+ * then a change that raises the promise. Whether the hash has a row is judged in the change once
+ * more: by then another upload may have brought it. */
 #include "storage/xet/xorb_put.h"
 
 #include <stdlib.h>
@@ -25,18 +26,18 @@ struct xorb_put {
 	struct error error;
 };
 
-static void settle(struct xorb_put *const put)
+static void settle(struct xorb_put *put)
 {
 	put->params.done(put->params.owner);
 }
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
 	struct xorb_put *const put = (struct xorb_put *)change;
 	return put->ingest == NULL ? 0 : ingest_place(put->ingest, err);
 }
 
-static int record_packs(const struct xorb_put *const put, struct db *const db, struct error *const err)
+static int record_packs(const struct xorb_put *put, struct db *db, struct error *err)
 {
 	const struct pack_record *records = NULL;
 	const size_t count = ingest_packs(put->ingest, &records);
@@ -46,14 +47,17 @@ static int record_packs(const struct xorb_put *const put, struct db *const db, s
 	return 0;
 }
 
-static struct xorb placed_xorb(const struct xorb_put *const put)
+static struct xorb placed_xorb(const struct xorb_put *put)
 {
 	const struct stored_part *const part = ingest_part(put->ingest);
 	ASSERT(part->segment_count == 1); /* nothing was found elsewhere, nothing is split */
-	return (struct xorb){.hash = put->params.hash, .pack = part->segments->pack, .first = part->segments->first, .count = part->segments->count};
+	return (struct xorb){.hash = put->params.hash,
+		.pack = part->segments->pack,
+		.first = part->segments->first,
+		.count = part->segments->count};
 }
 
-static int apply(struct change *const change, struct db *const db, struct error *const err)
+static int apply(struct change *change, struct db *db, struct error *err)
 {
 	struct xorb_put *const put = (struct xorb_put *)change;
 	const struct clock_source *const clock = store_clock(put->store);
@@ -63,7 +67,8 @@ static int apply(struct change *const change, struct db *const db, struct error 
 		return -1;
 	put->inserted = found == 0;
 	if (put->inserted && put->ingest == NULL)
-		return error_set(err, ERROR_BUSY, "The xorb was removed while it was on its way. Send it again.");
+		return error_set(err, ERROR_BUSY,
+			"The xorb was removed while it was on its way. Send it again.");
 	if (put->inserted) {
 		if (record_packs(put, db, err) != 0)
 			return -1;
@@ -73,7 +78,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	return xorb_row_put(db, &xorb, err);
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	struct xorb_put *const put = (struct xorb_put *)change;
 	put->failed = change->failed;
@@ -86,7 +91,7 @@ static void committed(struct change *const change)
 	settle(put);
 }
 
-static void submit(struct xorb_put *const put)
+static void submit(struct xorb_put *put)
 {
 	put->change.place = place;
 	put->change.apply = apply;
@@ -94,7 +99,7 @@ static void submit(struct xorb_put *const put)
 	committer_submit(store_committer(put->store), &put->change);
 }
 
-static void ingest_is_done(void *const owner)
+static void ingest_is_done(void *owner)
 {
 	struct xorb_put *const put = owner;
 	put->failed = ingest_outcome(put->ingest, &put->error) != 0;
@@ -104,14 +109,14 @@ static void ingest_is_done(void *const owner)
 		submit(put);
 }
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	struct xorb_put *const put = owner;
 	if (put->params.room != NULL)
 		put->params.room(put->params.owner);
 }
 
-static void repeat_is_done(void *const owner)
+static void repeat_is_done(void *owner)
 {
 	struct xorb_put *const put = owner;
 	put->failed = xorb_repeat_outcome(put->repeat, &put->mended, &put->error) != 0;
@@ -121,18 +126,22 @@ static void repeat_is_done(void *const owner)
 		submit(put);
 }
 
-/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can be mended a little later. */
-static int refer_known(struct xorb_put *const put, const struct xorb *const xorb, struct error *const err)
+/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can
+ * be mended a little later. */
+static int refer_known(struct xorb_put *put, const struct xorb *xorb, struct error *err)
 {
-	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	const struct pack_run run = {
+		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	if (pack_store_refer(store_packs(put->store), &xorb->pack))
 		return 1;
 	return pack_store_is_damaged(store_packs(put->store), &run)
-		? error_set(err, ERROR_BUSY, "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.") : 0;
+		? error_set(err, ERROR_BUSY,
+			  "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.")
+		: 0;
 }
 
 /* 1 with its pack held, 0, -1. */
-static int hold_known(struct xorb_put *const put, struct xorb *const out, struct error *const err)
+static int hold_known(struct xorb_put *put, struct xorb *out, struct error *err)
 {
 	struct db *const db = store_reader_take(put->store, err);
 	if (db == NULL)
@@ -144,7 +153,7 @@ static int hold_known(struct xorb_put *const put, struct xorb *const out, struct
 	return found;
 }
 
-static void open_repeat(struct xorb_put *const put, const struct xorb *const xorb)
+static void open_repeat(struct xorb_put *put, const struct xorb *xorb)
 {
 	const struct xorb_repeat_params params = {
 		.xorb = *xorb,
@@ -156,9 +165,10 @@ static void open_repeat(struct xorb_put *const put, const struct xorb *const xor
 	put->repeat = xorb_repeat_open(put->store, &params);
 }
 
-static int open_ingest(struct xorb_put *const put, struct error *const err)
+static int open_ingest(struct xorb_put *put, struct error *err)
 {
-	const struct ingest_xorb xorb = {.hash = put->params.hash, .private_codecs = put->params.private_codecs};
+	const struct ingest_xorb xorb = {
+		.hash = put->params.hash, .private_codecs = put->params.private_codecs};
 	const struct ingest_options options = {
 		.packs = store_packs(put->store),
 		.xorb = &xorb,
@@ -170,7 +180,8 @@ static int open_ingest(struct xorb_put *const put, struct error *const err)
 	return put->ingest == NULL ? -1 : 0;
 }
 
-struct xorb_put *xorb_put_open(struct store *const store, const struct xorb_put_params *const params, struct error *const err)
+struct xorb_put *xorb_put_open(
+	struct store *store, const struct xorb_put_params *params, struct error *err)
 {
 	struct xorb_put *const put = memory_new(sizeof *put);
 	put->store = store;
@@ -185,14 +196,14 @@ struct xorb_put *xorb_put_open(struct store *const store, const struct xorb_put_
 	return NULL;
 }
 
-enum sink_result xorb_put_write(struct xorb_put *const put, const struct span bytes, struct error *const err)
+enum sink_result xorb_put_write(struct xorb_put *put, struct span bytes, struct error *err)
 {
 	if (put->ingest != NULL)
 		return ingest_write(put->ingest, bytes, err);
 	return xorb_repeat_write(put->repeat, bytes, err);
 }
 
-void xorb_put_finish(struct xorb_put *const put)
+void xorb_put_finish(struct xorb_put *put)
 {
 	if (put->ingest != NULL)
 		ingest_finish(put->ingest); /* `put` may be gone when this returns */
@@ -200,7 +211,7 @@ void xorb_put_finish(struct xorb_put *const put)
 		xorb_repeat_finish(put->repeat);
 }
 
-int xorb_put_outcome(struct xorb_put *const put, bool *const out_inserted, struct error *const err)
+int xorb_put_outcome(struct xorb_put *put, bool *out_inserted, struct error *err)
 {
 	if (put->failed) {
 		*err = put->error;
@@ -210,7 +221,7 @@ int xorb_put_outcome(struct xorb_put *const put, bool *const out_inserted, struc
 	return 0;
 }
 
-void xorb_put_free(struct xorb_put *const put)
+void xorb_put_free(struct xorb_put *put)
 {
 	if (put == NULL)
 		return;

@@ -18,38 +18,41 @@ struct xorb_repeat {
 	struct store *store;
 	struct xorb_repeat_params params;
 	struct xorb_parse *check;
-	struct body_spool *spool; /* NULL: nothing is kept */
+	struct body_spool *spool;   /* NULL: nothing is kept */
 	uint32_t *numbers;          /* of the records in the spool, in the pack */
 	struct pack_entry *entries; /* of the same */
 	uint32_t count;
-	const uint8_t *begin;      /* of the spool's bytes */
+	const uint8_t *begin; /* of the spool's bytes */
 	bool mended;
 	bool failed;
 	struct error error;
 };
 
-static struct pack_run stored_run(const struct xorb *const xorb)
+static struct pack_run stored_run(const struct xorb *xorb)
 {
 	return (struct pack_run){.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 }
 
-static int discard(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int discard(void *taker, const struct xorb_record *record, struct error *err)
 {
 	(void)taker, (void)record, (void)err;
 	return 0;
 }
 
-static void spool_has_room(void *const owner)
+static void spool_has_room(void *owner)
 {
 	struct xorb_repeat *const repeat = owner;
 	if (repeat->params.room != NULL)
 		repeat->params.room(repeat->params.owner);
 }
 
-struct xorb_repeat *xorb_repeat_open(struct store *const store, const struct xorb_repeat_params *const params)
+struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repeat_params *params)
 {
 	struct xorb_repeat *const repeat = memory_new(sizeof *repeat);
-	const struct body_spool_params spool = {.what = "A xorb", .bytes_max = XORB_BODY_MAX_BYTES, .room = spool_has_room, .owner = repeat};
+	const struct body_spool_params spool = {.what = "A xorb",
+		.bytes_max = XORB_BODY_MAX_BYTES,
+		.room = spool_has_room,
+		.owner = repeat};
 	const struct pack_run run = stored_run(&params->xorb);
 	repeat->store = store;
 	repeat->params = *params;
@@ -59,31 +62,36 @@ struct xorb_repeat *xorb_repeat_open(struct store *const store, const struct xor
 	return repeat;
 }
 
-enum sink_result xorb_repeat_write(struct xorb_repeat *const repeat, const struct span bytes, struct error *const err)
+enum sink_result xorb_repeat_write(struct xorb_repeat *repeat, struct span bytes, struct error *err)
 {
-	const enum sink_result kept = repeat->spool == NULL ? SINK_TAKEN : body_spool_write(repeat->spool, bytes, err);
+	const enum sink_result kept =
+		repeat->spool == NULL ? SINK_TAKEN : body_spool_write(repeat->spool, bytes, err);
 	if (kept != SINK_TAKEN)
 		return kept;
 	return xorb_parse_push(repeat->check, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
-static void settle(struct xorb_repeat *const repeat)
+static void settle(struct xorb_repeat *repeat)
 {
 	repeat->params.done(repeat->params.owner); /* `repeat` may be gone when this returns */
 }
 
-static int take_entry(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int take_entry(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct xorb_repeat *const repeat = taker;
 	if (repeat->count == repeat->params.xorb.count)
-		return error_set(err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
+		return error_set(
+			err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
 	if (record->is_recoded)
-		return error_set(err, ERROR_INVALID, "The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
+		return error_set(err, ERROR_INVALID,
+			"The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
 	repeat->numbers[repeat->count] = repeat->params.xorb.first + repeat->count;
 	repeat->entries[repeat->count++] = (struct pack_entry){
 		.id = record->id,
 		.checksum = xxh3_64(record->payload),
-		.offset = (uint32_t)(record->payload.data - PACK_RECORD_HEADER_BYTES - repeat->begin), /* pushed whole, records stay where they are */
+		/* pushed whole, records stay where they are */
+		.offset =
+			(uint32_t)(record->payload.data - PACK_RECORD_HEADER_BYTES - repeat->begin),
 		.stored = (uint32_t)record->payload.len,
 		.size = (uint32_t)record->content.len,
 		.codec = record->codec,
@@ -91,12 +99,14 @@ static int take_entry(void *const taker, const struct xorb_record *const record,
 	return 0;
 }
 
-/* The records of the spool, where they lie in it. Verified once more, because they were on a disk meanwhile. */
-static int list_records(struct xorb_repeat *const repeat, struct span *const out, struct error *const err)
+/* The records of the spool, where they lie in it. Verified once more, because they were on a disk
+ * meanwhile. */
+static int list_records(struct xorb_repeat *repeat, struct span *out, struct error *err)
 {
 	if (body_spool_bytes(repeat->spool, out, err) != 0)
 		return -1;
-	struct xorb_parse *const parse = xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
+	struct xorb_parse *const parse =
+		xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
 	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof *repeat->numbers);
 	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
 	repeat->begin = out->data;
@@ -104,26 +114,30 @@ static int list_records(struct xorb_repeat *const repeat, struct span *const out
 	if (result == 0)
 		result = xorb_parse_end_as(parse, &repeat->params.xorb.hash, err);
 	xorb_parse_free(parse);
-	return result == 0 && repeat->count != repeat->params.xorb.count ? error_set(err, ERROR_INVALID, "The xorb has fewer chunks than what is stored of it.")
+	return result == 0 && repeat->count != repeat->params.xorb.count
+		? error_set(err, ERROR_INVALID,
+			  "The xorb has fewer chunks than what is stored of it.")
 		: result;
 }
 
-static void log_mended(const struct xorb_repeat *const repeat)
+static void log_mended(const struct xorb_repeat *repeat)
 {
 	char hash[CHUNK_ID_TEXT_BYTES];
 	char pack[PACK_ID_TEXT_BYTES];
 	chunk_id_format(&repeat->params.xorb.hash, hash);
 	pack_id_format(&repeat->params.xorb.pack, pack);
 	const struct log_field fields[] = {log_text("xorb", hash), log_text("pack", pack)};
-	log_event(store_log(repeat->store), LOG_WARNING, NULL, "xorb_mended", fields, sizeof fields / sizeof *fields);
+	log_event(store_log(repeat->store), LOG_WARNING, NULL, "xorb_mended", fields,
+		sizeof fields / sizeof *fields);
 	metrics_add(store_metrics(repeat->store), METRIC_XORBS_MENDED, 1);
 }
 
-static int mend(struct xorb_repeat *const repeat, struct error *const err)
+static int mend(struct xorb_repeat *repeat, struct error *err)
 {
 	struct pack_patch patch = {.count = repeat->params.xorb.count};
 	if (repeat->spool == NULL)
-		return error_set(err, ERROR_BUSY, "What is stored of the xorb is damaged. Send it again: then it is mended.");
+		return error_set(err, ERROR_BUSY,
+			"What is stored of the xorb is damaged. Send it again: then it is mended.");
 	if (list_records(repeat, &patch.bytes, err) != 0)
 		return -1;
 	patch.numbers = repeat->numbers;
@@ -135,7 +149,7 @@ static int mend(struct xorb_repeat *const repeat, struct error *const err)
 	return 0;
 }
 
-static void run(struct helper_job *const job)
+static void run(struct helper_job *job)
 {
 	struct xorb_repeat *const repeat = (struct xorb_repeat *)job;
 	struct error damage = {0};
@@ -148,21 +162,23 @@ static void run(struct helper_job *const job)
 	settle(repeat);
 }
 
-static void submit(struct xorb_repeat *const repeat)
+static void submit(struct xorb_repeat *repeat)
 {
-	struct helper_lane *const lane = repeat->spool != NULL ? &store_packs(repeat->store)->mend_lane : &repeat->lane;
+	struct helper_lane *const lane =
+		repeat->spool != NULL ? &store_packs(repeat->store)->mend_lane : &repeat->lane;
 	repeat->job.run = run;
 	helpers_submit(store_helpers(repeat->store), lane, &repeat->job);
 }
 
-static void spooled(void *const owner)
+static void spooled(void *owner)
 {
 	submit(owner);
 }
 
-void xorb_repeat_finish(struct xorb_repeat *const repeat)
+void xorb_repeat_finish(struct xorb_repeat *repeat)
 {
-	repeat->failed = xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &repeat->error) != 0;
+	repeat->failed =
+		xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &repeat->error) != 0;
 	if (repeat->failed)
 		settle(repeat);
 	else if (repeat->spool != NULL)
@@ -171,7 +187,7 @@ void xorb_repeat_finish(struct xorb_repeat *const repeat)
 		submit(repeat);
 }
 
-int xorb_repeat_outcome(const struct xorb_repeat *const repeat, bool *const out_mended, struct error *const err)
+int xorb_repeat_outcome(const struct xorb_repeat *repeat, bool *out_mended, struct error *err)
 {
 	*out_mended = repeat->mended;
 	if (repeat->failed)
@@ -179,7 +195,7 @@ int xorb_repeat_outcome(const struct xorb_repeat *const repeat, bool *const out_
 	return repeat->failed ? -1 : 0;
 }
 
-void xorb_repeat_free(struct xorb_repeat *const repeat)
+void xorb_repeat_free(struct xorb_repeat *repeat)
 {
 	if (repeat == NULL)
 		return;

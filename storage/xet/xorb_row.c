@@ -13,8 +13,10 @@ static const char SQL_XORB_RAISE[] =
 static const char SQL_XORB_ADD[] =
 	"INSERT INTO xorbs (hash, pack, first, count, promised_ms)"
 	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
-static const char SQL_XORB_PROMISED[] = "SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
-static const char SQL_XORB_PROMISED_RUNS[] = "SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
+static const char SQL_XORB_PROMISED[] =
+	"SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+static const char SQL_XORB_PROMISED_RUNS[] =
+	"SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
 /* Each pack once, and of its xorbs the last alone: there may be very many of both. */
 static const char SQL_XORB_OF_SET[] =
 	"SELECT max((SELECT max(x.promised_ms) FROM xorbs x WHERE x.pack = p.pack)) FROM (SELECT DISTINCT pack FROM segments WHERE part_set = ?1) AS p";
@@ -22,23 +24,24 @@ static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHE
 static const char SQL_XORB_DROP[] = "DELETE FROM xorbs WHERE hash = ?1";
 static const char SQL_XORB_DROP_PACK[] = "DELETE FROM xorbs WHERE pack = ?1";
 
-static int damaged(struct db *const db, struct error *const err)
+static int damaged(struct db *db, struct error *err)
 {
 	return error_set(err, ERROR_CORRUPT, "%s: a row of xorbs is damaged.", db_path(db));
 }
 
-static struct span span_of_id(const struct chunk_id *const id)
+static struct span span_of_id(const struct chunk_id *id)
 {
 	return span_of(id->bytes, CHUNK_ID_BYTES);
 }
 
-static bool run_is_sound(const int64_t first, const int64_t count)
+static bool run_is_sound(int64_t first, int64_t count)
 {
-	return first >= 0 && count >= 1 && count <= XORB_MAX_CHUNKS && first <= PACK_MAX_CHUNKS - count;
+	return first >= 0 && count >= 1 && count <= XORB_MAX_CHUNKS &&
+		first <= PACK_MAX_CHUNKS - count;
 }
 
-static int read_xorb(struct db *const db, struct db_statement *const statement, const struct chunk_id *const hash, struct xorb *const out,
-	struct error *const err)
+static int read_xorb(struct db *db, struct db_statement *statement, const struct chunk_id *hash,
+	struct xorb *out, struct error *err)
 {
 	const struct span pack = db_column_blob(statement, 0);
 	const int64_t first = db_column_i64(statement, 2);
@@ -56,7 +59,7 @@ static int read_xorb(struct db *const db, struct db_statement *const statement, 
 	return 0;
 }
 
-int xorb_row_find(struct db *const db, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_FIND, err);
 	if (statement == NULL)
@@ -69,7 +72,8 @@ int xorb_row_find(struct db *const db, const struct chunk_id *const hash, struct
 	return got;
 }
 
-static int raise_promise(struct db *const db, const struct xorb *const xorb, bool *const out_raised, struct error *const err)
+static int raise_promise(
+	struct db *db, const struct xorb *xorb, bool *out_raised, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_RAISE, err);
 	if (statement == NULL)
@@ -81,7 +85,7 @@ static int raise_promise(struct db *const db, const struct xorb *const xorb, boo
 	return result;
 }
 
-int xorb_row_put(struct db *const db, const struct xorb *const xorb, struct error *const err)
+int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err)
 {
 	bool is_there;
 	ASSERT(run_is_sound(xorb->first, xorb->count));
@@ -99,10 +103,13 @@ int xorb_row_put(struct db *const db, const struct xorb *const xorb, struct erro
 	db_bind_i64(statement, 5, xorb->promised_ms);
 	if (db_execute(statement, err) != 0)
 		return -1;
-	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_NOT_FOUND, "The pack of the xorb is going away.");
+	return db_changes(db) == 1
+		? 0
+		: error_set(err, ERROR_NOT_FOUND, "The pack of the xorb is going away.");
 }
 
-int xorb_row_is_promised(struct db *const db, const int64_t pack_number, const int64_t now_ms, bool *const out, struct error *const err)
+int xorb_row_is_promised(
+	struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED, err);
 	if (statement == NULL)
@@ -115,8 +122,8 @@ int xorb_row_is_promised(struct db *const db, const int64_t pack_number, const i
 	return got < 0 ? -1 : 0;
 }
 
-int xorb_row_mark_promised(struct db *const db, const int64_t pack_number, const uint32_t chunks, const int64_t now_ms, uint8_t *const live,
-	size_t *const rows, struct error *const err)
+int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, int64_t now_ms,
+	uint8_t *live, size_t *rows, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED_RUNS, err);
 	if (statement == NULL)
@@ -139,7 +146,7 @@ int xorb_row_mark_promised(struct db *const db, const int64_t pack_number, const
 	return got < 0 ? -1 : 0;
 }
 
-int xorb_row_promise_of_set(struct db *const db, const int64_t part_set, int64_t *const out_ms, struct error *const err)
+int xorb_row_promise_of_set(struct db *db, int64_t part_set, int64_t *out_ms, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_SET, err);
 	if (statement == NULL)
@@ -151,7 +158,7 @@ int xorb_row_promise_of_set(struct db *const db, const int64_t part_set, int64_t
 	return got < 0 ? -1 : 0;
 }
 
-int xorb_row_drop_of_pack(struct db *const db, const int64_t pack_number, struct error *const err)
+int xorb_row_drop_of_pack(struct db *db, int64_t pack_number, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP_PACK, err);
 	if (statement == NULL)
@@ -160,7 +167,7 @@ int xorb_row_drop_of_pack(struct db *const db, const int64_t pack_number, struct
 	return db_execute(statement, err);
 }
 
-static bool run_is_whole(const uint8_t *const live, const uint32_t chunks, const int64_t first, const int64_t count)
+static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, int64_t count)
 {
 	if (first + count > chunks)
 		return false;
@@ -176,7 +183,7 @@ struct hash_list {
 	size_t capacity;
 };
 
-static void hash_list_add(struct hash_list *const list, const uint8_t *const hash)
+static void hash_list_add(struct hash_list *list, const uint8_t *hash)
 {
 	if (list->count == list->capacity) {
 		list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
@@ -185,8 +192,8 @@ static void hash_list_add(struct hash_list *const list, const uint8_t *const has
 	memcpy(list->hashes[list->count++].bytes, hash, CHUNK_ID_BYTES);
 }
 
-static int list_broken(struct db *const db, const int64_t pack_number, const uint32_t chunks, const uint8_t *const live,
-	struct hash_list *const list, struct error *const err)
+static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live,
+	struct hash_list *list, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_PACK, err);
 	if (statement == NULL)
@@ -208,7 +215,7 @@ static int list_broken(struct db *const db, const int64_t pack_number, const uin
 	return got < 0 ? -1 : 0;
 }
 
-static int drop(struct db *const db, const struct chunk_id *const hash, struct error *const err)
+static int drop(struct db *db, const struct chunk_id *hash, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP, err);
 	if (statement == NULL)
@@ -217,7 +224,8 @@ static int drop(struct db *const db, const struct chunk_id *const hash, struct e
 	return db_execute(statement, err);
 }
 
-int xorb_row_drop_broken(struct db *const db, const int64_t pack_number, const uint32_t chunks, const uint8_t *const live, struct error *const err)
+int xorb_row_drop_broken(
+	struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live, struct error *err)
 {
 	struct hash_list list = {0};
 	int result = list_broken(db, pack_number, chunks, live, &list, err);

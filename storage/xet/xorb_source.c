@@ -1,5 +1,6 @@
-/* Whole records go from the pack to the caller's buffer, several in one read; a record that is cut by the range, or larger than what is left of
- * the buffer, goes to a spare one, which is then given out in pieces. An error that comes after some bytes of a call is kept for the next. */
+/* Whole records go from the pack to the caller's buffer, several in one read; a record that is cut
+ * by the range, or larger than what is left of the buffer, goes to a spare one, which is then given
+ * out in pieces. An error that comes after some bytes of a call is kept for the next. */
 #include "storage/xet/xorb_source.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@ struct xorb_source {
 	struct body_source source;
 	struct pack_store *packs;
 	struct xorb_run *runs;
-	uint8_t *turns;     /* of the hold of each run's pack */
-	unsigned *forms;    /* of each run's pack when it was measured */
+	uint8_t *turns;  /* of the hold of each run's pack */
+	unsigned *forms; /* of each run's pack when it was measured */
 	size_t count;
 	bool as_stored;
 	size_t run;         /* where the next record lies */
@@ -29,7 +30,7 @@ struct xorb_source {
 	struct error error;
 };
 
-static void source_close(struct body_source *const base)
+static void source_close(struct body_source *base)
 {
 	struct xorb_source *const source = (struct xorb_source *)base;
 	for (size_t i = 0; i < source->count; i++)
@@ -42,20 +43,25 @@ static void source_close(struct body_source *const base)
 }
 
 /* What was just read is of the form that was measured. */
-static int check_form(const struct xorb_source *const source, const size_t run, struct error *const err)
+static int check_form(const struct xorb_source *source, size_t run, struct error *err)
 {
-	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run] ? 0
-		: error_set(err, ERROR_CORRUPT, "The records of a xorb were replaced while they were read: ask again.");
+	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run]
+		? 0
+		: error_set(err, ERROR_CORRUPT,
+			  "The records of a xorb were replaced while they were read: ask again.");
 }
 
 /* Records straight to the caller: 0 and *out_len 0 when the first does not fit. */
-static int read_records(struct xorb_source *const source, uint8_t *const into, const size_t capacity, size_t *const out_len,
-	struct error *const err)
+static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
+	struct error *err)
 {
 	const struct xorb_run *const run = &source->runs[source->run];
-	const struct pack_run records = { .pack = run->pack, .first = run->first + source->chunk, .chunks = run->count - source->chunk };
+	const struct pack_run records = {.pack = run->pack,
+		.first = run->first + source->chunk,
+		.chunks = run->count - source->chunk};
 	uint32_t chunks;
-	const int result = pack_store_read_records(source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
+	const int result = pack_store_read_records(
+		source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
 	if (check_form(source, source->run, err) != 0)
 		return -1;
 	source->chunk += chunks;
@@ -70,15 +76,18 @@ static int read_records(struct xorb_source *const source, uint8_t *const into, c
 	return 0;
 }
 
-static int fill_spare(struct xorb_source *const source, struct error *const err)
+static int fill_spare(struct xorb_source *source, struct error *err)
 {
 	if (source->spare == NULL)
 		source->spare = memory_new(PACK_RECORD_MAX_BYTES);
-	const struct pack_run record = { .pack = source->runs[source->run].pack, .first = source->runs[source->run].first + source->chunk, .chunks = 1 };
+	const struct pack_run record = {.pack = source->runs[source->run].pack,
+		.first = source->runs[source->run].first + source->chunk,
+		.chunks = 1};
 	uint32_t chunks;
 	size_t len;
-	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare, PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
-	    check_form(source, source->run, err) != 0)
+	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare,
+		    PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
+		check_form(source, source->run, err) != 0)
 		return -1;
 	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES); /* the seek has measured it */
 	source->spare_at = (size_t)source->skip;
@@ -91,7 +100,7 @@ static int fill_spare(struct xorb_source *const source, struct error *const err)
 	return 0;
 }
 
-static size_t give_spare(struct xorb_source *const source, uint8_t *const into, const size_t capacity)
+static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capacity)
 {
 	const size_t rest = source->spare_len - source->spare_at;
 	const size_t len = rest < capacity ? rest : capacity;
@@ -100,14 +109,16 @@ static size_t give_spare(struct xorb_source *const source, uint8_t *const into, 
 	return len;
 }
 
-/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. 0: none fit, and `may_wait` said that they need not. */
-static ptrdiff_t source_step(struct xorb_source *const source, uint8_t *const into, const size_t capacity, const bool may_wait,
-	struct error *const err)
+/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. 0: none fit, and
+ * `may_wait` said that they need not. */
+static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
+	bool may_wait, struct error *err)
 {
 	if (source->spare_at < source->spare_len)
 		return (ptrdiff_t)give_spare(source, into, capacity);
 	if (source->run == source->count)
-		return error_set(err, ERROR_CORRUPT, "The records of a xorb are fewer bytes than was announced.");
+		return error_set(err, ERROR_CORRUPT,
+			"The records of a xorb are fewer bytes than was announced.");
 	size_t len = 0;
 	if (source->skip == 0 && read_records(source, into, capacity, &len, err) != 0)
 		return -1;
@@ -118,15 +129,18 @@ static ptrdiff_t source_step(struct xorb_source *const source, uint8_t *const in
 	return (ptrdiff_t)give_spare(source, into, capacity);
 }
 
-static ptrdiff_t source_read(struct body_source *const base, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t source_read(
+	struct body_source *base, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct xorb_source *const source = (struct xorb_source *)base;
 	size_t used = 0;
 	while (!source->failed && used < capacity && source->remaining > 0) {
 		const bool is_last = source->remaining <= capacity - used;
 		const size_t room = is_last ? (size_t)source->remaining : capacity - used;
-		/* A record that does not fit behind others is left whole for the next call, unless the range ends in it. */
-		const ptrdiff_t len = source_step(source, into + used, room, used > 0 && !is_last, &source->error);
+		/* A record that does not fit behind others is left whole for the next call, unless
+		 * the range ends in it. */
+		const ptrdiff_t len = source_step(
+			source, into + used, room, used > 0 && !is_last, &source->error);
 		if (len == 0)
 			break;
 		source->failed |= len < 0;
@@ -140,28 +154,34 @@ static ptrdiff_t source_read(struct body_source *const base, uint8_t *const into
 	return (ptrdiff_t)used;
 }
 
-static int source_gone(struct error *const err)
+static int source_gone(struct error *err)
 {
 	return error_set(err, ERROR_NOT_FOUND, "The chunks are not where they were.");
 }
 
 /* Every chunk of the run is there, and they are as long as was said. */
-static int check_run(struct xorb_view *const view, const struct xorb_run *const run, const bool as_stored, struct error *const err)
+static int check_run(
+	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err)
 {
 	uint32_t present;
 	const uint64_t end = (uint64_t)run->first + run->count;
 	if (run->count == 0 || end > PACK_MAX_CHUNKS)
 		return source_gone(err);
-	return xorb_view_shown(view, run->first, (uint32_t)end, as_stored, &present) == run->length && present == run->count ? 0 : source_gone(err);
+	return xorb_view_shown(view, run->first, (uint32_t)end, as_stored, &present) ==
+				run->length &&
+			present == run->count
+		? 0
+		: source_gone(err);
 }
 
 /* Moves to the record of the run that holds its byte source->skip. */
-static void seek_record(struct xorb_source *const source, struct xorb_view *const view)
+static void seek_record(struct xorb_source *source, struct xorb_view *view)
 {
 	const struct xorb_run *const run = &source->runs[source->run];
 	while (source->skip > 0) {
 		const uint32_t chunk = run->first + source->chunk;
-		const uint64_t len = xorb_view_shown(view, chunk, chunk + 1, source->as_stored, NULL);
+		const uint64_t len =
+			xorb_view_shown(view, chunk, chunk + 1, source->as_stored, NULL);
 		if (source->skip < len)
 			return;
 		source->skip -= len;
@@ -170,7 +190,7 @@ static void seek_record(struct xorb_source *const source, struct xorb_view *cons
 }
 
 /* Checks all runs and finds the first of the range. */
-static int source_seek(struct xorb_source *const source, struct error *const err)
+static int source_seek(struct xorb_source *source, struct error *err)
 {
 	bool is_there = false;
 	for (size_t i = 0; i < source->count; i++) {
@@ -196,11 +216,11 @@ static int source_seek(struct xorb_source *const source, struct error *const err
 	return 0;
 }
 
-struct body_source *xorb_source_open(struct pack_store *const packs, const struct xorb_run *const runs, const size_t count, const bool as_stored,
-	const uint64_t offset, const uint64_t length, struct error *const err)
+struct body_source *xorb_source_open(struct pack_store *packs, const struct xorb_run *runs,
+	size_t count, bool as_stored, uint64_t offset, uint64_t length, struct error *err)
 {
 	struct xorb_source *const source = memory_new(sizeof *source);
-	source->source = (struct body_source){ .read = source_read, .close = source_close };
+	source->source = (struct body_source){.read = source_read, .close = source_close};
 	source->packs = packs;
 	source->runs = memory_new_array(count + 1, sizeof *runs);
 	memcpy(source->runs, runs, count * sizeof *runs);
@@ -220,11 +240,12 @@ struct body_source *xorb_source_open(struct pack_store *const packs, const struc
 	return NULL;
 }
 
-struct body_source *xorb_source_open_inline(const struct span content, const uint64_t offset, const uint64_t length)
+struct body_source *xorb_source_open_inline(struct span content, uint64_t offset, uint64_t length)
 {
 	ASSERT(content.len <= INLINE_MAX_BYTES);
 	uint8_t record[PACK_RECORD_HEADER_BYTES + INLINE_MAX_BYTES];
-	const struct pack_entry entry = { .codec = CODEC_RAW, .stored = (uint32_t)content.len, .size = (uint32_t)content.len };
+	const struct pack_entry entry = {
+		.codec = CODEC_RAW, .stored = (uint32_t)content.len, .size = (uint32_t)content.len};
 	pack_format_put_record_header(&entry, record);
 	memcpy(record + PACK_RECORD_HEADER_BYTES, content.data, content.len);
 	const struct span whole = span_of(record, PACK_RECORD_HEADER_BYTES + content.len);

@@ -1,6 +1,7 @@
-/* Any bytes as an ulp-class block over a base that is not theirs: a result with the hash they promise or an error, nothing written outside, and the
- * same on every path of the processor. Then the bytes as changes of that base, and as a base and its successor: what is encoded decodes. The first
- * four bytes choose dtype, length and base. */
+/* Any bytes as an ulp-class block over a base that is not theirs: a result with the hash they
+ * promise or an error, nothing written outside, and the same on every path of the processor. Then
+ * the bytes as changes of that base, and as a base and its successor: what is encoded decodes. The
+ * first four bytes choose dtype, length and base. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RESULT_MAX = 36000 /* of 2-byte words: four stretches as the wide paths take them, and a rest */, GUARD = 64 };
+enum {
+	RESULT_MAX =
+		36000 /* of 2-byte words: four stretches as the wide paths take them, and a rest */,
+	GUARD = 64
+};
 
-static const enum block_code_path PATHS[] = {BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
+static const enum block_code_path PATHS[] = {
+	BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
 enum { PATH_COUNT = sizeof PATHS / sizeof *PATHS };
-static struct block_code_context *contexts[PATH_COUNT]; /* NULL where the processor lacks the path */
+/* NULL where the processor lacks the path */
+static struct block_code_context *contexts[PATH_COUNT];
 
 static void prepare(void)
 {
@@ -29,7 +36,7 @@ static void prepare(void)
 }
 
 /* Words of a few exponents, as weights are, so that classes have members. */
-static void fill_base(uint8_t *const base, const size_t len, const uint8_t seed)
+static void fill_base(uint8_t *base, size_t len, uint8_t seed)
 {
 	uint32_t state = seed * 2654435761U + 1;
 	for (size_t i = 0; i < len; i++) {
@@ -38,7 +45,7 @@ static void fill_base(uint8_t *const base, const size_t len, const uint8_t seed)
 	}
 }
 
-static void decode(const enum dtype dtype, const struct span block, const struct span base)
+static void decode(enum dtype dtype, struct span block, struct span base)
 {
 	struct block_code_facts facts;
 	struct error err;
@@ -53,8 +60,10 @@ static void decode(const enum dtype dtype, const struct span block, const struct
 		if (contexts[i] == NULL)
 			continue;
 		memset(into[i], 0x5a, sizeof into[i]);
-		const struct span whole = span_of(block.data, facts.header_bytes + facts.payload_bytes);
-		const int got = block_code_decode(contexts[i], dtype, whole, &facts, base, into[i], &err);
+		const struct span whole =
+			span_of(block.data, facts.header_bytes + facts.payload_bytes);
+		const int got =
+			block_code_decode(contexts[i], dtype, whole, &facts, base, into[i], &err);
 		for (size_t at = base.len; at < sizeof into[i]; at++)
 			ASSERT(into[i][at] == 0x5a);
 		if (first == 1)
@@ -64,7 +73,7 @@ static void decode(const enum dtype dtype, const struct span block, const struct
 	}
 }
 
-static void round_trip(const enum dtype dtype, const struct span base, const struct span next)
+static void round_trip(enum dtype dtype, struct span base, struct span next)
 {
 	struct buffer out[PATH_COUNT];
 	struct block_code_facts facts;
@@ -87,15 +96,17 @@ static void round_trip(const enum dtype dtype, const struct span base, const str
 }
 
 /* Each four bytes change one: a place and a value. */
-static void change(uint8_t *const next, const size_t len, const struct span changes)
+static void change(uint8_t *next, size_t len, struct span changes)
 {
 	for (size_t i = 0; i + 4 <= changes.len; i += 4) {
-		const size_t place = (size_t)(changes.data[i] | changes.data[i + 1] << 8 | changes.data[i + 2] << 16) % len;
+		const size_t place = (size_t)(changes.data[i] | changes.data[i + 1] << 8 |
+					     changes.data[i + 2] << 16) %
+			len;
 		next[place] = (uint8_t)(next[place] + changes.data[i + 3]);
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 5)
 		return 0;

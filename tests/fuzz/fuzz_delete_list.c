@@ -1,9 +1,10 @@
-/* Any bytes as a DeleteObjects document: what is taken has 1 to 1,000 entries, each with a key or an error of its own. */
+/* Any bytes as a DeleteObjects document: what is taken has 1 to 1,000 entries, each with a key or
+ * an error of its own. */
 #include "api/s3/object/delete_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum { ARENA_BYTES = 64 * 1024 * 1024 };
 	struct arena *const arena = arena_new(ARENA_BYTES);
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 		for (size_t i = 0; i < list.count; i++) {
 			const struct object_delete_item *const item = &list.entries[i].item;
 			ASSERT(item->key.len > 0);
-			ASSERT(item->key.len <= OBJECT_KEY_MAX_BYTES || item->error.kind == ERROR_KEY_TOO_LONG);
+			ASSERT(item->key.len <= OBJECT_KEY_MAX_BYTES ||
+				item->error.kind == ERROR_KEY_TOO_LONG);
 		}
 	} else {
 		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_NO_MEMORY);

@@ -1,4 +1,5 @@
-/* One small checkpoint of several dtypes in a scratch folder, and a fuzzed delta beside it: for the targets that decode deltas of every format. */
+/* One small checkpoint of several dtypes in a scratch folder, and a fuzzed delta beside it: for the
+ * targets that decode deltas of every format. */
 #ifndef TESTS_FUZZ_FUZZ_DELTA_H
 #define TESTS_FUZZ_FUZZ_DELTA_H
 
@@ -21,7 +22,7 @@ static char folder[PATH_BYTES];
 static struct checkpoint *base;
 static struct tensor_source *base_source;
 
-static void write_file(const char *const name, const struct span bytes)
+static void write_file(const char *name, struct span bytes)
 {
 	char path[2 * PATH_BYTES];
 	snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -43,14 +44,18 @@ static void prepare(void)
 	if (base != NULL)
 		return;
 	const char *const parent = getenv("TMPDIR");
-	snprintf(folder, sizeof folder, "%s/deltabucket-fuzz-XXXXXX", parent != NULL ? parent : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	snprintf(folder, sizeof folder, "%s/deltabucket-fuzz-XXXXXX",
+		parent != NULL                          ? parent
+			: access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+							: "/tmp");
 	ASSERT(mkdtemp(folder) != NULL);
 	uint8_t bytes[8 + HEADER_BYTES + DATA_BYTES] = {HEADER_BYTES & 255, HEADER_BYTES >> 8};
 	memcpy(bytes + 8, HEADER, HEADER_BYTES);
 	uint32_t state = 1;
 	for (size_t i = 0; i < DATA_BYTES; i++) {
 		state = state * 1664525U + 1013904223U;
-		bytes[8 + HEADER_BYTES + i] = (uint8_t)(i % 2 == 0 ? state >> 24 : 0x3c | (state >> 30));
+		bytes[8 + HEADER_BYTES + i] =
+			(uint8_t)(i % 2 == 0 ? state >> 24 : 0x3c | (state >> 30));
 	}
 	write_file("base.safetensors", span_of(bytes, sizeof bytes));
 	char path[2 * PATH_BYTES];
@@ -64,9 +69,10 @@ static void prepare(void)
 	atexit(remove_folder);
 }
 
-/* The delta that the bytes say: the first one's lowest bit chooses one file, or a folder with an index (its length in the next two bytes) and one
- * shard; with its lowest three bits set, SkyRL's manifest is in the index's place. Gives its path, or NULL. */
-static const char *write_delta(const struct span bytes)
+/* The delta that the bytes say: the first one's lowest bit chooses one file, or a folder with an
+ * index (its length in the next two bytes) and one shard; with its lowest three bits set, SkyRL's
+ * manifest is in the index's place. Gives its path, or NULL. */
+static const char *write_delta(struct span bytes)
 {
 	static char path[2 * PATH_BYTES];
 	const struct span rest = span_slice(bytes, 1, bytes.len - 1);
@@ -86,7 +92,8 @@ static const char *write_delta(const struct span bytes)
 	snprintf(path, sizeof path, "%s/delta", folder);
 	write_file(has_manifest ? "delta/manifest.json" : "delta/model.safetensors.index.json",
 		span_slice(rest, 2, index_len));
-	write_file("delta/model-00000-of-00001.safetensors", span_slice(rest, 2 + index_len, rest.len - 2 - index_len));
+	write_file("delta/model-00000-of-00001.safetensors",
+		span_slice(rest, 2 + index_len, rest.len - 2 - index_len));
 	return path;
 }
 

@@ -1,11 +1,12 @@
-/* Any bytes as a delta upon a base that it was not made from: opened, bound and decoded to the end. A tensor comes out whole or ends in an error; never
- * more, never less. fuzz_delta.h says how the bytes are laid out. */
+/* Any bytes as a delta upon a base that it was not made from: opened, bound and decoded to the end.
+ * A tensor comes out whole or ends in an error; never more, never less. fuzz_delta.h says how the
+ * bytes are laid out. */
 #include "fuzz_delta.h"
 #include "weights/delta/delta_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_tensor(struct tensor_source *const source, const size_t tensor)
+static void read_tensor(struct tensor_source *source, size_t tensor)
 {
 	struct error err;
 	struct span block;
@@ -24,7 +25,7 @@ static void read_tensor(struct tensor_source *const source, const size_t tensor)
 	tensor_cursor_close(cursor);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
@@ -34,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	const char *const path = is_file ? NULL : write_delta(span_of(data, size));
 	if (!is_file && path == NULL)
 		return 0;
-	struct delta_reader *const reader = is_file ? delta_reader_from_bytes(span_of(data + 1, size - 1), "fuzz", &err) : delta_reader_open(path, &err);
+	struct delta_reader *const reader = is_file
+		? delta_reader_from_bytes(span_of(data + 1, size - 1), "fuzz", &err)
+		: delta_reader_open(path, &err);
 	if (reader == NULL)
 		return 0;
 	struct tensor_source *const source = delta_source_new(reader, base_source, &err);

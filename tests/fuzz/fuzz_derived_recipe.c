@@ -1,28 +1,32 @@
-/* Recipes of derived versions as a damaged catalog may hold them. What is accepted keeps every rule and comes back the same. */
+/* Recipes of derived versions as a damaged catalog may hold them. What is accepted keeps every rule
+ * and comes back the same. */
 #include <stdlib.h>
 
 #include "storage/versions/derived_recipe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_pieces(const struct derived_recipe *const recipe)
+static void check_pieces(const struct derived_recipe *recipe)
 {
 	for (size_t i = 0; i < recipe->piece_count; i++) {
 		const struct derived_piece *const piece = &recipe->pieces[i];
 		const uint64_t length = derived_piece_length(recipe, i);
-		ASSERT(length > 0 && derived_recipe_find(recipe, piece->end - 1) == i && derived_recipe_find(recipe, piece->end) == i + 1);
+		ASSERT(length > 0 && derived_recipe_find(recipe, piece->end - 1) == i &&
+			derived_recipe_find(recipe, piece->end) == i + 1);
 		if (piece->kind == DERIVED_LITERAL) {
 			ASSERT(piece->offset + length <= recipe->literals.len);
 			continue;
 		}
-		ASSERT(piece->source < recipe->source_count && piece->offset + length <= recipe->sources[piece->source].size);
+		ASSERT(piece->source < recipe->source_count &&
+			piece->offset + length <= recipe->sources[piece->source].size);
 		if (piece->kind == DERIVED_DELTA)
 			ASSERT(piece->delta < recipe->source_count &&
-				piece->delta_offset + piece->delta_length <= recipe->sources[piece->delta].size);
+				piece->delta_offset + piece->delta_length <=
+					recipe->sources[piece->delta].size);
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error err = {0};
 	struct buffer once;

@@ -11,7 +11,8 @@ static inline struct span fuzz_exchange_header(struct exchange *exchange, const 
 	return (struct span){NULL, 0};
 }
 
-static inline void fuzz_exchange_each(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+static inline void fuzz_exchange_each(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	(void)exchange;
 	take(taker, span_text("Host"), span_text("bucket.example.org"));
@@ -28,7 +29,7 @@ static inline void fuzz_exchange_cut(struct exchange *exchange)
 	(void)exchange;
 }
 
-static const struct exchange_ops fuzz_exchange_ops = {fuzz_exchange_header, fuzz_exchange_each, fuzz_exchange_wake,
-	fuzz_exchange_cut};
+static const struct exchange_ops fuzz_exchange_ops = {
+	fuzz_exchange_header, fuzz_exchange_each, fuzz_exchange_wake, fuzz_exchange_cut};
 
 #endif

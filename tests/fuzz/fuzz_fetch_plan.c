@@ -1,18 +1,21 @@
-/* Any bytes as what a server says to the command line: how to put a file together (the first byte is even), or where chunks lie (odd). */
+/* Any bytes as what a server says to the command line: how to put a file together (the first byte
+ * is even), or where chunks lie (odd). */
 #include "client/local/chunk_table.h"
 #include "client/remote/fetch_plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_plan(const struct fetch_plan *const plan)
+static void check_plan(const struct fetch_plan *plan)
 {
 	for (size_t i = 0; i < plan->term_count; i++)
 		ASSERT(plan->terms[i].first < plan->terms[i].end);
 	for (size_t i = 0; i < plan->fetch_count; i++)
-		ASSERT(plan->fetches[i].first < plan->fetches[i].end && plan->fetches[i].from <= plan->fetches[i].to && plan->fetches[i].target[0] == '/');
+		ASSERT(plan->fetches[i].first < plan->fetches[i].end &&
+			plan->fetches[i].from <= plan->fetches[i].to &&
+			plan->fetches[i].target[0] == '/');
 }
 
-static void read_plan(const struct span text)
+static void read_plan(struct span text)
 {
 	struct fetch_plan plan;
 	struct error err = {0};
@@ -25,7 +28,7 @@ static void read_plan(const struct span text)
 }
 
 /* Whatever was taken in can be looked at. */
-static void read_answer(const struct span bytes)
+static void read_answer(struct span bytes)
 {
 	const struct chunk_id id = {{1}};
 	struct chunk_table *const table = chunk_table_new();
@@ -36,12 +39,13 @@ static void read_answer(const struct span bytes)
 	struct table_place first;
 	uint32_t size;
 	chunk_table_find(table, &id, place, &place);
-	for (place = (struct table_place){0}; chunk_table_chunk(table, place, &size, &first); place.index++)
+	for (place = (struct table_place){0}; chunk_table_chunk(table, place, &size, &first);
+		place.index++)
 		ASSERT(first.xorb <= place.xorb);
 	chunk_table_free(table);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;

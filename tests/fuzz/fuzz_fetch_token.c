@@ -1,4 +1,5 @@
-/* Fetch tokens, signed or not. What decodes rises and lies in its xorb, and printed again it says the same. */
+/* Fetch tokens, signed or not. What decodes rises and lies in its xorb, and printed again it says
+ * the same. */
 #include "api/xet/fetch_token.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const uint8_t key[FETCH_KEY_BYTES] = {7};
 
-static void check_sound(const struct fetch_token *const token)
+static void check_sound(const struct fetch_token *token)
 {
 	uint64_t end = 0;
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
@@ -18,11 +19,12 @@ static void check_sound(const struct fetch_token *const token)
 	ASSERT(end <= token->total);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct fetch_token token;
 	struct fetch_token again;
-	ASSERT(!fetch_token_parse(span_of(data, len), key, &token)); /* nobody guesses a signature */
+	/* nobody guesses a signature */
+	ASSERT(!fetch_token_parse(span_of(data, len), key, &token));
 	if (!fetch_token_decode(span_of(data, len), &token))
 		return 0;
 	check_sound(&token);

@@ -1,5 +1,6 @@
-/* An upload form read at once and in pieces, with a sink that says "wait" now and then: both must find the same fields and the same file, or both
- * refuse it. The first four bytes cut the body, the next is the boundary's length, then boundary and body follow. */
+/* An upload form read at once and in pieces, with a sink that says "wait" now and then: both must
+ * find the same fields and the same file, or both refuse it. The first four bytes cut the body, the
+ * next is the boundary's length, then boundary and body follow. */
 #include "api/s3/post/form_data.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ static void note(struct reader *reader, char kind, struct span text)
 static int take_field(void *owner, struct span name, struct span value, struct error *err)
 {
 	(void)err;
-	ASSERT(name.len > 0 && value.len <= FORM_DATA_FIELDS_MAX_BYTES && !((struct reader *)owner)->in_file);
+	ASSERT(name.len > 0 && value.len <= FORM_DATA_FIELDS_MAX_BYTES &&
+		!((struct reader *)owner)->in_file);
 	note(owner, 'n', name);
 	note(owner, 'v', value);
 	return 0;
@@ -54,14 +56,16 @@ static enum sink_result take_bytes(void *owner, struct span bytes, struct error 
 }
 
 /* `cuts` NULL: at once. */
-static bool read_form(struct reader *reader, struct span boundary, struct span body, const uint8_t *cuts, struct error *err)
+static bool read_form(struct reader *reader, struct span boundary, struct span body,
+	const uint8_t *cuts, struct error *err)
 {
 	const struct form_data_events events = {take_field, take_file, take_bytes, reader};
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct form_data *const form = form_data_new(arena, boundary, &events);
 	enum sink_result result = SINK_TAKEN;
 	for (size_t at = 0, i = 0; at < body.len && result == SINK_TAKEN; i++) {
-		struct span piece = span_slice(body, at, cuts != NULL ? (size_t)cuts[i % 4] + 1 : body.len);
+		struct span piece =
+			span_slice(body, at, cuts != NULL ? (size_t)cuts[i % 4] + 1 : body.len);
 		while ((result = form_data_write(form, piece, err)) == SINK_WAIT)
 			if (reader->writes % 2 == 0) /* more has come meanwhile */
 				piece = span_slice(body, at, piece.len + 3);

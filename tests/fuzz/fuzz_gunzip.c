@@ -5,7 +5,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { CAP_BYTES = 1 << 20 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error err = {0};
 	struct buffer out;

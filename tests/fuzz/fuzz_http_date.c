@@ -1,4 +1,5 @@
-/* Any text as a date of a header: what is read must be written and read again as the same second. */
+/* Any text as a date of a header: what is read must be written and read again as the same
+ * second. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,13 +8,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MS_PER_SECOND = 1000 };
-/* The years 1 to 9998: a zone may push a date of the first and the last year out of what the formats hold. */
+/* The years 1 to 9998: a zone may push a date of the first and the last year out of what the
+ * formats hold. */
 #define FIRST_MS INT64_C(-62135596800000)
-#define LAST_MS INT64_C(253370764800000)
+#define LAST_MS  INT64_C(253370764800000)
 
 typedef bool parse_fn(struct span text, int64_t *out_ms);
 
-static void check(parse_fn *const parse, void (*const format)(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]), const struct span text)
+static void check(parse_fn *parse, void (*format)(int64_t wall_ms, char out[CLOCK_TEXT_BYTES]),
+	struct span text)
 {
 	char written[CLOCK_TEXT_BYTES];
 	int64_t ms = 0;
@@ -25,7 +28,7 @@ static void check(parse_fn *const parse, void (*const format)(int64_t wall_ms, c
 	ASSERT(ms - again >= 0 && ms - again < MS_PER_SECOND);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct span text = span_of(data, size);
 	check(clock_parse_http, clock_format_http, text);

@@ -1,5 +1,5 @@
-/* The JSON bodies of the steps face: the first byte chooses the parser. What a manifest's parser takes must print and parse again as the
- * same step. */
+/* The JSON bodies of the steps face: the first byte chooses the parser. What a manifest's parser
+ * takes must print and parse again as the same step. */
 #include "api/steps/run_request.h"
 #include "base/arena.h"
 #include "wire/part_message.h"
@@ -11,7 +11,7 @@ enum { ARENA_BYTES = 16 * 1024 * 1024, PRINT_BYTES = 64 * 1024 * 1024 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void parse_step(const struct span json, struct arena *const arena)
+static void parse_step(struct span json, struct arena *arena)
 {
 	struct step_message step;
 	struct step_message again;
@@ -22,8 +22,10 @@ static void parse_step(const struct span json, struct arena *const arena)
 	buffer_init(&printed, PRINT_BYTES);
 	step_message_print(&step, NULL, true, &printed);
 	const struct digest128 content = step_message_content_digest(&step);
-	/* Printing may grow a text past a cap of the parser or the arena, but never into another step. */
-	if (!buffer_failed(&printed) && step_message_parse(buffer_span(&printed), arena, &again, &err) == 0) {
+	/* Printing may grow a text past a cap of the parser or the arena, but never into another
+	 * step. */
+	if (!buffer_failed(&printed) &&
+		step_message_parse(buffer_span(&printed), arena, &again, &err) == 0) {
 		const struct digest128 content_again = step_message_content_digest(&again);
 		ASSERT(digest128_equal(&content, &content_again));
 	}
@@ -31,7 +33,7 @@ static void parse_step(const struct span json, struct arena *const arena)
 }
 
 /* What the catalog keeps of a part must read back as the same. */
-static void parse_part(const struct span json, struct arena *const arena)
+static void parse_part(struct span json, struct arena *arena)
 {
 	struct part_message part;
 	struct part_message again;
@@ -42,14 +44,15 @@ static void parse_part(const struct span json, struct arena *const arena)
 	buffer_init(&printed, PRINT_BYTES);
 	part_message_print(&part, &printed);
 	const struct digest128 content = part_message_content_digest(&part, 2);
-	if (!buffer_failed(&printed) && part_message_parse(buffer_span(&printed), 7, arena, &again, &err) == 0) {
+	if (!buffer_failed(&printed) &&
+		part_message_parse(buffer_span(&printed), 7, arena, &again, &err) == 0) {
 		const struct digest128 content_again = part_message_content_digest(&again, 2);
 		ASSERT(digest128_equal(&content, &content_again));
 	}
 	buffer_release(&printed);
 }
 
-static void parse_replica(const struct span json, struct arena *const arena)
+static void parse_replica(struct span json, struct arena *arena)
 {
 	struct replica_message replica;
 	struct error err = {0};
@@ -58,11 +61,12 @@ static void parse_replica(const struct span json, struct arena *const arena)
 		return;
 	buffer_init(&printed, PRINT_BYTES);
 	replica_message_print_request(&replica, &printed);
-	ASSERT(!buffer_failed(&printed) && replica_message_parse(buffer_span(&printed), arena, &replica, &err) == 0);
+	ASSERT(!buffer_failed(&printed) &&
+		replica_message_parse(buffer_span(&printed), arena, &replica, &err) == 0);
 	buffer_release(&printed);
 }
 
-static void parse(const uint8_t choice, const struct span json, struct arena *const arena)
+static void parse(uint8_t choice, struct span json, struct arena *arena)
 {
 	struct run_settings settings = run_settings_default();
 	struct error err = {0};
@@ -100,7 +104,7 @@ static void parse(const uint8_t choice, const struct span json, struct arena *co
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	if (len == 0)
 		return 0;

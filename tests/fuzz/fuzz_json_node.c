@@ -1,4 +1,5 @@
-/* Any bytes as JSON: every node is visited through each reader, and what parses must print, and the print parse to the same print. */
+/* Any bytes as JSON: every node is visited through each reader, and what parses must print, and the
+ * print parse to the same print. */
 #include "base/format/json_node.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -6,21 +7,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { DEPTH_MAX = 64, PRINT_BYTES = 64 * 1024 * 1024 };
 
 /* A node is of one type at most, and its number reads alike both ways. */
-static void check_value(const struct json_node *const node)
+static void check_value(const struct json_node *node)
 {
 	struct span text;
 	uint64_t whole = 0;
 	int64_t number = 0;
 	bool truth;
 	const bool is_number = json_node_i64(node, &number);
-	ASSERT(json_node_is_object(node) + json_node_is_array(node) + json_node_text(node, &text) + json_node_is_null(node)
-		+ json_node_bool(node, &truth) + is_number <= 1);
+	ASSERT(json_node_is_object(node) + json_node_is_array(node) + json_node_text(node, &text) +
+			json_node_is_null(node) + json_node_bool(node, &truth) + is_number <=
+		1);
 	ASSERT(json_node_u64(node, &whole) == (is_number && number >= 0));
 	ASSERT(whole == 0 || (int64_t)whole == number);
 }
 
 /* A document nests DEPTH_MAX levels at most, so this may call itself. */
-static void visit(const struct json_node *const node, const unsigned depth)
+static void visit(const struct json_node *node, unsigned depth)
 {
 	void *cursor = NULL;
 	struct span name;
@@ -39,7 +41,7 @@ static void visit(const struct json_node *const node, const unsigned depth)
 	ASSERT(!json_node_is_object(node) || members == json_node_count(node));
 }
 
-static void print_twice(const struct json_node *const root)
+static void print_twice(const struct json_node *root)
 {
 	struct error err = {0};
 	struct buffer once;
@@ -56,7 +58,7 @@ static void print_twice(const struct json_node *const root)
 	buffer_release(&twice);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error err = {0};
 	struct json_node *const root = json_node_parse(span_of(data, size), "the input", &err);

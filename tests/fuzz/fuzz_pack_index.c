@@ -1,5 +1,6 @@
-/* Packs and pack indexes as a damaged or hostile disk may hold them. The first byte chooses: an index, a xorb footer, a whole pack walked
- * from its end, or the table of a compacted pack. Checksums are put right first, or the rest would never be looked at. */
+/* Packs and pack indexes as a damaged or hostile disk may hold them. The first byte chooses: an
+ * index, a xorb footer, a whole pack walked from its end, or the table of a compacted pack.
+ * Checksums are put right first, or the rest would never be looked at. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +15,16 @@ enum { CHECKSUM_BYTES = 8, INDEX_BYTES = 64 * 1024 * 1024 };
 
 static const struct pack_id pack = {.bytes = {0xfa, 0x22}};
 
-static void put_checksum(uint8_t *const bytes, const size_t size)
+static void put_checksum(uint8_t *bytes, size_t size)
 {
 	if (size >= CHECKSUM_BYTES)
-		little_endian_put(bytes + size - CHECKSUM_BYTES, xxh3_64(span_of(bytes, size - CHECKSUM_BYTES)), CHECKSUM_BYTES);
+		little_endian_put(bytes + size - CHECKSUM_BYTES,
+			xxh3_64(span_of(bytes, size - CHECKSUM_BYTES)), CHECKSUM_BYTES);
 }
 
-/* Whatever was accepted lies in order inside its pack, and comes back the same from its own bytes. */
-static void check_index(const struct pack_index *const index)
+/* Whatever was accepted lies in order inside its pack, and comes back the same from its own
+ * bytes. */
+static void check_index(const struct pack_index *index)
 {
 	struct error err = {0};
 	struct buffer once;
@@ -29,7 +32,8 @@ static void check_index(const struct pack_index *const index)
 	uint64_t end = PACK_HEADER_BYTES;
 	for (uint32_t i = 0; i < index->count; i++) {
 		ASSERT(index->entries[i].offset >= end);
-		end = index->entries[i].offset + PACK_RECORD_HEADER_BYTES + (uint64_t)index->entries[i].stored;
+		end = index->entries[i].offset + PACK_RECORD_HEADER_BYTES +
+			(uint64_t)index->entries[i].stored;
 	}
 	ASSERT(end <= index->length);
 	if (index->count == 0)
@@ -46,7 +50,7 @@ static void check_index(const struct pack_index *const index)
 	buffer_release(&twice);
 }
 
-static void try_index(uint8_t *const bytes, const size_t size)
+static void try_index(uint8_t *bytes, size_t size)
 {
 	struct error err = {0};
 	put_checksum(bytes, size);
@@ -58,13 +62,15 @@ static void try_index(uint8_t *const bytes, const size_t size)
 }
 
 /* What was accepted lies in order, each chunk in a xorb, and comes back the same. */
-static void check_table(const struct pack_index *const index, const struct span bytes)
+static void check_table(const struct pack_index *index, struct span bytes)
 {
 	struct buffer again;
 	uint64_t end = PACK_HEADER_BYTES;
 	for (uint32_t i = 0; i < index->count; i++) {
 		const uint32_t number = pack_index_number(index, i);
-		ASSERT(number < PACK_MAX_CHUNKS && pack_index_find(index, number) == &index->entries[i] && index->entries[i].offset == end);
+		ASSERT(number < PACK_MAX_CHUNKS &&
+			pack_index_find(index, number) == &index->entries[i] &&
+			index->entries[i].offset == end);
 		end += PACK_RECORD_HEADER_BYTES + (uint64_t)index->entries[i].stored;
 	}
 	ASSERT(end + bytes.len == index->length);
@@ -74,18 +80,19 @@ static void check_table(const struct pack_index *const index, const struct span 
 	buffer_release(&again);
 }
 
-static void try_table(uint8_t *const bytes, const size_t size)
+static void try_table(uint8_t *bytes, size_t size)
 {
 	struct error err = {0};
 	put_checksum(bytes, size);
-	struct pack_index *const index = pack_table_decode(span_of(bytes, size), &pack, &pack, &err);
+	struct pack_index *const index =
+		pack_table_decode(span_of(bytes, size), &pack, &pack, &err);
 	ASSERT(index != NULL || err.kind == ERROR_CORRUPT);
 	if (index != NULL)
 		check_table(index, span_of(bytes, size));
 	pack_index_free(index);
 }
 
-static void try_footer(uint8_t *const bytes, const size_t size)
+static void try_footer(uint8_t *bytes, size_t size)
 {
 	struct error err = {0};
 	struct pack_footer footer;
@@ -99,7 +106,7 @@ static void try_footer(uint8_t *const bytes, const size_t size)
 }
 
 /* The checksum of each footer that the walk would meet. */
-static void put_footer_checksums(uint8_t *const bytes, size_t end)
+static void put_footer_checksums(uint8_t *bytes, size_t end)
 {
 	while (end >= PACK_HEADER_BYTES + PACK_FOOTER_TAIL_BYTES) {
 		const size_t size = pack_format_footer_size(bytes + end - PACK_FOOTER_TAIL_BYTES);
@@ -113,7 +120,7 @@ static void put_footer_checksums(uint8_t *const bytes, size_t end)
 	}
 }
 
-static void try_pack(uint8_t *const bytes, const size_t size)
+static void try_pack(uint8_t *bytes, size_t size)
 {
 	struct error err = {0};
 	struct backend_file *file;
@@ -135,9 +142,10 @@ static void try_pack(uint8_t *const bytes, const size_t size)
 	backend->ops->free(backend);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const tries[])(uint8_t *bytes, size_t size) = {try_index, try_footer, try_pack, try_table};
+	static void (*const tries[])(uint8_t * bytes, size_t size) = {
+		try_index, try_footer, try_pack, try_table};
 	if (size < 2)
 		return 0;
 	uint8_t *const bytes = memory_new(size - 1);

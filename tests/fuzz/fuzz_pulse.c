@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_BYTES = 512, DIGEST_TEXT_BYTES = 2 * SHA256_BYTES + 1 };
 
-static const char *sha256_of(const struct span bytes, char out[DIGEST_TEXT_BYTES])
+static const char *sha256_of(struct span bytes, char out[DIGEST_TEXT_BYTES])
 {
 	uint8_t digest[SHA256_BYTES];
 	sha256(bytes, digest);
@@ -20,22 +20,24 @@ static const char *sha256_of(const struct span bytes, char out[DIGEST_TEXT_BYTES
 	return out;
 }
 
-static void write_folder(const char *const format, const struct span frame)
+static void write_folder(const char *format, struct span frame)
 {
 	char digests[2][DIGEST_TEXT_BYTES];
 	char facts[TEXT_BYTES];
 	char text[TEXT_BYTES];
 	const int facts_len = snprintf(facts, sizeof(facts), "{\"format\":\"%s\"}", format);
-	const int len = snprintf(text, sizeof(text), "{\"window\":2,\"checkpoint_type\":\"DELTA\",\"prev_window\":1,"
+	const int len = snprintf(text, sizeof(text),
+		"{\"window\":2,\"checkpoint_type\":\"DELTA\",\"prev_window\":1,"
 		"\"weights_hash\":\"%064d\",\"file_manifest\":{\"delta_metadata.json\":\"%s\","
-		"\"delta_sparse.bin.zst\":\"%s\"}}", 0, sha256_of(span_of(facts, (size_t)facts_len), digests[0]),
+		"\"delta_sparse.bin.zst\":\"%s\"}}",
+		0, sha256_of(span_of(facts, (size_t)facts_len), digests[0]),
 		sha256_of(frame, digests[1]));
 	write_file("delta/delta_sparse.bin.zst", frame);
 	write_file("delta/delta_metadata.json", span_of(facts, (size_t)facts_len));
 	write_file("delta/metadata.json", span_of(text, (size_t)len));
 }
 
-static void read_all(struct tensor_source *const source)
+static void read_all(struct tensor_source *source)
 {
 	struct error err;
 	struct span block;
@@ -45,7 +47,8 @@ static void read_all(struct tensor_source *const source)
 		int got = -1;
 		while (cursor != NULL && (got = tensor_cursor_next(cursor, &block, &err)) == 1)
 			total += block.len;
-		ASSERT(got == -1 ? err.kind != ERROR_NONE : total == checkpoint_tensor(base, i).len);
+		ASSERT(got == -1 ? err.kind != ERROR_NONE
+				 : total == checkpoint_tensor(base, i).len);
 		tensor_cursor_close(cursor);
 	}
 }
@@ -56,7 +59,8 @@ static void decode(void)
 	char path[2 * PATH_BYTES];
 	snprintf(path, sizeof path, "%s/delta", folder);
 	struct delta_reader *const reader = delta_reader_open(path, &err);
-	struct tensor_source *const source = reader != NULL ? delta_source_new(reader, base_source, &err) : NULL;
+	struct tensor_source *const source =
+		reader != NULL ? delta_source_new(reader, base_source, &err) : NULL;
 	ASSERT(source != NULL || err.kind != ERROR_NONE);
 	if (source != NULL)
 		read_all(source);
@@ -64,7 +68,7 @@ static void decode(void)
 	delta_reader_close(reader);
 }
 
-static void parse(const struct span json)
+static void parse(struct span json)
 {
 	struct error err = {0};
 	struct pulse_metadata metadata;
@@ -75,9 +79,10 @@ static void parse(const struct span json)
 	(void)pulse_codec_parse(&codec, json, "fuzz", &err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const formats[] = {"sparse_codec_v2", "sparse_codec_v3", "sparse_codec_v3.1"};
+	static const char *const formats[] = {
+		"sparse_codec_v2", "sparse_codec_v3", "sparse_codec_v3.1"};
 	if (size == 0)
 		return 0;
 	const struct span rest = span_of(data + 1, size - 1);

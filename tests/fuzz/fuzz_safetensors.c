@@ -1,4 +1,5 @@
-/* Any bytes as a safetensors file, and any bytes as an index.json. What parses must hold what the contract says. */
+/* Any bytes as a safetensors file, and any bytes as an index.json. What parses must hold what the
+ * contract says. */
 #include <stdlib.h>
 
 #include "weights/model/safetensors.h"
@@ -7,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_tensors(const struct safetensors *const header, const uint64_t data_size)
+static void check_tensors(const struct safetensors *header, uint64_t data_size)
 {
 	uint64_t position = 0;
 	for (size_t i = 0; i < safetensors_count(header); i++) {
@@ -20,7 +21,7 @@ static void check_tensors(const struct safetensors *const header, const uint64_t
 }
 
 /* A schema's text form must come back as the same text. */
-static void check_schema(const struct safetensors *const header)
+static void check_schema(const struct safetensors *header)
 {
 	struct error err;
 	struct buffer text;
@@ -43,7 +44,7 @@ static void check_schema(const struct safetensors *const header)
 	buffer_release(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct span bytes = span_of(data, size);
 	struct error err;
@@ -51,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	if (safetensors_header_size(span_slice(bytes, 0, 8), size, &header_size, &err) == 0) {
 		ASSERT(header_size + 8 <= size);
 		const uint64_t data_size = size - 8 - header_size;
-		struct safetensors *const header = safetensors_parse(span_slice(bytes, 8, (size_t)header_size), data_size, "fuzz", &err);
+		struct safetensors *const header = safetensors_parse(
+			span_slice(bytes, 8, (size_t)header_size), data_size, "fuzz", &err);
 		if (header != NULL) {
 			check_tensors(header, data_size);
 			check_schema(header);

@@ -1,5 +1,5 @@
-/* Shards as strangers send them: in the upload form, and as a client gets them for an answer. What is accepted and written anew from what was read
- * comes back the same. */
+/* Shards as strangers send them: in the upload form, and as a client gets them for an answer. What
+ * is accepted and written anew from what was read comes back the same. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -9,10 +9,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { COPY_BYTES = 64 * 1024 * 1024 };
 
-static void copy_file(const struct shard_file *const file, struct buffer *const out)
+static void copy_file(const struct shard_file *file, struct buffer *out)
 {
-	struct shard_term *const terms = memory_new_array((size_t)file->term_count + 1, sizeof(*terms));
-	struct chunk_id *const ranges = memory_new_array((size_t)file->term_count + 1, sizeof(*ranges));
+	struct shard_term *const terms =
+		memory_new_array((size_t)file->term_count + 1, sizeof(*terms));
+	struct chunk_id *const ranges =
+		memory_new_array((size_t)file->term_count + 1, sizeof(*ranges));
 	for (uint32_t i = 0; i < file->term_count; i++) {
 		terms[i] = shard_file_term(file, i);
 		if (file->has_ranges)
@@ -24,9 +26,10 @@ static void copy_file(const struct shard_file *const file, struct buffer *const 
 }
 
 /* Sums of sizes that do not fit are no business of the writer's, which takes what it has stored. */
-static void copy_xorb(const struct shard_xorb *const xorb, struct buffer *const out)
+static void copy_xorb(const struct shard_xorb *xorb, struct buffer *out)
 {
-	struct chunk_entry *const chunks = memory_new_array((size_t)xorb->chunk_count + 1, sizeof(*chunks));
+	struct chunk_entry *const chunks =
+		memory_new_array((size_t)xorb->chunk_count + 1, sizeof(*chunks));
 	for (uint32_t i = 0; i < xorb->chunk_count; i++) {
 		const struct shard_chunk chunk = shard_xorb_chunk(xorb, i);
 		chunks[i] = (struct chunk_entry){.id = chunk.id, .size = chunk.size % 131073};
@@ -35,7 +38,7 @@ static void copy_xorb(const struct shard_xorb *const xorb, struct buffer *const 
 	free(chunks);
 }
 
-static int copy(struct shard_reader *const reader, struct buffer *const out)
+static int copy(struct shard_reader *reader, struct buffer *out)
 {
 	struct error err = {0};
 	struct shard_file file;
@@ -54,7 +57,7 @@ static int copy(struct shard_reader *const reader, struct buffer *const out)
 	return got;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error err = {0};
 	struct shard_reader reader;

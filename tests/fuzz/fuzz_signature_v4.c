@@ -1,5 +1,6 @@
-/* The Authorization header and the request target, cut at the first line feed: what a stranger may send before anybody knows who he is. Whatever
- * parses points into the input, canonical forms are their own canonical forms, and no signature is right. */
+/* The Authorization header and the request target, cut at the first line feed: what a stranger may
+ * send before anybody knows who he is. Whatever parses points into the input, canonical forms are
+ * their own canonical forms, and no signature is right. */
 #include "api/auth/signature_v4.h"
 
 #include "api/auth/presigned_v4.h"
@@ -12,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check_inside(struct span part, struct span whole)
 {
-	ASSERT(part.len > 0 && part.data >= whole.data && part.data + part.len <= whole.data + whole.len);
+	ASSERT(part.len > 0 && part.data >= whole.data &&
+		part.data + part.len <= whole.data + whole.len);
 }
 
 static void check_header(struct span header)
@@ -63,7 +65,8 @@ static void check_presigned(struct exchange *exchange)
 	ASSERT(presigned.expires_s > 0 && presigned.expires_s <= PRESIGNED_V4_EXPIRES_MAX_S);
 	presigned_v4_check_time(exchange, &presigned, &err);
 	ASSERT(presigned_v4_check(exchange, &presigned, key, &err) == -1);
-	ASSERT(err.kind == ERROR_SIGNATURE || err.kind == ERROR_DENIED || err.kind == ERROR_BAD_URI || err.kind == ERROR_TOO_LARGE);
+	ASSERT(err.kind == ERROR_SIGNATURE || err.kind == ERROR_DENIED ||
+		err.kind == ERROR_BAD_URI || err.kind == ERROR_TOO_LARGE);
 }
 
 static void check_presigned_v2(struct exchange *exchange)
@@ -73,7 +76,8 @@ static void check_presigned_v2(struct exchange *exchange)
 	if (signature_v2_parse(exchange, &signature, &err) != 0)
 		return;
 	ASSERT(signature_v2_check(exchange, &signature, span_text("a secret"), &err) == -1);
-	ASSERT(err.kind == ERROR_SIGNATURE || err.kind == ERROR_BAD_URI || err.kind == ERROR_TOO_LARGE);
+	ASSERT(err.kind == ERROR_SIGNATURE || err.kind == ERROR_BAD_URI ||
+		err.kind == ERROR_TOO_LARGE);
 }
 
 static void check_target(struct span target)
@@ -82,7 +86,10 @@ static void check_target(struct span target)
 	const struct api_context context = {.clock = &clock.source, .sigv2 = true};
 	clock_fake_init(&clock, 1000);
 	const ptrdiff_t mark = span_find(target, '?');
-	struct exchange exchange = {.ops = &fuzz_exchange_ops, .context = &context, .arena = arena_new(ARENA_BYTES), .method = METHOD_GET};
+	struct exchange exchange = {.ops = &fuzz_exchange_ops,
+		.context = &context,
+		.arena = arena_new(ARENA_BYTES),
+		.method = METHOD_GET};
 	exchange.path = span_slice(target, 0, mark < 0 ? target.len : (size_t)mark);
 	exchange.query = span_slice(target, exchange.path.len + 1, target.len);
 	if (presigned_v4_is_meant(&exchange))

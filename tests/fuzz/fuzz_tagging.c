@@ -1,11 +1,12 @@
-/* Any bytes as x-amz-tagging and as a Tagging document: what is taken is written, sorted by key, and read back as the same set. */
+/* Any bytes as x-amz-tagging and as a Tagging document: what is taken is written, sorted by key,
+ * and read back as the same set. */
 #include "api/s3/request/tagging.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 10 };
 
-static struct span sorted(struct arena *const arena, const struct span tags)
+static struct span sorted(struct arena *arena, struct span tags)
 {
 	struct tag *list;
 	struct buffer blob;
@@ -22,7 +23,7 @@ static struct span sorted(struct arena *const arena, const struct span tags)
 	return copy;
 }
 
-static void check(struct arena *const arena, const struct span tags)
+static void check(struct arena *arena, struct span tags)
 {
 	struct buffer xml;
 	struct span again;
@@ -30,7 +31,8 @@ static void check(struct arena *const arena, const struct span tags)
 	buffer_init(&xml, 1024 * 1024);
 	ASSERT(tag_set_count(tags) <= MOST);
 	ASSERT(tagging_write_xml(tags, arena, &xml, &err) == 0 && !buffer_failed(&xml));
-	/* A control character stands as a reference that XML 1.0 does not allow: that document is for people only. */
+	/* A control character stands as a reference that XML 1.0 does not allow: that document is
+	 * for people only. */
 	if (tagging_read_xml(buffer_span(&xml), MOST, arena, &again, &err) == 0)
 		ASSERT(span_equal(sorted(arena, tags), again));
 	else
@@ -38,20 +40,21 @@ static void check(struct arena *const arena, const struct span tags)
 	buffer_release(&xml);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *const arena = arena_new(16 * 1024 * 1024);
 	struct span tags;
 	struct error err = {0};
 	const struct span text = span_of(data, size);
 	const bool is_document = size > 0 && data[0] == '<';
-	const int result = is_document ? tagging_read_xml(text, MOST, arena, &tags, &err) : tagging_read_header(text, MOST, arena, &tags, &err);
+	const int result = is_document ? tagging_read_xml(text, MOST, arena, &tags, &err)
+				       : tagging_read_header(text, MOST, arena, &tags, &err);
 	if (result == 0)
 		check(arena, tags);
 	else
-		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_BAD_TAG
-			|| err.kind == ERROR_TOO_MANY_TAGS || err.kind == ERROR_INVALID
-			|| err.kind == ERROR_NO_MEMORY);
+		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_BAD_TAG ||
+			err.kind == ERROR_TOO_MANY_TAGS || err.kind == ERROR_INVALID ||
+			err.kind == ERROR_NO_MEMORY);
 	arena_free(arena);
 	return 0;
 }

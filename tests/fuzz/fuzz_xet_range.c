@@ -1,4 +1,5 @@
-/* Range headers of Xet clients: the size from the first 8 bytes, the header from the rest. What is resolved is not empty and lies within. */
+/* Range headers of Xet clients: the size from the first 8 bytes, the header from the rest. What is
+ * resolved is not empty and lies within. */
 #include "api/xet/xet_range.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint64_t size = 0;
 	if (len < sizeof(size))

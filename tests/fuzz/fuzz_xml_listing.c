@@ -1,17 +1,17 @@
-/* Any bytes as a server's XML answer, as the command line reads it: a listing or a refusal within the caps. The first byte chooses how much
- * memory the answer may take. */
+/* Any bytes as a server's XML answer, as the command line reads it: a listing or a refusal within
+ * the caps. The first byte chooses how much memory the answer may take. */
 #include "client/remote/listing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ARENA_STEP_BYTES = 4096 };
 
-static void check_text(const struct span text)
+static void check_text(struct span text)
 {
 	ASSERT(text.len <= LISTING_TEXT_MAX_BYTES && (text.len == 0 || text.data != NULL));
 }
 
-static void check_listing(const struct listing *const listing)
+static void check_listing(const struct listing *listing)
 {
 	ASSERT(listing->count <= LISTING_ENTRIES_MAX);
 	for (size_t i = 0; i < listing->count; i++) {
@@ -22,7 +22,7 @@ static void check_listing(const struct listing *const listing)
 	check_text(listing->next);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;

@@ -1,4 +1,5 @@
-/* Any bytes as an XML request body: elements open and close in order, within the caps, and a whole document closes all it opened. */
+/* Any bytes as an XML request body: elements open and close in order, within the caps, and a whole
+ * document closes all it opened. */
 #include "api/s3/xml/xml_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -9,7 +10,7 @@ struct nesting {
 	size_t refuse_after; /* elements closed until the event itself fails */
 };
 
-static int on_open(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct nesting *const nesting = owner;
 	(void)name;
@@ -19,16 +20,18 @@ static int on_open(void *const owner, const size_t depth, const struct span name
 	return 0;
 }
 
-static int on_close(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct nesting *const nesting = owner;
 	(void)name;
 	ASSERT(depth == nesting->depth && text.len <= XML_READER_TEXT_MAX_BYTES);
 	nesting->depth--;
-	return ++nesting->closed > nesting->refuse_after ? error_set(err, ERROR_INVALID, "enough") : 0;
+	return ++nesting->closed > nesting->refuse_after ? error_set(err, ERROR_INVALID, "enough")
+							 : 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
 	if (size == 0)
@@ -36,8 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	struct nesting nesting = {.refuse_after = data[0]};
 	struct error err = {0};
 	if (xml_reader_parse(span_of(data + 1, size - 1), &events, &nesting, &err) == 0)
-		ASSERT(nesting.depth == 0 && nesting.closed > 0 && nesting.closed <= nesting.refuse_after);
+		ASSERT(nesting.depth == 0 && nesting.closed > 0 &&
+			nesting.closed <= nesting.refuse_after);
 	else
-		ASSERT(err.kind == ERROR_MALFORMED_XML || (err.kind == ERROR_INVALID && nesting.closed == nesting.refuse_after + 1));
+		ASSERT(err.kind == ERROR_MALFORMED_XML ||
+			(err.kind == ERROR_INVALID && nesting.closed == nesting.refuse_after + 1));
 	return 0;
 }

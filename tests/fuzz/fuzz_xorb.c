@@ -1,5 +1,6 @@
-/* A serialized xorb as any client may send it, pushed whole and pushed in pieces: both must agree on records, hash and acceptance. The first
- * four bytes say how it is cut, the fifth whether private codecs may come. */
+/* A serialized xorb as any client may send it, pushed whole and pushed in pieces: both must agree
+ * on records, hash and acceptance. The first four bytes say how it is cut, the fifth whether
+ * private codecs may come. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,7 +22,7 @@ struct reading {
 	bool good;
 };
 
-static int take(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int take(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct reading *const reading = taker;
 	const struct chunk_id id = chunk_hash(record->content);
@@ -36,14 +37,15 @@ static int take(void *const taker, const struct xorb_record *const record, struc
 	return 0;
 }
 
-static struct reading read_in_pieces(const struct span body, const uint8_t *const cuts, const bool private_codecs)
+static struct reading read_in_pieces(struct span body, const uint8_t *cuts, bool private_codecs)
 {
 	struct reading reading = {.private_codecs = private_codecs};
 	struct xorb_parse *const parse = xorb_parse_new(take, &reading, private_codecs);
 	struct error err = {0};
 	int result = 0;
 	for (size_t at = 0, i = 0; result == 0 && at < body.len; i++) {
-		const size_t piece = cuts == NULL ? body.len : (size_t)cuts[i % CUTS] * cuts[i % CUTS] / 16 + 1;
+		const size_t piece =
+			cuts == NULL ? body.len : (size_t)cuts[i % CUTS] * cuts[i % CUTS] / 16 + 1;
 		const struct span part = span_slice(body, at, piece);
 		uint8_t *const own = memory_copy(part.data, part.len); /* exactly so long */
 		result = xorb_parse_push(parse, span_of(own, part.len), &err);
@@ -56,7 +58,7 @@ static struct reading read_in_pieces(const struct span body, const uint8_t *cons
 	return reading;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < HEAD_BYTES)
 		return 0;
@@ -64,8 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	const bool private_codecs = data[CUTS] % 2 != 0;
 	const struct reading whole = read_in_pieces(body, NULL, private_codecs);
 	const struct reading pieces = read_in_pieces(body, data, private_codecs);
-	ASSERT(whole.good == pieces.good && whole.count == pieces.count && whole.content_bytes == pieces.content_bytes);
-	ASSERT(whole.body_bytes <= body.len && whole.content_bytes <= XORB_MAX_BYTES && whole.count <= XORB_MAX_CHUNKS);
+	ASSERT(whole.good == pieces.good && whole.count == pieces.count &&
+		whole.content_bytes == pieces.content_bytes);
+	ASSERT(whole.body_bytes <= body.len && whole.content_bytes <= XORB_MAX_BYTES &&
+		whole.count <= XORB_MAX_CHUNKS);
 	if (!whole.good)
 		return 0;
 	ASSERT(whole.count >= 1 && chunk_id_equal(&whole.hash, &pieces.hash));

@@ -87,16 +87,16 @@ static int log_file = -1;
 static long sync_us;
 static long kill_at = -1;
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t syncs;   /* guarded by order */
-static long records;     /* guarded by order */
+static uint64_t syncs; /* guarded by order */
+static long records;   /* guarded by order */
 
-static void give_up(const char *const what, const char *const path)
+static void give_up(const char *what, const char *path)
 {
 	dprintf(STDERR_FILENO, "disk_recorder: %s: %s (%s)\n", what, path, strerror(errno));
 	abort();
 }
 
-static long number_of(const char *const name, const long otherwise)
+static long number_of(const char *name, long otherwise)
 {
 	const char *const text = getenv(name);
 	return text != NULL && *text != '\0' ? strtol(text, NULL, 10) : otherwise;
@@ -121,13 +121,17 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* One append, which no other cuts in two. */
-static void record(const struct change *const change)
+static void record(const struct change *change)
 {
 	const size_t path_len = change->path != NULL ? strlen(change->path) : 0;
 	const size_t other_len = change->other != NULL ? strlen(change->other) : 0;
-	const struct record head = {.magic = RECORD_MAGIC, .kind = change->kind,
-		.path_len = (uint32_t)path_len, .other_len = (uint32_t)other_len,
-		.process = (uint32_t)getpid(), .file = change->file, .at = change->at,
+	const struct record head = {.magic = RECORD_MAGIC,
+		.kind = change->kind,
+		.path_len = (uint32_t)path_len,
+		.other_len = (uint32_t)other_len,
+		.process = (uint32_t)getpid(),
+		.file = change->file,
+		.at = change->at,
 		.data_len = change->data_len};
 	const struct iovec parts[] = {
 		{(void *)&head, sizeof head},
@@ -147,7 +151,7 @@ static void order_begin(void)
 }
 
 /* Gives the result, errno being that of the call. */
-static long order_end(const long result, const int failure)
+static long order_end(long result, int failure)
 {
 	if (kill_at >= 0 && records >= kill_at)
 		kill(getpid(), SIGKILL);
@@ -156,7 +160,7 @@ static long order_end(const long result, const int failure)
 	return result;
 }
 
-static const char *below(const char *const path)
+static const char *below(const char *path)
 {
 	if (strncmp(path, folder, folder_len) != 0)
 		return NULL;
@@ -166,7 +170,7 @@ static const char *below(const char *const path)
 }
 
 /* What a descriptor leads to, as the kernel names it. */
-static bool descriptor_path(const int fd, char out[PATH_MAX])
+static bool descriptor_path(int fd, char out[PATH_MAX])
 {
 	char link[48];
 	snprintf(link, sizeof link, fd == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d", fd);
@@ -178,7 +182,7 @@ static bool descriptor_path(const int fd, char out[PATH_MAX])
 }
 
 /* The name below the folder, or NULL when it lies somewhere else. */
-static const char *name_below(const int at, const char *const path, char text[PATH_MAX])
+static const char *name_below(int at, const char *path, char text[PATH_MAX])
 {
 	if (folder_len == 0 || path == NULL)
 		return NULL;
@@ -195,8 +199,7 @@ static const char *name_below(const int at, const char *const path, char text[PA
 }
 
 /* Whether a descriptor is a file or a folder that is recorded; `out_path` may be NULL. */
-static bool is_recorded(const int fd, struct stat *const out_facts, const char **const out_path,
-	char text[PATH_MAX])
+static bool is_recorded(int fd, struct stat *out_facts, const char **out_path, char text[PATH_MAX])
 {
 	const int saved = errno;
 	const bool is_ours = folder_len > 0 && fstat(fd, out_facts) == 0 &&
@@ -208,7 +211,7 @@ static bool is_recorded(const int fd, struct stat *const out_facts, const char *
 	return is_ours;
 }
 
-static uint64_t inode_of(const int at, const char *const path)
+static uint64_t inode_of(int at, const char *path)
 {
 	struct stat facts;
 	if (fstatat(at, path, &facts, AT_SYMLINK_NOFOLLOW) != 0)
@@ -218,8 +221,7 @@ static uint64_t inode_of(const int at, const char *const path)
 
 /* Names. */
 
-static void record_opened(const int fd, const char *const name, const bool was_there,
-	const int flags)
+static void record_opened(int fd, const char *name, bool was_there, int flags)
 {
 	struct stat facts;
 	if (fstat(fd, &facts) != 0)
@@ -230,7 +232,7 @@ static void record_opened(const int fd, const char *const name, const bool was_t
 		record(&(struct change){.kind = RECORD_LENGTH, .file = facts.st_ino});
 }
 
-static int open_at(const int at, const char *const path, const int flags, const mode_t mode)
+static int open_at(int at, const char *path, int flags, mode_t mode)
 {
 	char text[PATH_MAX];
 	const char *const name = name_below(at, path, text);
@@ -248,13 +250,13 @@ static int open_at(const int at, const char *const path, const int flags, const 
 	return (int)order_end(fd, failure);
 }
 
-static mode_t mode_of(const int flags, va_list arguments)
+static mode_t mode_of(int flags, va_list arguments)
 {
 	const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 	return makes ? va_arg(arguments, mode_t) : 0;
 }
 
-int open(const char *const path, const int flags, ...)
+int open(const char *path, int flags, ...)
 {
 	va_list arguments;
 	va_start(arguments, flags);
@@ -263,7 +265,7 @@ int open(const char *const path, const int flags, ...)
 	return open_at(AT_FDCWD, path, flags, mode);
 }
 
-int openat(const int at, const char *const path, const int flags, ...)
+int openat(int at, const char *path, int flags, ...)
 {
 	va_list arguments;
 	va_start(arguments, flags);
@@ -272,7 +274,7 @@ int openat(const int at, const char *const path, const int flags, ...)
 	return open_at(at, path, flags, mode);
 }
 
-int creat(const char *const path, const mode_t mode)
+int creat(const char *path, mode_t mode)
 {
 	return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
@@ -281,17 +283,17 @@ int creat(const char *const path, const mode_t mode)
 int __open_2(const char *path, int flags);
 int __openat_2(int at, const char *path, int flags);
 
-int __open_2(const char *const path, const int flags)
+int __open_2(const char *path, int flags)
 {
 	return open_at(AT_FDCWD, path, flags, 0);
 }
 
-int __openat_2(const int at, const char *const path, const int flags)
+int __openat_2(int at, const char *path, int flags)
 {
 	return open_at(at, path, flags, 0);
 }
 
-int mkdirat(const int at, const char *const path, const mode_t mode)
+int mkdirat(int at, const char *path, mode_t mode)
 {
 	char text[PATH_MAX];
 	const char *const name = name_below(at, path, text);
@@ -301,17 +303,17 @@ int mkdirat(const int at, const char *const path, const mode_t mode)
 	const long result = syscall(SYS_mkdirat, at, path, mode);
 	const int failure = errno;
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_FOLDER, .path = name,
-			.file = inode_of(at, path)});
+		record(&(struct change){
+			.kind = RECORD_FOLDER, .path = name, .file = inode_of(at, path)});
 	return (int)order_end(result, failure);
 }
 
-int mkdir(const char *const path, const mode_t mode)
+int mkdir(const char *path, mode_t mode)
 {
 	return mkdirat(AT_FDCWD, path, mode);
 }
 
-int symlinkat(const char *const target, const int at, const char *const path)
+int symlinkat(const char *target, int at, const char *path)
 {
 	char text[PATH_MAX];
 	const char *const name = name_below(at, path, text);
@@ -321,18 +323,20 @@ int symlinkat(const char *const target, const int at, const char *const path)
 	const long result = syscall(SYS_symlinkat, target, at, path);
 	const int failure = errno;
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_SYMLINK, .path = name,
-			.file = inode_of(at, path), .data = target, .data_len = strlen(target)});
+		record(&(struct change){.kind = RECORD_SYMLINK,
+			.path = name,
+			.file = inode_of(at, path),
+			.data = target,
+			.data_len = strlen(target)});
 	return (int)order_end(result, failure);
 }
 
-int symlink(const char *const target, const char *const path)
+int symlink(const char *target, const char *path)
 {
 	return symlinkat(target, AT_FDCWD, path);
 }
 
-int linkat(const int from_at, const char *const from, const int to_at, const char *const to,
-	const int flags)
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 {
 	char text[PATH_MAX];
 	const char *const name = name_below(to_at, to, text);
@@ -342,18 +346,17 @@ int linkat(const int from_at, const char *const from, const int to_at, const cha
 	const long result = syscall(SYS_linkat, from_at, from, to_at, to, flags);
 	const int failure = errno;
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_LINK, .path = name,
-			.file = inode_of(to_at, to)});
+		record(&(struct change){
+			.kind = RECORD_LINK, .path = name, .file = inode_of(to_at, to)});
 	return (int)order_end(result, failure);
 }
 
-int link(const char *const from, const char *const to)
+int link(const char *from, const char *to)
 {
 	return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-int renameat2(const int from_at, const char *const from, const int to_at, const char *const to,
-	const unsigned flags)
+int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
 {
 	char from_text[PATH_MAX];
 	char to_text[PATH_MAX];
@@ -367,22 +370,22 @@ int renameat2(const int from_at, const char *const from, const int to_at, const 
 	const long result = syscall(SYS_renameat2, from_at, from, to_at, to, flags);
 	const int failure = errno;
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_RENAME, .path = from_name,
-			.other = to_name});
+		record(&(struct change){
+			.kind = RECORD_RENAME, .path = from_name, .other = to_name});
 	return (int)order_end(result, failure);
 }
 
-int renameat(const int from_at, const char *const from, const int to_at, const char *const to)
+int renameat(int from_at, const char *from, int to_at, const char *to)
 {
 	return renameat2(from_at, from, to_at, to, 0);
 }
 
-int rename(const char *const from, const char *const to)
+int rename(const char *from, const char *to)
 {
 	return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-int unlinkat(const int at, const char *const path, const int flags)
+int unlinkat(int at, const char *path, int flags)
 {
 	char text[PATH_MAX];
 	const char *const name = name_below(at, path, text);
@@ -396,17 +399,17 @@ int unlinkat(const int at, const char *const path, const int flags)
 	return (int)order_end(result, failure);
 }
 
-int unlink(const char *const path)
+int unlink(const char *path)
 {
 	return unlinkat(AT_FDCWD, path, 0);
 }
 
-int rmdir(const char *const path)
+int rmdir(const char *path)
 {
 	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
 }
 
-int remove(const char *const path)
+int remove(const char *path)
 {
 	const int result = unlink(path);
 	return result != 0 && (errno == EISDIR || errno == EPERM) ? rmdir(path) : result;
@@ -415,7 +418,7 @@ int remove(const char *const path)
 /* Bytes. */
 
 /* `at` -1: where the descriptor stands, or at the end with O_APPEND. */
-static off_t place_of(const int fd, const struct stat *const facts, const off_t at)
+static off_t place_of(int fd, const struct stat *facts, off_t at)
 {
 	if (at >= 0)
 		return at;
@@ -424,14 +427,14 @@ static off_t place_of(const int fd, const struct stat *const facts, const off_t 
 	return (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
 }
 
-static ssize_t write_bytes(const int fd, const void *const data, const size_t len, const off_t at)
+static ssize_t write_bytes(int fd, const void *data, size_t len, off_t at)
 {
 	if (at < 0)
 		return syscall(SYS_write, fd, data, len);
 	return syscall(SYS_pwrite64, fd, data, len, at);
 }
 
-static ssize_t write_at(const int fd, const void *const data, const size_t len, const off_t at)
+static ssize_t write_at(int fd, const void *data, size_t len, off_t at)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -444,24 +447,26 @@ static ssize_t write_at(const int fd, const void *const data, const size_t len, 
 	const ssize_t wrote = write_bytes(fd, data, len, at);
 	const int failure = errno;
 	if (wrote > 0)
-		record(&(struct change){.kind = RECORD_WRITE, .file = facts.st_ino,
-			.at = (uint64_t)place, .data = data, .data_len = (size_t)wrote});
+		record(&(struct change){.kind = RECORD_WRITE,
+			.file = facts.st_ino,
+			.at = (uint64_t)place,
+			.data = data,
+			.data_len = (size_t)wrote});
 	return order_end(wrote, failure);
 }
 
-ssize_t write(const int fd, const void *const data, const size_t len)
+ssize_t write(int fd, const void *data, size_t len)
 {
 	return write_at(fd, data, len, -1);
 }
 
-ssize_t pwrite(const int fd, const void *const data, const size_t len, const off_t at)
+ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
 {
 	return write_at(fd, data, len, at);
 }
 
 /* As one write of all parts together. */
-static ssize_t write_parts(const int fd, const struct iovec *const parts, const int count,
-	const off_t at)
+static ssize_t write_parts(int fd, const struct iovec *parts, int count, off_t at)
 {
 	size_t len = 0;
 	for (int i = 0; i < count; i++)
@@ -478,7 +483,7 @@ static ssize_t write_parts(const int fd, const struct iovec *const parts, const 
 	return wrote;
 }
 
-ssize_t writev(const int fd, const struct iovec *const parts, const int count)
+ssize_t writev(int fd, const struct iovec *parts, int count)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -487,7 +492,7 @@ ssize_t writev(const int fd, const struct iovec *const parts, const int count)
 	return syscall(SYS_writev, fd, parts, count);
 }
 
-ssize_t pwritev(const int fd, const struct iovec *const parts, const int count, const off_t at)
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -496,8 +501,7 @@ ssize_t pwritev(const int fd, const struct iovec *const parts, const int count, 
 	return syscall(SYS_pwritev, fd, parts, count, at, 0L);
 }
 
-ssize_t pwritev2(const int fd, const struct iovec *const parts, const int count, const off_t at,
-	const int flags)
+ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t at, int flags)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -508,7 +512,7 @@ ssize_t pwritev2(const int fd, const struct iovec *const parts, const int count,
 	return write_parts(fd, parts, count, at);
 }
 
-int ftruncate(const int fd, const off_t length)
+int ftruncate(int fd, off_t length)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -518,12 +522,12 @@ int ftruncate(const int fd, const off_t length)
 	const long result = syscall(SYS_ftruncate, fd, length);
 	const int failure = errno;
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_LENGTH, .file = facts.st_ino,
-			.at = (uint64_t)length});
+		record(&(struct change){
+			.kind = RECORD_LENGTH, .file = facts.st_ino, .at = (uint64_t)length});
 	return (int)order_end(result, failure);
 }
 
-int truncate(const char *const path, const off_t length)
+int truncate(const char *path, off_t length)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC);
 	const int result = fd < 0 ? -1 : ftruncate(fd, length);
@@ -534,7 +538,7 @@ int truncate(const char *const path, const off_t length)
 	return result;
 }
 
-int fallocate(const int fd, const int mode, const off_t at, const off_t len)
+int fallocate(int fd, int mode, off_t at, off_t len)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -546,12 +550,13 @@ int fallocate(const int fd, const int mode, const off_t at, const off_t len)
 	const long result = syscall(SYS_fallocate, fd, mode, at, len);
 	const int failure = errno;
 	if (fstat(fd, &facts) == 0 && result == 0 && mode == 0 && facts.st_size == at + len)
-		record(&(struct change){.kind = RECORD_LENGTH, .file = facts.st_ino,
+		record(&(struct change){.kind = RECORD_LENGTH,
+			.file = facts.st_ino,
 			.at = (uint64_t)facts.st_size});
 	return (int)order_end(result, failure);
 }
 
-int posix_fallocate(const int fd, const off_t at, const off_t len)
+int posix_fallocate(int fd, off_t at, off_t len)
 {
 	const int saved = errno;
 	const int failure = fallocate(fd, 0, at, len) == 0 ? 0 : errno;
@@ -561,7 +566,7 @@ int posix_fallocate(const int fd, const off_t at, const off_t len)
 
 /* What was copied without passing through the program: as a write of the same bytes, read from
  * where they came from. */
-static void record_copy(const int from, off_t from_at, const uint64_t file, off_t to_at, size_t len)
+static void record_copy(int from, off_t from_at, uint64_t file, off_t to_at, size_t len)
 {
 	char *const piece = malloc(COPY_BYTES);
 	if (piece == NULL)
@@ -571,8 +576,11 @@ static void record_copy(const int from, off_t from_at, const uint64_t file, off_
 		const ssize_t got = pread(from, piece, wanted, from_at);
 		if (got <= 0)
 			give_up("cannot read what was copied", folder);
-		record(&(struct change){.kind = RECORD_WRITE, .file = file, .at = (uint64_t)to_at,
-			.data = piece, .data_len = (size_t)got});
+		record(&(struct change){.kind = RECORD_WRITE,
+			.file = file,
+			.at = (uint64_t)to_at,
+			.data = piece,
+			.data_len = (size_t)got});
 		from_at += got;
 		to_at += got;
 		len -= (size_t)got;
@@ -581,13 +589,13 @@ static void record_copy(const int from, off_t from_at, const uint64_t file, off_
 }
 
 /* `at` NULL: where the descriptor stands. */
-static off_t copy_place(const int fd, const off64_t *const at)
+static off_t copy_place(int fd, const off64_t *at)
 {
 	return at != NULL ? *at : (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
 }
 
-ssize_t copy_file_range(const int from, off64_t *const from_at, const int to, off64_t *const to_at,
-	const size_t len, const unsigned flags)
+ssize_t copy_file_range(
+	int from, off64_t *from_at, int to, off64_t *to_at, size_t len, unsigned flags)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -603,7 +611,7 @@ ssize_t copy_file_range(const int from, off64_t *const from_at, const int to, of
 	return order_end(copied, failure);
 }
 
-static int clone_file(const int to, const int from)
+static int clone_file(int to, int from)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -618,7 +626,7 @@ static int clone_file(const int to, const int from)
 	return (int)order_end(result, failure);
 }
 
-int ioctl(const int fd, const unsigned long request, ...)
+int ioctl(int fd, unsigned long request, ...)
 {
 	va_list arguments;
 	va_start(arguments, request);
@@ -629,8 +637,7 @@ int ioctl(const int fd, const unsigned long request, ...)
 	return (int)syscall(SYS_ioctl, fd, request, argument);
 }
 
-void *mmap(void *const address, const size_t len, const int protection, const int flags,
-	const int fd, const off_t at)
+void *mmap(void *address, size_t len, int protection, int flags, int fd, off_t at)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -654,7 +661,7 @@ static void take_time(void)
 		continue;
 }
 
-static int sync_file(const long call, const int fd)
+static int sync_file(long call, int fd)
 {
 	char text[PATH_MAX];
 	struct stat facts;
@@ -663,25 +670,24 @@ static int sync_file(const long call, const int fd)
 		return (int)syscall(call, fd);
 	order_begin();
 	const uint64_t number = ++syncs;
-	record(&(struct change){.kind = RECORD_SYNC, .path = path, .file = facts.st_ino,
-		.at = number});
+	record(&(struct change){
+		.kind = RECORD_SYNC, .path = path, .file = facts.st_ino, .at = number});
 	order_end(0, errno);
 	take_time();
 	const long result = syscall(call, fd);
 	const int failure = errno;
 	order_begin();
 	if (result == 0)
-		record(&(struct change){.kind = RECORD_SYNCED, .file = facts.st_ino,
-			.at = number});
+		record(&(struct change){.kind = RECORD_SYNCED, .file = facts.st_ino, .at = number});
 	return (int)order_end(result, failure);
 }
 
-int fsync(const int fd)
+int fsync(int fd)
 {
 	return sync_file(SYS_fsync, fd);
 }
 
-int fdatasync(const int fd)
+int fdatasync(int fd)
 {
 	return sync_file(SYS_fdatasync, fd);
 }
@@ -702,5 +708,4 @@ int ftruncate64(int fd, off64_t length) ALIAS(ftruncate);
 int truncate64(const char *path, off64_t length) ALIAS(truncate);
 int fallocate64(int fd, int mode, off64_t at, off64_t len) ALIAS(fallocate);
 int posix_fallocate64(int fd, off64_t at, off64_t len) ALIAS(posix_fallocate);
-void *mmap64(void *address, size_t len, int protection, int flags, int fd, off64_t at)
-	ALIAS(mmap);
+void *mmap64(void *address, size_t len, int protection, int flags, int fd, off64_t at) ALIAS(mmap);

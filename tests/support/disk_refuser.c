@@ -22,7 +22,8 @@ static bool refuses(const char *path)
 {
 	const char *folder = getenv("DELTABUCKET_REFUSE_FOLDER");
 	const char *flag = getenv("DELTABUCKET_REFUSE_FLAG");
-	if (folder == NULL || flag == NULL || syscall(SYS_access, flag, F_OK) != 0 || strncmp(path, folder, strlen(folder)) != 0)
+	if (folder == NULL || flag == NULL || syscall(SYS_access, flag, F_OK) != 0 ||
+		strncmp(path, folder, strlen(folder)) != 0)
 		return false;
 	errno = EROFS;
 	return true;
@@ -48,7 +49,9 @@ static bool writes(int flags)
 static int open_with(const char *path, int flags, va_list rest)
 {
 	mode_t mode = (flags & O_CREAT) != 0 ? (mode_t)va_arg(rest, int) : 0;
-	return writes(flags) && refuses(path) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	return writes(flags) && refuses(path)
+		? -1
+		: (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 int open(const char *path, int flags, ...)

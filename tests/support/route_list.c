@@ -8,7 +8,8 @@ int main(void)
 	struct buffer text;
 	buffer_init(&text, ROUTE_TEXT_MAX_BYTES);
 	route_text_print(&text);
-	const bool good = !buffer_failed(&text) && fwrite(text.data, 1, text.len, stdout) == text.len;
+	const bool good =
+		!buffer_failed(&text) && fwrite(text.data, 1, text.len, stdout) == text.len;
 	buffer_release(&text);
 	return good ? 0 : 1;
 }

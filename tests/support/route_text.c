@@ -2,9 +2,11 @@
 
 #include "api/route/router.h"
 
-static const struct { int method; const char *name; } methods[] = {{METHOD_GET, "GET"},
-	{METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"}, {METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"},
-	{METHOD_OPTIONS, "OPTIONS"}};
+static const struct {
+	int method;
+	const char *name;
+} methods[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+	{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
 static const char *const accesses[] = {
 	[ACCESS_ANYONE] = "anyone",
 	[ACCESS_SIGNED_IN] = "signed in",
@@ -35,7 +37,7 @@ static const char *const bodies[] = {
 	[BODY_STREAM] = "stream",
 };
 
-static void print_methods(const struct route *const route, struct buffer *const out)
+static void print_methods(const struct route *route, struct buffer *out)
 {
 	const char *separator = "";
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
@@ -46,20 +48,21 @@ static void print_methods(const struct route *const route, struct buffer *const 
 	}
 }
 
-static void print_row(const struct route *const route, struct buffer *const out)
+static void print_row(const struct route *route, struct buffer *out)
 {
 	const bool has_query = route->query != NULL;
 	ASSERT((size_t)route->access < sizeof(accesses) / sizeof(accesses[0]));
 	ASSERT(accesses[route->access] != NULL);
 	print_methods(route, out);
 	buffer_format(out, " %s%s%s -> %s (%s, %s)\n", route->pattern, has_query ? "?" : "",
-		has_query ? route->query : "", route->name, accesses[route->access], bodies[route->body]);
+		has_query ? route->query : "", route->name, accesses[route->access],
+		bodies[route->body]);
 }
 
-void route_text_print(struct buffer *const out)
+void route_text_print(struct buffer *out)
 {
-	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes,
-		hub_routes, xet_routes, s3_routes};
+	static const struct route *const tables[] = {
+		admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++)
 			print_row(route, out);

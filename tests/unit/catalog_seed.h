@@ -1,5 +1,6 @@
-/* A new store's catalog for the fixtures that open one: made by the migrations once in a run, then copied, since a test spends most of its time in
- * making it otherwise. Tests of the catalog, of stores and of the daemon begin without. */
+/* A new store's catalog for the fixtures that open one: made by the migrations once in a run, then
+ * copied, since a test spends most of its time in making it otherwise. Tests of the catalog, of
+ * stores and of the daemon begin without. */
 #ifndef TESTS_UNIT_CATALOG_SEED_H
 #define TESTS_UNIT_CATALOG_SEED_H
 
@@ -9,7 +10,7 @@
 #include "storage/start/catalog.h"
 #include "tests/unit/unit.h"
 
-static inline int catalog_seed_make(const char *const path, struct error *const err)
+static inline int catalog_seed_make(const char *path, struct error *err)
 {
 	struct db *const db = catalog_open(path, err);
 	if (db == NULL)
@@ -18,7 +19,7 @@ static inline int catalog_seed_make(const char *const path, struct error *const 
 	return 0;
 }
 
-static inline void catalog_seed(const char *const folder)
+static inline void catalog_seed(const char *folder)
 {
 	unit_scratch_seed(folder, "catalog.db", catalog_seed_make);
 }

@@ -16,8 +16,12 @@
 #include "base/memory.h"
 #include "tests/unit/unit.h"
 
-enum { TRACE_MAX_BYTES = 16 * 1024 * 1024, FILE_MAX_BYTES = 256 * 1024 * 1024, HEX_RUN = 16,
-	WAL_HEADER_BYTES = 32 };
+enum {
+	TRACE_MAX_BYTES = 16 * 1024 * 1024,
+	FILE_MAX_BYTES = 256 * 1024 * 1024,
+	HEX_RUN = 16,
+	WAL_HEADER_BYTES = 32
+};
 
 struct power_thing;
 struct power_entry {
@@ -51,7 +55,7 @@ struct power_disk {
 	struct digest128 last_taken; /* of what is in the last one */
 };
 
-static char *join(const char *const folder, const char *const name)
+static char *join(const char *folder, const char *name)
 {
 	const size_t len = strlen(folder) + strlen(name) + 2;
 	char *const path = memory_new(len);
@@ -59,13 +63,13 @@ static char *join(const char *const folder, const char *const name)
 	return path;
 }
 
-static void name_fd(const int fd, char out[64])
+static void name_fd(int fd, char out[64])
 {
 	snprintf(out, 64, "/proc/self/fd/%d", fd);
 }
 
 /* Takes the descriptor over. */
-static struct power_thing *find_thing(struct power_disk *const disk, const int fd)
+static struct power_thing *find_thing(struct power_disk *disk, int fd)
 {
 	struct stat facts;
 	ck_assert_int_eq(fstat(fd, &facts), 0);
@@ -75,8 +79,11 @@ static struct power_thing *find_thing(struct power_disk *const disk, const int f
 			return thing;
 		}
 	struct power_thing *const thing = memory_new(sizeof *thing);
-	*thing = (struct power_thing){.device = facts.st_dev, .inode = facts.st_ino,
-		.mode = facts.st_mode, .fd = fd, .next = disk->things};
+	*thing = (struct power_thing){.device = facts.st_dev,
+		.inode = facts.st_ino,
+		.mode = facts.st_mode,
+		.fd = fd,
+		.next = disk->things};
 	buffer_init(&thing->content, FILE_MAX_BYTES);
 	if (S_ISLNK(facts.st_mode)) {
 		char target[PATH_MAX];
@@ -89,13 +96,13 @@ static struct power_thing *find_thing(struct power_disk *const disk, const int f
 }
 
 /* NULL when it is gone. */
-static struct power_thing *find_path(struct power_disk *const disk, const char *const path)
+static struct power_thing *find_path(struct power_disk *disk, const char *path)
 {
 	const int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? NULL : find_thing(disk, fd);
 }
 
-static void read_file(const struct power_thing *const thing, struct buffer *const out)
+static void read_file(const struct power_thing *thing, struct buffer *out)
 {
 	char path[64];
 	struct error err = {0};
@@ -103,22 +110,22 @@ static void read_file(const struct power_thing *const thing, struct buffer *cons
 	ck_assert_msg(file_read_all(path, out, &err) == 0, "%s", err.text);
 }
 
-static void free_entries(struct power_entry *const entries, const size_t count)
+static void free_entries(struct power_entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		free(entries[i].name);
 	free(entries);
 }
 
-static void forget_entries(struct power_thing *const thing)
+static void forget_entries(struct power_thing *thing)
 {
 	free_entries(thing->entries, thing->entry_count);
 	thing->entries = NULL;
 	thing->entry_count = 0;
 }
 
-static void read_entries(struct power_disk *const disk, const struct power_thing *const thing,
-	struct power_entry **const out, size_t *const out_count)
+static void read_entries(struct power_disk *disk, const struct power_thing *thing,
+	struct power_entry **out, size_t *out_count)
 {
 	char path[64];
 	char **names = NULL;
@@ -135,14 +142,14 @@ static void read_entries(struct power_disk *const disk, const struct power_thing
 		char *const child = join(path, names[i]);
 		struct power_thing *const found = find_path(disk, child);
 		if (found != NULL)
-			(*out)[(*out_count)++] = (struct power_entry){memory_copy_text(names[i]),
-				found};
+			(*out)[(*out_count)++] =
+				(struct power_entry){memory_copy_text(names[i]), found};
 		free(child);
 	}
 	file_names_free(names, count);
 }
 
-static void make_durable(struct power_disk *const disk, struct power_thing *const thing)
+static void make_durable(struct power_disk *disk, struct power_thing *thing)
 {
 	if (S_ISDIR(thing->mode)) {
 		forget_entries(thing);
@@ -154,13 +161,13 @@ static void make_durable(struct power_disk *const disk, struct power_thing *cons
 }
 
 /* SQLite would lose its locks if its files were opened and closed here. */
-static bool is_database(const char *const name)
+static bool is_database(const char *name)
 {
 	const char *const end = strstr(name, ".db");
 	return end != NULL && (end[3] == '\0' || end[3] == '-');
 }
 
-static void make_all_durable(struct power_disk *const disk, struct power_thing *const thing)
+static void make_all_durable(struct power_disk *disk, struct power_thing *thing)
 {
 	make_durable(disk, thing);
 	for (size_t i = 0; i < thing->entry_count; i++)
@@ -169,12 +176,11 @@ static void make_all_durable(struct power_disk *const disk, struct power_thing *
 }
 
 /* The path below the folder, random parts left out. */
-static void add_path(const struct power_disk *const disk, const char *const path,
-	struct buffer *const line)
+static void add_path(const struct power_disk *disk, const char *path, struct buffer *line)
 {
 	const size_t len = strlen(disk->folder);
-	const bool is_below = strncmp(path, disk->folder, len) == 0 &&
-		(path[len] == '/' || path[len] == '\0');
+	const bool is_below =
+		strncmp(path, disk->folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 	const char *at = !is_below ? path : path[len] == '\0' ? "." : path + len + 1;
 	while (*at != '\0') {
 		const size_t run = strspn(at, "0123456789abcdef");
@@ -189,8 +195,8 @@ static void add_path(const struct power_disk *const disk, const char *const path
 static void take(struct power_disk *disk, const char *line);
 
 /* Enters the table, before what `word` and the paths say happens. `to` may be NULL. */
-static struct power_disk *enter(const struct file_ops *const ops, const char *const word,
-	const char *const path, const char *const to)
+static struct power_disk *enter(
+	const struct file_ops *ops, const char *word, const char *path, const char *to)
 {
 	struct power_disk *const disk = ops->state;
 	struct buffer line;
@@ -213,15 +219,14 @@ static struct power_disk *enter(const struct file_ops *const ops, const char *co
 	return disk;
 }
 
-static void leave(struct power_disk *const disk)
+static void leave(struct power_disk *disk)
 {
 	const int saved = errno;
 	pthread_mutex_unlock(&disk->mutex);
 	errno = saved;
 }
 
-static struct power_disk *enter_fd(const struct file_ops *const ops, const char *const word,
-	const int fd)
+static struct power_disk *enter_fd(const struct file_ops *ops, const char *word, int fd)
 {
 	char link[64];
 	char path[PATH_MAX];
@@ -232,8 +237,7 @@ static struct power_disk *enter_fd(const struct file_ops *const ops, const char 
 	return enter(ops, word, path, NULL);
 }
 
-static int power_open(const struct file_ops *const ops, const char *const path, const int flags,
-	const mode_t mode)
+static int power_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)
 {
 	const struct file_ops *const real = file_system();
 	struct stat facts;
@@ -247,8 +251,8 @@ static int power_open(const struct file_ops *const ops, const char *const path, 
 	return fd;
 }
 
-static ssize_t power_pwrite(const struct file_ops *const ops, const int fd, const void *const data,
-	const size_t len, const off_t offset)
+static ssize_t power_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter_fd(ops, "write", fd);
@@ -257,21 +261,21 @@ static ssize_t power_pwrite(const struct file_ops *const ops, const int fd, cons
 	return wrote;
 }
 
-static ssize_t power_preadv(const struct file_ops *const ops, const int fd,
-	const struct iovec *const parts, const int count, const off_t offset)
+static ssize_t power_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	const struct file_ops *const real = file_system();
 	(void)ops;
 	return real->preadv(real, fd, parts, count, offset);
 }
 
-static int power_fdatasync(const struct file_ops *const ops, const int fd)
+static int power_fdatasync(const struct file_ops *ops, int fd)
 {
 	char path[64];
 	struct stat facts;
 	ck_assert_int_eq(fstat(fd, &facts), 0);
-	struct power_disk *const disk = enter_fd(ops, S_ISDIR(facts.st_mode) ? "sync-folder" :
-		"sync", fd);
+	struct power_disk *const disk =
+		enter_fd(ops, S_ISDIR(facts.st_mode) ? "sync-folder" : "sync", fd);
 	name_fd(fd, path);
 	const int own = open(path, O_PATH | O_CLOEXEC);
 	ck_assert_int_ge(own, 0);
@@ -280,7 +284,7 @@ static int power_fdatasync(const struct file_ops *const ops, const int fd)
 	return 0;
 }
 
-static int power_ftruncate(const struct file_ops *const ops, const int fd, const off_t length)
+static int power_ftruncate(const struct file_ops *ops, int fd, off_t length)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter_fd(ops, "cut", fd);
@@ -289,8 +293,7 @@ static int power_ftruncate(const struct file_ops *const ops, const int fd, const
 	return result;
 }
 
-static int power_rename(const struct file_ops *const ops, const char *const from,
-	const char *const to)
+static int power_rename(const struct file_ops *ops, const char *from, const char *to)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "rename", from, to);
@@ -299,7 +302,7 @@ static int power_rename(const struct file_ops *const ops, const char *const from
 	return result;
 }
 
-static int power_unlink(const struct file_ops *const ops, const char *const path)
+static int power_unlink(const struct file_ops *ops, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "unlink", path, NULL);
@@ -308,7 +311,7 @@ static int power_unlink(const struct file_ops *const ops, const char *const path
 	return result;
 }
 
-static int power_mkdir(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int power_mkdir(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "mkdir", path, NULL);
@@ -317,7 +320,7 @@ static int power_mkdir(const struct file_ops *const ops, const char *const path,
 	return result;
 }
 
-static int power_rmdir(const struct file_ops *const ops, const char *const path)
+static int power_rmdir(const struct file_ops *ops, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "rmdir", path, NULL);
@@ -326,8 +329,7 @@ static int power_rmdir(const struct file_ops *const ops, const char *const path)
 	return result;
 }
 
-static int power_link(const struct file_ops *const ops, const char *const from,
-	const char *const to)
+static int power_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "link", from, to);
@@ -336,8 +338,7 @@ static int power_link(const struct file_ops *const ops, const char *const from,
 	return result;
 }
 
-static int power_symlink(const struct file_ops *const ops, const char *const target,
-	const char *const path)
+static int power_symlink(const struct file_ops *ops, const char *target, const char *path)
 {
 	const struct file_ops *const real = file_system();
 	struct power_disk *const disk = enter(ops, "symlink", target, path);
@@ -346,15 +347,14 @@ static int power_symlink(const struct file_ops *const ops, const char *const tar
 	return result;
 }
 
-static int power_space(const struct file_ops *const ops, const char *const path,
-	struct file_space *const out)
+static int power_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	const struct file_ops *const real = file_system();
 	(void)ops;
 	return real->space(real, path, out);
 }
 
-struct power_disk *power_disk_new(const char *const folder)
+struct power_disk *power_disk_new(const char *folder)
 {
 	struct power_disk *const disk = memory_new(sizeof *disk);
 	disk->ops = (struct file_ops){
@@ -382,7 +382,7 @@ struct power_disk *power_disk_new(const char *const folder)
 	return disk;
 }
 
-void power_disk_free(struct power_disk *const disk)
+void power_disk_free(struct power_disk *disk)
 {
 	while (disk->things != NULL) {
 		struct power_thing *const thing = disk->things;
@@ -404,23 +404,23 @@ void power_disk_free(struct power_disk *const disk)
 	free(disk);
 }
 
-const struct file_ops *power_disk_files(const struct power_disk *const disk)
+const struct file_ops *power_disk_files(const struct power_disk *disk)
 {
 	return &disk->ops;
 }
 
-const char *power_disk_trace(const struct power_disk *const disk)
+const char *power_disk_trace(const struct power_disk *disk)
 {
 	return buffer_text(&disk->trace);
 }
 
-void power_disk_forget_trace(struct power_disk *const disk)
+void power_disk_forget_trace(struct power_disk *disk)
 {
 	buffer_reset(&disk->trace);
 	buffer_reset(&disk->line);
 }
 
-size_t power_disk_count(const struct power_disk *const disk, const char *const line)
+size_t power_disk_count(const struct power_disk *disk, const char *line)
 {
 	struct span rest = buffer_span(&disk->trace);
 	struct span found;
@@ -430,7 +430,7 @@ size_t power_disk_count(const struct power_disk *const disk, const char *const l
 	return count;
 }
 
-void power_disk_cut_each(struct power_disk *const disk, const enum power_cut cut)
+void power_disk_cut_each(struct power_disk *disk, enum power_cut cut)
 {
 	pthread_mutex_lock(&disk->mutex);
 	disk->cuts_each = true;
@@ -438,15 +438,14 @@ void power_disk_cut_each(struct power_disk *const disk, const enum power_cut cut
 	pthread_mutex_unlock(&disk->mutex);
 }
 
-void power_disk_mark(struct power_disk *const disk, const unsigned mark)
+void power_disk_mark(struct power_disk *disk, unsigned mark)
 {
 	pthread_mutex_lock(&disk->mutex);
 	disk->mark = mark;
 	pthread_mutex_unlock(&disk->mutex);
 }
 
-const struct power_taken *power_disk_taken(const struct power_disk *const disk,
-	size_t *const out_count)
+const struct power_taken *power_disk_taken(const struct power_disk *disk, size_t *out_count)
 {
 	*out_count = disk->taken_count;
 	return disk->taken;
@@ -480,8 +479,7 @@ struct leftovers {
 	size_t count;
 };
 
-static struct buffer *add_leftover(struct leftovers *const all, const char *const path,
-	const mode_t mode)
+static struct buffer *add_leftover(struct leftovers *all, const char *path, mode_t mode)
 {
 	all->items = memory_grow(all->items, all->count + 1, sizeof *all->items);
 	struct leftover *const item = &all->items[all->count++];
@@ -490,7 +488,7 @@ static struct buffer *add_leftover(struct leftovers *const all, const char *cons
 	return &item->bytes;
 }
 
-static void leftovers_release(struct leftovers *const all)
+static void leftovers_release(struct leftovers *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		free(all->items[i].path);
@@ -499,7 +497,7 @@ static void leftovers_release(struct leftovers *const all)
 	free(all->items);
 }
 
-static struct digest128 leftovers_digest(const struct leftovers *const all)
+static struct digest128 leftovers_digest(const struct leftovers *all)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	for (size_t i = 0; i < all->count; i++) {
@@ -514,17 +512,18 @@ static struct digest128 leftovers_digest(const struct leftovers *const all)
 	return digest;
 }
 
-static void write_file(const struct leftover *const item, const char *const path)
+static void write_file(const struct leftover *item, const char *path)
 {
 	struct error err = {0};
 	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, item->mode & 0777);
 	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_msg(file_write_at(file_system(), fd, buffer_span(&item->bytes), 0, path,
-		&err) == 0, "%s", err.text);
+	ck_assert_msg(
+		file_write_at(file_system(), fd, buffer_span(&item->bytes), 0, path, &err) == 0,
+		"%s", err.text);
 	close(fd);
 }
 
-static char *write_leftovers(const struct leftovers *const all)
+static char *write_leftovers(const struct leftovers *all)
 {
 	char *const folder = unit_scratch_make();
 	for (size_t i = 0; i < all->count; i++) {
@@ -541,8 +540,7 @@ static char *write_leftovers(const struct leftovers *const all)
 	return folder;
 }
 
-static void cut_file(const struct power_thing *const thing, const enum unsynced content,
-	struct buffer *const bytes)
+static void cut_file(const struct power_thing *thing, enum unsynced content, struct buffer *bytes)
 {
 	read_file(thing, bytes);
 	const size_t length = bytes->len;
@@ -554,7 +552,7 @@ static void cut_file(const struct power_thing *const thing, const enum unsynced 
 		buffer_add_byte(bytes, 0);
 }
 
-static void read_whole(const char *const path, struct buffer *const out)
+static void read_whole(const char *path, struct buffer *out)
 {
 	struct error err = {0};
 	buffer_reset(out);
@@ -562,7 +560,7 @@ static void read_whole(const char *const path, struct buffer *const out)
 		ck_assert_msg(file_read_all(path, out, &err) == 0, "%s", err.text);
 }
 
-static bool same_beginning(const struct buffer *const a, const struct buffer *const b)
+static bool same_beginning(const struct buffer *a, const struct buffer *b)
 {
 	return span_equal(span_slice(buffer_span(a), 0, WAL_HEADER_BYTES),
 		span_slice(buffer_span(b), 0, WAL_HEADER_BYTES));
@@ -570,7 +568,7 @@ static bool same_beginning(const struct buffer *const a, const struct buffer *co
 
 /* The database, then its log, which holds all that a checkpoint may be moving meanwhile; again
  * when the log began from its start in between. */
-static void cut_database(struct leftovers *const all, const char *const from, const char *const to)
+static void cut_database(struct leftovers *all, const char *from, const char *to)
 {
 	struct buffer before;
 	struct buffer base;
@@ -597,8 +595,7 @@ static void cut_database(struct leftovers *const all, const char *const from, co
 	free(log_from);
 }
 
-static void cut_databases(struct leftovers *const all, const struct power_thing *const folder,
-	const char *const to)
+static void cut_databases(struct leftovers *all, const struct power_thing *folder, const char *to)
 {
 	char path[64];
 	char **names;
@@ -629,8 +626,7 @@ struct cutting {
 
 static void cut_folder(struct cutting *cutting, struct power_thing *thing, const char *to);
 
-static void cut_thing(struct cutting *const cutting, struct power_thing *const thing,
-	const char *const to)
+static void cut_thing(struct cutting *cutting, struct power_thing *thing, const char *to)
 {
 	struct buffer *const bytes = add_leftover(&cutting->left, to, thing->mode);
 	if (S_ISREG(thing->mode))
@@ -641,8 +637,7 @@ static void cut_thing(struct cutting *const cutting, struct power_thing *const t
 		cut_folder(cutting, thing, to);
 }
 
-static void cut_folder(struct cutting *const cutting, struct power_thing *const thing,
-	const char *const to)
+static void cut_folder(struct cutting *cutting, struct power_thing *thing, const char *to)
 {
 	const bool keeps_names = (cutting->kept->names >> cutting->depth % 2 & 1) != 0;
 	struct power_entry *entries = thing->entries;
@@ -662,14 +657,14 @@ static void cut_folder(struct cutting *const cutting, struct power_thing *const 
 	cut_databases(&cutting->left, thing, to);
 }
 
-static struct leftovers cut_all(struct power_disk *const disk, const enum power_cut cut)
+static struct leftovers cut_all(struct power_disk *disk, enum power_cut cut)
 {
 	struct cutting cutting = {.disk = disk, .kept = &kept_by[cut]};
 	cut_folder(&cutting, disk->root, ".");
 	return cutting.left;
 }
 
-char *power_disk_cut(struct power_disk *const disk, const enum power_cut cut)
+char *power_disk_cut(struct power_disk *disk, enum power_cut cut)
 {
 	pthread_mutex_lock(&disk->mutex);
 	struct leftovers left = cut_all(disk, cut);
@@ -679,7 +674,7 @@ char *power_disk_cut(struct power_disk *const disk, const enum power_cut cut)
 	return folder;
 }
 
-static void take(struct power_disk *const disk, const char *const line)
+static void take(struct power_disk *disk, const char *line)
 {
 	struct leftovers left = cut_all(disk, disk->cut);
 	const struct digest128 digest = leftovers_digest(&left);
@@ -688,14 +683,14 @@ static void take(struct power_disk *const disk, const char *const line)
 		disk->taken[disk->taken_count - 1].mark == disk->mark;
 	if (!is_known) {
 		disk->taken = memory_grow(disk->taken, disk->taken_count + 1, sizeof *disk->taken);
-		disk->taken[disk->taken_count++] = (struct power_taken){write_leftovers(&left),
-			memory_copy_text(line), disk->mark};
+		disk->taken[disk->taken_count++] = (struct power_taken){
+			write_leftovers(&left), memory_copy_text(line), disk->mark};
 		disk->last_taken = digest;
 	}
 	leftovers_release(&left);
 }
 
-void power_disk_cut_now(struct power_disk *const disk, const char *const line)
+void power_disk_cut_now(struct power_disk *disk, const char *line)
 {
 	pthread_mutex_lock(&disk->mutex);
 	take(disk, line);

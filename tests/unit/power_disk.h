@@ -25,7 +25,7 @@ enum power_cut {
 	POWER_CUT_KEEPS_CONTENT, /* new bytes are there; names are the old ones */
 	/* new names in the folder itself and in every other level below it */
 	POWER_CUT_KEEPS_UPPER,
-	POWER_CUT_KEEPS_LOWER,   /* new names in the levels between these alone */
+	POWER_CUT_KEEPS_LOWER, /* new names in the levels between these alone */
 	POWER_CUTS
 };
 /* A new scratch folder with what survives: the caller's, for unit_scratch_remove. The disk goes

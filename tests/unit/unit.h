@@ -12,7 +12,8 @@ struct unit_suite {
 };
 extern const struct unit_suite unit_suites[];
 
-/* A new empty folder below $TMPDIR, removed by unit_scratch_remove. The path is the caller's to free. */
+/* A new empty folder below $TMPDIR, removed by unit_scratch_remove. The path is the caller's to
+ * free. */
 char *unit_scratch_make(void);
 /* Another one, with all that lies in `folder`. */
 char *unit_scratch_copy(const char *folder);
@@ -28,8 +29,9 @@ void unit_scratch_seed(const char *folder, const char *name, unit_make_fn *make)
 char *unit_seeds_make(void);
 void unit_seeds_remove(char *folder);
 
-/* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each round costs many times as much, may leap: it looks
- * for wrong accesses, not for wrong results at one round more. */
+/* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each
+ * round costs many times as much, may leap: it looks for wrong accesses, not for wrong results at
+ * one round more. */
 int unit_stride(int leap);
 
 #endif

@@ -1,7 +1,7 @@
-/* Runs the suites of one folder; with names, those suites; with "I/N", the I-th of N shares of them, so that several
- * processors have work. CK_FORK=no for debuggers, CK_RUN_CASE=NAME for one case. Ends with
- * `N passed, N failed, N skipped`. Each suite has a runner of its own: one that runs no check is a
- * failure, unless CK_RUN_SUITE or CK_RUN_CASE choose others. */
+/* Runs the suites of one folder; with names, those suites; with "I/N", the I-th of N shares of
+ * them, so that several processors have work. CK_FORK=no for debuggers, CK_RUN_CASE=NAME for one
+ * case. Ends with `N passed, N failed, N skipped`. Each suite has a runner of its own: one that
+ * runs no check is a failure, unless CK_RUN_SUITE or CK_RUN_CASE choose others. */
 #include "tests/unit/unit.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static bool read_share(const char *text, unsigned long *out_first, unsigned long
 	return true;
 }
 
-static void run_suite(Suite *const suite, const unsigned long number, struct sums *const sums)
+static void run_suite(Suite *suite, unsigned long number, struct sums *sums)
 {
 	const bool chosen = getenv("CK_RUN_SUITE") != NULL || getenv("CK_RUN_CASE") != NULL;
 	SRunner *const runner = srunner_create(suite);
@@ -83,7 +83,8 @@ int main(int argc, char *const *argv)
 		return EXIT_FAILURE;
 	char *const seeds = unit_seeds_make();
 	for (unsigned long i = 0; unit_suites[i].name != NULL; i++)
-		if (by_name ? is_named(unit_suites[i].name, argc - 1, argv + 1) : i % of == first - 1)
+		if (by_name ? is_named(unit_suites[i].name, argc - 1, argv + 1)
+			    : i % of == first - 1)
 			run_suite(unit_suites[i].make(), i, &sums);
 	unit_seeds_remove(seeds);
 	printf("%d passed, %d failed, 0 skipped\n", sums.passed, sums.failed);

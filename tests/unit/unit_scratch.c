@@ -10,7 +10,7 @@
 
 static const char seeds_variable[] = "DELTABUCKET_UNIT_SEEDS";
 
-int unit_stride(const int leap)
+int unit_stride(int leap)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	return leap;
@@ -46,7 +46,7 @@ char *unit_seeds_make(void)
 	return folder;
 }
 
-void unit_seeds_remove(char *const folder)
+void unit_seeds_remove(char *folder)
 {
 	struct error err = {0};
 	if (folder == NULL)
@@ -56,7 +56,7 @@ void unit_seeds_remove(char *const folder)
 	free(folder);
 }
 
-void unit_scratch_seed(const char *const folder, const char *const name, unit_make_fn *const make)
+void unit_scratch_seed(const char *folder, const char *name, unit_make_fn *make)
 {
 	struct error err = {0};
 	char seed[4200];
@@ -72,7 +72,7 @@ void unit_scratch_seed(const char *const folder, const char *const name, unit_ma
 	ck_assert_msg(file_clone(file_system(), seed, wanted, &err) == 0, "%s", err.text);
 }
 
-char *unit_scratch_copy(const char *const folder)
+char *unit_scratch_copy(const char *folder)
 {
 	char command[2400];
 	char *const copy = unit_scratch_make();

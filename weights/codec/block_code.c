@@ -3,12 +3,13 @@
 #include "weights/codec/class_choice.h"
 
 enum {
-	DENSE = 4,          /* a payload over a fourth of the block is worth trying the dense modes */
+	/* a payload over a fourth of the block is worth trying the dense modes */
+	DENSE = 4,
 	SAMPLE_BYTES = 8192,
-	FEW_CHANGES = 256   /* the table of all classes may then take more than it saves */
+	FEW_CHANGES = 256 /* the table of all classes may then take more than it saves */
 };
 
-uint64_t block_code_bytes(const enum dtype dtype)
+uint64_t block_code_bytes(enum dtype dtype)
 {
 	return (uint64_t)block_word_bytes(dtype) * BLOCK_CODE_ELEMENTS;
 }
@@ -31,7 +32,7 @@ struct attempt {
 };
 
 /* The payload stands in the spare room: keeps it when it makes the smallest block so far. */
-static void offer(struct attempt *const attempt, struct block_header header, const size_t payload_bytes)
+static void offer(struct attempt *attempt, struct block_header header, size_t payload_bytes)
 {
 	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
 	header.payload_bytes = (uint32_t)payload_bytes; /* the hash comes at the end */
@@ -44,7 +45,7 @@ static void offer(struct attempt *const attempt, struct block_header header, con
 	attempt->spare = 1 - attempt->spare;
 }
 
-static void start_raw(struct attempt *const attempt)
+static void start_raw(struct attempt *attempt)
 {
 	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
 	attempt->header.mode = BLOCK_MODE_RAW;
@@ -54,31 +55,36 @@ static void start_raw(struct attempt *const attempt)
 }
 
 /* Piece by piece; `hash`: and each piece hashed. */
-static void scan_ulps(struct attempt *const attempt, const struct ulp_view *const view, const bool hash, struct ulp_stream *const stream)
+static void scan_ulps(
+	struct attempt *attempt, const struct ulp_view *view, bool hash, struct ulp_stream *stream)
 {
 	struct block_code_context *const context = attempt->context;
 	const size_t width = view->format.width;
 	const size_t elements = attempt->next.len / width;
 	struct ulp_scan scan = {.keys = context->keys, .steps = context->found_steps};
 	for (size_t from = 0; from < elements; from += BLOCK_CONTEXT_PIECE) {
-		const size_t to = elements - from < BLOCK_CONTEXT_PIECE ? elements : from + BLOCK_CONTEXT_PIECE;
+		const size_t to = elements - from < BLOCK_CONTEXT_PIECE
+			? elements
+			: from + BLOCK_CONTEXT_PIECE;
 		context->way->scan(view, attempt->next.data, from, to, &scan);
 		if (hash)
-			block_context_hash_add(context, span_slice(attempt->base, from * width, (to - from) * width),
+			block_context_hash_add(context,
+				span_slice(attempt->base, from * width, (to - from) * width),
 				span_slice(attempt->next, from * width, (to - from) * width));
 	}
 	*stream = (struct ulp_stream){.gaps = context->gaps, .steps = context->steps};
 	ulp_stream_arrange(&scan, view, stream);
 }
 
-static void offer_ulps(struct attempt *const attempt, const struct ulp_stream *const stream)
+static void offer_ulps(struct attempt *attempt, const struct ulp_stream *stream)
 {
 	const struct block_header header = {.mode = BLOCK_MODE_ULP, .table = stream->table};
 	struct block_code_context *const context = attempt->context;
-	offer(attempt, header, ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
+	offer(attempt, header,
+		ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
 }
 
-static void count_steps(const struct ulp_stream *const stream, struct block_code_stats *const stats)
+static void count_steps(const struct ulp_stream *stream, struct block_code_stats *stats)
 {
 	enum { MOST = sizeof stats->ulp_steps / sizeof *stats->ulp_steps };
 	const size_t count = ulp_table_count(&stream->table);
@@ -89,7 +95,8 @@ static void count_steps(const struct ulp_stream *const stream, struct block_code
 	}
 }
 
-static void try_ulps(struct attempt *const attempt, const struct ulp_format format, struct block_code_stats *const stats)
+static void try_ulps(
+	struct attempt *attempt, struct ulp_format format, struct block_code_stats *stats)
 {
 	struct ulp_stream stream;
 	struct ulp_view view = {.base = attempt->base.data, .format = format};
@@ -104,18 +111,23 @@ static void try_ulps(struct attempt *const attempt, const struct ulp_format form
 	offer_ulps(attempt, &stream);
 }
 
-static void try_words(struct attempt *const attempt, struct block_code_stats *const stats)
+static void try_words(struct attempt *attempt, struct block_code_stats *stats)
 {
 	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	const struct word_code_changes changes = word_code_scan(&code, attempt->base, attempt->next);
+	const struct word_code_changes changes =
+		word_code_scan(&code, attempt->base, attempt->next);
 	stats->changed += changes.count;
-	const struct block_header header = {.mode = BLOCK_MODE_WORDS, .changed = (uint32_t)changes.count, .parameter = changes.parameter};
+	const struct block_header header = {.mode = BLOCK_MODE_WORDS,
+		.changed = (uint32_t)changes.count,
+		.parameter = changes.parameter};
 	ASSERT(word_code_bound(&code, changes.count) <= attempt->context->payload_room);
-	offer(attempt, header, word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
+	offer(attempt, header,
+		word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
 }
 
 /* Bytes [from, from + bytes) as the dense modes have them before they become planes. */
-static struct span dense_words(const struct attempt *const attempt, const enum block_mode mode, const size_t from, const size_t bytes)
+static struct span dense_words(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
 {
 	uint8_t *const words = attempt->context->words;
 	if (mode == BLOCK_MODE_PLANES)
@@ -125,53 +137,63 @@ static struct span dense_words(const struct attempt *const attempt, const enum b
 	return span_of(words, bytes);
 }
 
-static size_t encode_dense(const struct attempt *const attempt, const enum block_mode mode, const size_t from, const size_t bytes)
+static size_t encode_dense(
+	const struct attempt *attempt, enum block_mode mode, size_t from, size_t bytes)
 {
 	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	return plane_code_encode(&code.planes, dense_words(attempt, mode, from, bytes), attempt->context->payloads[attempt->spare]);
+	return plane_code_encode(&code.planes, dense_words(attempt, mode, from, bytes),
+		attempt->context->payloads[attempt->spare]);
 }
 
 /* Unless a piece in the middle says that it is far from the best so far. */
-static void try_dense(struct attempt *const attempt, const enum block_mode mode)
+static void try_dense(struct attempt *attempt, enum block_mode mode)
 {
 	const size_t len = attempt->next.len;
 	const size_t width = block_word_bytes(attempt->dtype);
 	const size_t piece = SAMPLE_BYTES / width * width;
 	const struct block_header header = {.mode = mode};
 	if (len > 2 * piece) {
-		const uint64_t size = encode_dense(attempt, mode, (len - piece) / 2 / width * width, piece);
+		const uint64_t size =
+			encode_dense(attempt, mode, (len - piece) / 2 / width * width, piece);
 		if (size * len / piece > (uint64_t)attempt->bytes * 9 / 8)
 			return;
 	}
 	offer(attempt, header, encode_dense(attempt, mode, 0, len));
 }
 
-/* Whether the result could take less than it does now as it is, base or no base: weights do not, constants and repeats do. The plane of lowest bytes of
- * a piece in the middle tells: where that does not shrink nothing does. */
-static bool repeats(const struct attempt *const attempt)
+/* Whether the result could take less than it does now as it is, base or no base: weights do not,
+ * constants and repeats do. The plane of lowest bytes of a piece in the middle tells: where that
+ * does not shrink nothing does. */
+static bool repeats(const struct attempt *attempt)
 {
 	const size_t width = block_word_bytes(attempt->dtype);
-	const size_t piece = (attempt->next.len < SAMPLE_BYTES ? attempt->next.len : SAMPLE_BYTES) / width;
+	const size_t piece =
+		(attempt->next.len < SAMPLE_BYTES ? attempt->next.len : SAMPLE_BYTES) / width;
 	const size_t from = (attempt->next.len / width - piece) / 2;
 	uint8_t *const plane = attempt->context->words;
 	for (size_t i = 0; i < piece; i++)
 		plane[i] = attempt->next.data[(from + i) * width];
 	uint8_t *const packed = attempt->context->scratch;
-	const size_t size = piece < 2 ? 0 : compress_zstd(attempt->context->compressor, span_of(plane, piece), packed, piece - 1, 1);
-	return size != 0 && (uint64_t)size * attempt->next.len / piece < (uint64_t)DENSE * attempt->bytes + attempt->next.len / 64;
+	const size_t size = piece < 2 ? 0
+				      : compress_zstd(attempt->context->compressor,
+						span_of(plane, piece), packed, piece - 1, 1);
+	return size != 0 &&
+		(uint64_t)size * attempt->next.len / piece <
+		(uint64_t)DENSE * attempt->bytes + attempt->next.len / 64;
 }
 
-static void add_block(const struct attempt *const attempt, struct buffer *const out)
+static void add_block(const struct attempt *attempt, struct buffer *out)
 {
 	uint8_t header[BLOCK_CODE_HEADER_MAX];
 	buffer_add(out, header, block_header_write(&attempt->header, header));
 	buffer_add_span(out, attempt->payload);
 }
 
-static void encode_changed(struct attempt *const attempt, struct block_code_stats *const stats)
+static void encode_changed(struct attempt *attempt, struct block_code_stats *stats)
 {
 	const struct ulp_format format = ulp_format_of(attempt->dtype);
-	block_context_need(attempt->context, attempt->next.len / block_word_bytes(attempt->dtype), attempt->next.len);
+	block_context_need(attempt->context, attempt->next.len / block_word_bytes(attempt->dtype),
+		attempt->next.len);
 	start_raw(attempt);
 	if (format.width != 0) {
 		try_ulps(attempt, format, stats);
@@ -186,10 +208,11 @@ static void encode_changed(struct attempt *const attempt, struct block_code_stat
 		try_dense(attempt, BLOCK_MODE_PLANES);
 }
 
-void block_code_encode(struct block_code_context *const context, const enum dtype dtype, const struct span base, const struct span next,
-	struct buffer *const out, struct block_code_stats *const stats)
+void block_code_encode(struct block_code_context *context, enum dtype dtype, struct span base,
+	struct span next, struct buffer *out, struct block_code_stats *stats)
 {
-	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) && next.len % block_word_bytes(dtype) == 0);
+	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) &&
+		next.len % block_word_bytes(dtype) == 0);
 	struct block_code_stats counted = {.elements = next.len / block_word_bytes(dtype)};
 	struct attempt attempt = {.context = context, .dtype = dtype, .base = base, .next = next};
 	block_context_hash_start(context);

@@ -13,7 +13,7 @@ struct block_code_context *block_code_context_new(void)
 	return context;
 }
 
-void block_code_context_free(struct block_code_context *const context)
+void block_code_context_free(struct block_code_context *context)
 {
 	if (context == NULL)
 		return;
@@ -30,7 +30,7 @@ void block_code_context_free(struct block_code_context *const context)
 	free(context);
 }
 
-bool block_code_context_use(struct block_code_context *const context, const enum block_code_path path)
+bool block_code_context_use(struct block_code_context *context, enum block_code_path path)
 {
 	const struct ulp_way *const way = ulp_way(path);
 	if (way != NULL)
@@ -38,18 +38,20 @@ bool block_code_context_use(struct block_code_context *const context, const enum
 	return way != NULL;
 }
 
-void block_code_context_watch(struct block_code_context *const context, struct xxh3_stream *const base, struct xxh3_stream *const result)
+void block_code_context_watch(
+	struct block_code_context *context, struct xxh3_stream *base, struct xxh3_stream *result)
 {
 	context->watch_base = base;
 	context->watch_result = result;
 }
 
-void block_context_hash_start(struct block_code_context *const context)
+void block_context_hash_start(struct block_code_context *context)
 {
 	xxh3_stream_reset(context->hash);
 }
 
-void block_context_hash_add(struct block_code_context *const context, const struct span base, const struct span result)
+void block_context_hash_add(
+	struct block_code_context *context, struct span base, struct span result)
 {
 	xxh3_stream_add(context->hash, result);
 	if (context->watch_base != NULL)
@@ -58,25 +60,27 @@ void block_context_hash_add(struct block_code_context *const context, const stru
 		xxh3_stream_add(context->watch_result, result);
 }
 
-uint64_t block_context_hash_end(struct block_code_context *const context)
+uint64_t block_context_hash_end(struct block_code_context *context)
 {
 	return xxh3_stream_result_64(context->hash);
 }
 
-/* For any payload before it is known whether it is of use. Most of it is never touched, so no memory stands behind it. */
-static size_t payload_room_for(const struct block_code_context *const context)
+/* For any payload before it is known whether it is of use. Most of it is never touched, so no
+ * memory stands behind it. */
+static size_t payload_room_for(const struct block_code_context *context)
 {
 	return (context->elements + 1) * ULP_STREAM_BYTES_MOST + plane_code_bound(context->bytes);
 }
 
 /* Nothing in it is to be kept. */
-static void *renew(void *const old, const size_t count, const size_t bytes)
+static void *renew(void *old, size_t count, size_t bytes)
 {
 	free(old);
-	return memory_grow(NULL, count, bytes); /* not cleared, so what is not used is not touched */
+	/* not cleared, so what is not used is not touched */
+	return memory_grow(NULL, count, bytes);
 }
 
-static void need_elements(struct block_code_context *const context, const size_t elements)
+static void need_elements(struct block_code_context *context, size_t elements)
 {
 	const size_t room = elements + ULP_SCAN_GROUP;
 	context->elements = elements;
@@ -86,7 +90,7 @@ static void need_elements(struct block_code_context *const context, const size_t
 	context->steps = renew(context->steps, room, sizeof *context->steps);
 }
 
-void block_context_need(struct block_code_context *const context, const size_t elements, const size_t bytes)
+void block_context_need(struct block_code_context *context, size_t elements, size_t bytes)
 {
 	if (elements > context->elements)
 		need_elements(context, elements);
@@ -102,8 +106,10 @@ void block_context_need(struct block_code_context *const context, const size_t e
 		context->payloads[i] = renew(context->payloads[i], context->payload_room, 1);
 }
 
-struct word_code block_context_words(const struct block_code_context *const context, const enum dtype dtype)
+struct word_code block_context_words(const struct block_code_context *context, enum dtype dtype)
 {
-	const struct plane_code planes = {.compressor = context->compressor, .scratch = context->scratch, .width = block_word_bytes(dtype)};
+	const struct plane_code planes = {.compressor = context->compressor,
+		.scratch = context->scratch,
+		.width = block_word_bytes(dtype)};
 	return (struct word_code){.planes = planes, .gaps = context->gaps, .words = context->words};
 }

@@ -9,27 +9,32 @@
 struct block_code_context {
 	const struct ulp_way *way;
 	struct compressor *compressor;
-	struct xxh3_stream *hash;         /* of the block's result */
-	struct xxh3_stream *watch_base;   /* the caller's, or NULL */
+	struct xxh3_stream *hash;       /* of the block's result */
+	struct xxh3_stream *watch_base; /* the caller's, or NULL */
 	struct xxh3_stream *watch_result;
 	/* Room, made when first needed, for blocks of up to so many elements or bytes. */
 	size_t elements;
-	uint32_t *keys;        /* in element order; of a decode: the ranks */
-	uint32_t *gaps;        /* class by class */
-	int16_t *found_steps;  /* in element order */
-	int16_t *steps;        /* class by class */
+	uint32_t *keys;       /* in element order; of a decode: the ranks */
+	uint32_t *gaps;       /* class by class */
+	int16_t *found_steps; /* in element order */
+	int16_t *steps;       /* class by class */
 	size_t bytes;
 	uint8_t *words;
 	uint8_t *scratch;
 	size_t payload_room;
-	uint8_t *payloads[2];  /* the best so far, and the next try */
+	uint8_t *payloads[2]; /* the best so far, and the next try */
 };
 
 void block_context_need(struct block_code_context *context, size_t elements, size_t bytes);
-/* A block is hashed in one piece or many: start, pieces in order, end, which gives the hash of the result. */
-enum { BLOCK_CONTEXT_PIECE = 1 << 15 /* elements, where it goes piece by piece: what stays in the cache from one use to the next */ };
+/* A block is hashed in one piece or many: start, pieces in order, end, which gives the hash of the
+ * result. */
+enum {
+	BLOCK_CONTEXT_PIECE = 1
+		<< 15 /* elements, where it goes piece by piece: what stays in the cache from one use to the next */
+};
 void block_context_hash_start(struct block_code_context *context);
-void block_context_hash_add(struct block_code_context *context, struct span base, struct span result);
+void block_context_hash_add(
+	struct block_code_context *context, struct span base, struct span result);
 uint64_t block_context_hash_end(struct block_code_context *context);
 /* To use after block_context_need. */
 struct word_code block_context_words(const struct block_code_context *context, enum dtype dtype);

@@ -5,14 +5,15 @@
 
 enum { MODE_BITS = 4, HASH_BYTES = 8 };
 
-_Static_assert(1 + HASH_BYTES + 4 + ULP_TABLE_BYTES_MAX <= BLOCK_CODE_HEADER_MAX, "the longest header");
+_Static_assert(
+	1 + HASH_BYTES + 4 + ULP_TABLE_BYTES_MAX <= BLOCK_CODE_HEADER_MAX, "the longest header");
 
-size_t block_word_bytes(const enum dtype dtype)
+size_t block_word_bytes(enum dtype dtype)
 {
 	return dtype_bits(dtype) < 8 ? 1 : dtype_bits(dtype) / 8;
 }
 
-size_t block_header_write(const struct block_header *const header, uint8_t into[BLOCK_CODE_HEADER_MAX])
+size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_CODE_HEADER_MAX])
 {
 	const uint64_t hash = htole64(header->result_hash);
 	const unsigned classes = header->mode == BLOCK_MODE_ULP ? header->table.classes : 0;
@@ -31,45 +32,55 @@ size_t block_header_write(const struct block_header *const header, uint8_t into[
 	return bytes;
 }
 
-static int read_words(struct span *const rest, const uint64_t words, struct block_header *const header, struct error *const err)
+static int read_words(
+	struct span *rest, uint64_t words, struct block_header *header, struct error *err)
 {
 	if (!varint_read(rest, &header->changed) || rest->len == 0)
-		return error_set(err, ERROR_INVALID, "the header of a block is cut off or has a malformed number");
+		return error_set(err, ERROR_INVALID,
+			"the header of a block is cut off or has a malformed number");
 	header->parameter = rest->data[0];
 	*rest = span_slice(*rest, 1, rest->len);
-	if (header->changed == 0 || header->changed > words || header->parameter > GAP_CODE_PARAMETER_MAX)
-		return error_set(err, ERROR_INVALID, "a block of %llu words says that %u of them changed, with the Rice parameter %u",
+	if (header->changed == 0 || header->changed > words ||
+		header->parameter > GAP_CODE_PARAMETER_MAX)
+		return error_set(err, ERROR_INVALID,
+			"a block of %llu words says that %u of them changed, with the Rice parameter %u",
 			(unsigned long long)words, header->changed, header->parameter);
 	return 0;
 }
 
-static int read_mode(const uint8_t byte, const enum dtype dtype, struct block_header *const header, struct error *const err)
+static int read_mode(uint8_t byte, enum dtype dtype, struct block_header *header, struct error *err)
 {
 	const unsigned mode = byte & ((1u << MODE_BITS) - 1);
 	const unsigned classes = byte >> MODE_BITS;
 	const bool counted = mode == BLOCK_MODE_ULP;
 	header->mode = (enum block_mode)mode;
 	header->table.classes = (uint8_t)classes;
-	if (mode >= BLOCK_MODE_COUNT || (counted ? classes == 0 || classes > ULP_CLASSES_MAX : classes != 0))
+	if (mode >= BLOCK_MODE_COUNT ||
+		(counted ? classes == 0 || classes > ULP_CLASSES_MAX : classes != 0))
 		return error_set(err, ERROR_INVALID, "a block has the unknown mode 0x%02x", byte);
 	if (counted && ulp_format_of(dtype).width == 0)
-		return error_set(err, ERROR_INVALID, "a block of %s cannot have mode 0x%02x", dtype_name(dtype), byte);
+		return error_set(err, ERROR_INVALID, "a block of %s cannot have mode 0x%02x",
+			dtype_name(dtype), byte);
 	return 0;
 }
 
 /* No payload is larger than the result, and a result stored raw is its own payload. */
-static int read_payload(struct span *const rest, const uint64_t result_bytes, struct block_header *const header, struct error *const err)
+static int read_payload(
+	struct span *rest, uint64_t result_bytes, struct block_header *header, struct error *err)
 {
 	if (!varint_read(rest, &header->payload_bytes))
-		return error_set(err, ERROR_INVALID, "the header of a block is cut off or has a malformed number");
-	const bool fits = header->mode == BLOCK_MODE_RAW ? header->payload_bytes == result_bytes : header->payload_bytes <= result_bytes;
+		return error_set(err, ERROR_INVALID,
+			"the header of a block is cut off or has a malformed number");
+	const bool fits = header->mode == BLOCK_MODE_RAW ? header->payload_bytes == result_bytes
+							 : header->payload_bytes <= result_bytes;
 	if (!fits || header->payload_bytes == 0)
-		return error_set(err, ERROR_INVALID, "a block of %llu bytes has a payload of %u", (unsigned long long)result_bytes, header->payload_bytes);
+		return error_set(err, ERROR_INVALID, "a block of %llu bytes has a payload of %u",
+			(unsigned long long)result_bytes, header->payload_bytes);
 	return 0;
 }
 
-int block_header_read(struct span *const rest, const enum dtype dtype, const uint64_t result_bytes, struct block_header *const out_header,
-	struct error *const err)
+int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes,
+	struct block_header *out_header, struct error *err)
 {
 	const uint64_t words = result_bytes / block_word_bytes(dtype);
 	*out_header = (struct block_header){.mode = BLOCK_MODE_UNCHANGED};
@@ -86,5 +97,7 @@ int block_header_read(struct span *const rest, const enum dtype dtype, const uin
 		return -1;
 	if (out_header->mode == BLOCK_MODE_WORDS)
 		return read_words(rest, words, out_header, err);
-	return out_header->mode == BLOCK_MODE_ULP ? ulp_table_read(rest, words, &out_header->table, err) : 0;
+	return out_header->mode == BLOCK_MODE_ULP
+		? ulp_table_read(rest, words, &out_header->table, err)
+		: 0;
 }

@@ -1,11 +1,20 @@
-/* The front of an ulp-class block. docs/FORMAT.md, "ulp-class blocks", has the layout. Internal to block_code. */
+/* The front of an ulp-class block. docs/FORMAT.md, "ulp-class blocks", has the layout. Internal to
+ * block_code. */
 #ifndef WEIGHTS_CODEC_BLOCK_HEADER_H
 #define WEIGHTS_CODEC_BLOCK_HEADER_H
 
 #include "weights/codec/block_code.h"
 #include "weights/codec/ulp_stream.h"
 
-enum block_mode { BLOCK_MODE_UNCHANGED, BLOCK_MODE_RAW, BLOCK_MODE_PLANES, BLOCK_MODE_XOR, BLOCK_MODE_WORDS, BLOCK_MODE_ULP, BLOCK_MODE_COUNT };
+enum block_mode {
+	BLOCK_MODE_UNCHANGED,
+	BLOCK_MODE_RAW,
+	BLOCK_MODE_PLANES,
+	BLOCK_MODE_XOR,
+	BLOCK_MODE_WORDS,
+	BLOCK_MODE_ULP,
+	BLOCK_MODE_COUNT
+};
 
 struct block_header {
 	enum block_mode mode;
@@ -20,7 +29,9 @@ struct block_header {
 size_t block_word_bytes(enum dtype dtype);
 /* Gives the bytes written. */
 size_t block_header_write(const struct block_header *header, uint8_t into[BLOCK_CODE_HEADER_MAX]);
-/* Takes a header off the front of `*rest`; invalid when it breaks the layout or cannot be of a block with this many bytes of result. */
-int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes, struct block_header *out_header, struct error *err);
+/* Takes a header off the front of `*rest`; invalid when it breaks the layout or cannot be of a
+ * block with this many bytes of result. */
+int block_header_read(struct span *rest, enum dtype dtype, uint64_t result_bytes,
+	struct block_header *out_header, struct error *err);
 
 #endif

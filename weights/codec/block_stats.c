@@ -2,8 +2,8 @@
 
 enum { STRETCH = 64, LENGTHS = 5 };
 
-static void count_words(const struct ulp_format format, const size_t width, const struct span base, const struct span next,
-	struct block_code_stats *const stats)
+static void count_words(struct ulp_format format, size_t width, struct span base, struct span next,
+	struct block_code_stats *stats)
 {
 	for (size_t i = 0; i < next.len; i += width) {
 		if (memcmp(base.data + i, next.data + i, width) == 0)
@@ -12,13 +12,15 @@ static void count_words(const struct ulp_format format, const size_t width, cons
 		if (format.width == 0)
 			continue;
 		const uint16_t old = ulp_word_load(base.data + i, format.width);
-		const int step = ulp_word_step(old, ulp_word_load(next.data + i, format.width), format.width);
+		const int step = ulp_word_step(
+			old, ulp_word_load(next.data + i, format.width), format.width);
 		const int length = step < 0 ? -step : step;
 		stats->ulp_steps[length < LENGTHS ? length - 1 : LENGTHS - 1]++;
 	}
 }
 
-void block_code_count(const enum dtype dtype, const struct span base, const struct span next, struct block_code_stats *const stats)
+void block_code_count(
+	enum dtype dtype, struct span base, struct span next, struct block_code_stats *stats)
 {
 	const struct ulp_format format = ulp_format_of(dtype);
 	const size_t width = block_word_bytes(dtype);

@@ -32,19 +32,19 @@ static const struct dtype_row dtype_rows[DTYPE_COUNT] = {
 	[DTYPE_BOOL] = {"BOOL", 8},
 };
 
-const char *dtype_name(const enum dtype dtype)
+const char *dtype_name(enum dtype dtype)
 {
 	ASSERT((unsigned)dtype < DTYPE_COUNT);
 	return dtype_rows[dtype].name;
 }
 
-unsigned dtype_bits(const enum dtype dtype)
+unsigned dtype_bits(enum dtype dtype)
 {
 	ASSERT((unsigned)dtype < DTYPE_COUNT);
 	return dtype_rows[dtype].bits;
 }
 
-bool dtype_parse(const struct span name, enum dtype *const out_dtype)
+bool dtype_parse(struct span name, enum dtype *out_dtype)
 {
 	for (unsigned i = 0; i < DTYPE_COUNT; i++) {
 		if (span_equal_text(name, dtype_rows[i].name)) {

@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-static uint64_t load64(const uint8_t *const from)
+static uint64_t load64(const uint8_t *from)
 {
 	uint64_t word;
 	memcpy(&word, from, sizeof(word));
@@ -16,7 +16,8 @@ static uint64_t load64(const uint8_t *const from)
 }
 
 /* Element by element, for tails and for the words that are known to hold a difference. */
-static size_t scan_few(const uint8_t *const base, const uint8_t *const next, const size_t from, const size_t to, uint16_t *const positions)
+static size_t scan_few(
+	const uint8_t *base, const uint8_t *next, size_t from, size_t to, uint16_t *positions)
 {
 	size_t found = 0;
 	for (size_t i = from; i < to; i++)
@@ -25,7 +26,8 @@ static size_t scan_few(const uint8_t *const base, const uint8_t *const next, con
 	return found;
 }
 
-size_t element_scan_portable(const uint8_t *const base, const uint8_t *const next, const size_t count, uint16_t *const positions)
+size_t element_scan_portable(
+	const uint8_t *base, const uint8_t *next, size_t count, uint16_t *positions)
 {
 	ASSERT(count <= ELEMENT_SCAN_BLOCK);
 	enum { STRIDE = 16 };
@@ -35,7 +37,8 @@ size_t element_scan_portable(const uint8_t *const base, const uint8_t *const nex
 		const uint8_t *const a = base + 2 * i;
 		const uint8_t *const b = next + 2 * i;
 		const uint64_t low = (load64(a) ^ load64(b)) | (load64(a + 8) ^ load64(b + 8));
-		const uint64_t high = (load64(a + 16) ^ load64(b + 16)) | (load64(a + 24) ^ load64(b + 24));
+		const uint64_t high =
+			(load64(a + 16) ^ load64(b + 16)) | (load64(a + 24) ^ load64(b + 24));
 		if ((low | high) != 0)
 			found += scan_few(base, next, i, i + STRIDE, positions + found);
 	}
@@ -44,18 +47,21 @@ size_t element_scan_portable(const uint8_t *const base, const uint8_t *const nex
 
 #if defined(__x86_64__)
 
-/* One bit per differing element of 32: both halves are compared as 16-bit lanes, narrowed to bytes and gathered. The narrowing works within
- * 128-bit lanes, so the quarters are put back in order. */
-__attribute__((target("avx2"))) static inline uint32_t differing32(const uint8_t *const a, const uint8_t *const b)
+/* One bit per differing element of 32: both halves are compared as 16-bit lanes, narrowed to bytes
+ * and gathered. The narrowing works within 128-bit lanes, so the quarters are put back in order. */
+__attribute__((target("avx2"))) static inline uint32_t differing32(
+	const uint8_t *const a, const uint8_t *const b)
 {
-	const __m256i low = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)a), _mm256_loadu_si256((const __m256i *)b));
-	const __m256i high = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)(a + 32)), _mm256_loadu_si256((const __m256i *)(b + 32)));
+	const __m256i low = _mm256_cmpeq_epi16(
+		_mm256_loadu_si256((const __m256i *)a), _mm256_loadu_si256((const __m256i *)b));
+	const __m256i high = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)(a + 32)),
+		_mm256_loadu_si256((const __m256i *)(b + 32)));
 	const __m256i narrow = _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0xd8);
 	return ~(uint32_t)_mm256_movemask_epi8(narrow);
 }
 
-__attribute__((target("avx2"))) static size_t scan_avx2(const uint8_t *const base, const uint8_t *const next, const size_t count,
-	uint16_t *const positions)
+__attribute__((target("avx2"))) static size_t scan_avx2(const uint8_t *const base,
+	const uint8_t *const next, const size_t count, uint16_t *const positions)
 {
 	enum { STRIDE = 32 };
 	size_t found = 0;
@@ -68,22 +74,23 @@ __attribute__((target("avx2"))) static size_t scan_avx2(const uint8_t *const bas
 	return found + scan_few(base, next, i, count, positions + found);
 }
 
-size_t element_scan(const uint8_t *const base, const uint8_t *const next, const size_t count, uint16_t *const positions)
+size_t element_scan(const uint8_t *base, const uint8_t *next, size_t count, uint16_t *positions)
 {
 	ASSERT(count <= ELEMENT_SCAN_BLOCK);
-	return __builtin_cpu_supports("avx2") ? scan_avx2(base, next, count, positions) : element_scan_portable(base, next, count, positions);
+	return __builtin_cpu_supports("avx2") ? scan_avx2(base, next, count, positions)
+					      : element_scan_portable(base, next, count, positions);
 }
 
 #else
 
-size_t element_scan(const uint8_t *const base, const uint8_t *const next, const size_t count, uint16_t *const positions)
+size_t element_scan(const uint8_t *base, const uint8_t *next, size_t count, uint16_t *positions)
 {
 	return element_scan_portable(base, next, count, positions);
 }
 
 #endif
 
-uint64_t element_scan_count(const uint8_t *const base, const uint8_t *const next, const size_t bytes, const unsigned width)
+uint64_t element_scan_count(const uint8_t *base, const uint8_t *next, size_t bytes, unsigned width)
 {
 	enum { STRIDE = 4096 };
 	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);

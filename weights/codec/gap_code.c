@@ -2,16 +2,17 @@
 
 #include "base/error.h"
 
-/* The best for gaps of a geometric distribution: 1 + floor(log2(ln(phi - 1) / ln(mean / (mean + 1)))), where the logarithms are close to
- * 0.48125 * (mean + 1/2). */
-unsigned gap_code_parameter(const uint64_t sum, const size_t count)
+/* The best for gaps of a geometric distribution: 1 + floor(log2(ln(phi - 1) / ln(mean / (mean +
+ * 1)))), where the logarithms are close to 0.48125 * (mean + 1/2). */
+unsigned gap_code_parameter(uint64_t sum, size_t count)
 {
 	const uint64_t scaled = count == 0 ? 0 : (2 * sum + count) * 77 / (320 * (uint64_t)count);
 	const unsigned bits = scaled == 0 ? 0 : 64 - (unsigned)__builtin_clzll(scaled);
 	return bits < GAP_CODE_PARAMETER_MAX ? bits : GAP_CODE_PARAMETER_MAX;
 }
 
-void gap_code_write(struct bit_writer *const writer, const uint32_t *const gaps, const size_t count, const unsigned parameter)
+void gap_code_write(
+	struct bit_writer *writer, const uint32_t *gaps, size_t count, unsigned parameter)
 {
 	struct bit_writer local = *writer;
 	for (size_t i = 0; i < count; i++)
@@ -19,8 +20,8 @@ void gap_code_write(struct bit_writer *const writer, const uint32_t *const gaps,
 	*writer = local;
 }
 
-bool gap_code_read(struct bit_reader *const reader, const unsigned parameter, const size_t count, const uint32_t limit,
-	uint32_t *const positions)
+bool gap_code_read(struct bit_reader *reader, unsigned parameter, size_t count, uint32_t limit,
+	uint32_t *positions)
 {
 	ASSERT(parameter <= GAP_CODE_PARAMETER_MAX && limit <= GAP_CODE_MAX);
 	struct bit_reader local = *reader;

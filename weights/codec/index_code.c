@@ -4,47 +4,46 @@
 
 enum { BLOCK_MAX = 65536 };
 
-size_t index_form_bytes(const enum index_form form)
+size_t index_form_bytes(enum index_form form)
 {
 	return form == INDEX_GAP16 ? 2 : 4;
 }
 
-size_t index_code_bytes(const struct index_code *const code)
+size_t index_code_bytes(const struct index_code *code)
 {
 	return code->form == INDEX_GRID ? code->row_bytes + code->col_bytes
-		: index_form_bytes(code->form);
+					: index_form_bytes(code->form);
 }
 
-static void store16(uint8_t *const out, const uint64_t value)
+static void store16(uint8_t *out, uint64_t value)
 {
 	out[0] = (uint8_t)value;
 	out[1] = (uint8_t)(value >> 8);
 }
 
-static void store32(uint8_t *const out, const uint64_t value)
+static void store32(uint8_t *out, uint64_t value)
 {
 	store16(out, value);
 	store16(out + 2, value >> 16);
 }
 
-static uint64_t load16(const uint8_t *const from)
+static uint64_t load16(const uint8_t *from)
 {
 	return (uint64_t)from[0] | (uint64_t)from[1] << 8;
 }
 
-static uint64_t load32(const uint8_t *const from)
+static uint64_t load32(const uint8_t *from)
 {
 	return load16(from) | load16(from + 2) << 16;
 }
 
-void index_encoder_init(struct index_encoder *const encoder, const enum index_form form)
+void index_encoder_init(struct index_encoder *encoder, enum index_form form)
 {
 	*encoder = (struct index_encoder){.form = form};
 }
 
-static void encode_gaps16(struct index_encoder *const encoder, const uint64_t block_start, const uint16_t *const positions,
-	const size_t count,
-	uint8_t *const out)
+static void encode_gaps16(struct index_encoder *encoder, uint64_t block_start,
+	const uint16_t *positions, size_t count, uint8_t *out)
 {
 	uint64_t next = encoder->next;
 	uint64_t bits = 0; /* of all gaps: the caller has chosen the form by the largest */
@@ -58,8 +57,8 @@ static void encode_gaps16(struct index_encoder *const encoder, const uint64_t bl
 	encoder->next = next;
 }
 
-static void encode_32(struct index_encoder *const encoder, const uint64_t block_start, const uint16_t *const positions, const size_t count,
-	uint8_t *const out)
+static void encode_32(struct index_encoder *encoder, uint64_t block_start,
+	const uint16_t *positions, size_t count, uint8_t *out)
 {
 	const bool gaps = encoder->form == INDEX_GAP32;
 	for (size_t i = 0; i < count; i++) {
@@ -69,9 +68,8 @@ static void encode_32(struct index_encoder *const encoder, const uint64_t block_
 	}
 }
 
-size_t index_encoder_add(struct index_encoder *const encoder, const uint64_t block_start, const uint16_t *const positions,
-	const size_t count,
-	uint8_t *const out)
+size_t index_encoder_add(struct index_encoder *encoder, uint64_t block_start,
+	const uint16_t *positions, size_t count, uint8_t *out)
 {
 	if (encoder->form == INDEX_GAP16)
 		encode_gaps16(encoder, block_start, positions, count, out);
@@ -80,8 +78,8 @@ size_t index_encoder_add(struct index_encoder *const encoder, const uint64_t blo
 	return count * index_form_bytes(encoder->form);
 }
 
-void index_decoder_init(struct index_decoder *const decoder, const struct index_code *const code,
-	const struct span data, const uint64_t elements)
+void index_decoder_init(struct index_decoder *decoder, const struct index_code *code,
+	struct span data, uint64_t elements)
 {
 	*decoder = (struct index_decoder){
 		.code = *code, .step = index_code_bytes(code), .data = data, .elements = elements};
@@ -90,15 +88,14 @@ void index_decoder_init(struct index_decoder *const decoder, const struct index_
 	decoder->rows = code->form == INDEX_GRID ? elements / code->columns : 0;
 }
 
-static int refuse_negative(const uint64_t value, struct error *const err)
+static int refuse_negative(uint64_t value, struct error *err)
 {
 	return error_set(err, ERROR_INVALID, "the index %lld is negative",
 		(long long)(int32_t)(uint32_t)value);
 }
 
 /* `next` is at most 2^63 and a gap below 2^32, so nothing overflows. */
-static int decode_line(struct index_decoder *const decoder, uint64_t *const out,
-	struct error *const err)
+static int decode_line(struct index_decoder *decoder, uint64_t *out, struct error *err)
 {
 	const uint8_t *const from = decoder->data.data + decoder->taken;
 	const enum index_form form = decoder->code.form;
@@ -106,52 +103,55 @@ static int decode_line(struct index_decoder *const decoder, uint64_t *const out,
 	const bool is_signed = form == INDEX_ABSOLUTE32 || form == INDEX_STEP32;
 	if (is_signed && value > INT32_MAX)
 		return refuse_negative(value, err);
-	*out = form == INDEX_ABSOLUTE32 || (form == INDEX_STEP32 && decoder->next == 0) ? value :
-		form == INDEX_STEP32 ? decoder->next - 1 + value : decoder->next + value;
+	*out = form == INDEX_ABSOLUTE32 || (form == INDEX_STEP32 && decoder->next == 0) ? value
+		: form == INDEX_STEP32 ? decoder->next - 1 + value
+				       : decoder->next + value;
 	return 0;
 }
 
-static uint64_t load_width(const struct index_decoder *const decoder, const size_t at,
-	const unsigned bytes)
+static uint64_t load_width(const struct index_decoder *decoder, size_t at, unsigned bytes)
 {
 	const uint8_t *const from = decoder->data.data + at;
 	return bytes == 1 ? from[0] : bytes == 2 ? load16(from) : load32(from);
 }
 
 /* A row is at most 2^63 and a step below 2^31; no product is made of what lies outside. */
-static int decode_grid(struct index_decoder *const decoder, uint64_t *const out,
-	struct error *const err)
+static int decode_grid(struct index_decoder *decoder, uint64_t *out, struct error *err)
 {
 	const struct index_code *const code = &decoder->code;
 	const size_t columns_at = decoder->count * code->row_bytes;
 	const size_t number = decoder->number++;
 	const uint64_t down = load_width(decoder, number * code->row_bytes, code->row_bytes);
-	const uint64_t along = load_width(decoder, columns_at + number * code->col_bytes,
-		code->col_bytes);
+	const uint64_t along =
+		load_width(decoder, columns_at + number * code->col_bytes, code->col_bytes);
 	if (down > INT32_MAX || along > INT32_MAX)
 		return refuse_negative(down > INT32_MAX ? down : along, err);
 	decoder->row += down;
 	decoder->column = down > 0 ? along : decoder->column + along;
 	if (decoder->column >= code->columns || decoder->row >= decoder->rows)
 		return error_set(err, ERROR_INVALID,
-			"row %llu, column %llu lies outside of %llu rows of %llu", (unsigned long long)decoder->row, (unsigned long long)decoder->column,
+			"row %llu, column %llu lies outside of %llu rows of %llu",
+			(unsigned long long)decoder->row, (unsigned long long)decoder->column,
 			(unsigned long long)decoder->rows, (unsigned long long)code->columns);
 	*out = decoder->row * code->columns + decoder->column;
 	return 0;
 }
 
 /* Decodes one more position into `pending`. */
-static int decode_one(struct index_decoder *const decoder, struct error *const err)
+static int decode_one(struct index_decoder *decoder, struct error *err)
 {
 	uint64_t position = 0;
 	const bool is_grid = decoder->code.form == INDEX_GRID;
-	if ((is_grid ? decode_grid(decoder, &position, err) : decode_line(decoder, &position, err)) != 0)
+	if ((is_grid ? decode_grid(decoder, &position, err)
+		     : decode_line(decoder, &position, err)) != 0)
 		return -1;
 	if (position < decoder->next)
-		return error_set(err, ERROR_INVALID, "the index %llu is not above the one before it", (unsigned long long)position);
+		return error_set(err, ERROR_INVALID,
+			"the index %llu is not above the one before it",
+			(unsigned long long)position);
 	if (position >= decoder->elements)
-		return error_set(err, ERROR_INVALID, "the index %llu lies outside of %llu elements", (unsigned long long)position,
-			(unsigned long long)decoder->elements);
+		return error_set(err, ERROR_INVALID, "the index %llu lies outside of %llu elements",
+			(unsigned long long)position, (unsigned long long)decoder->elements);
 	decoder->taken += decoder->step;
 	decoder->next = position + 1;
 	decoder->pending = position;
@@ -159,8 +159,8 @@ static int decode_one(struct index_decoder *const decoder, struct error *const e
 	return 0;
 }
 
-int index_decoder_take(struct index_decoder *const decoder, const uint64_t block_start, const size_t count, uint16_t *const positions,
-	size_t *const out_found, struct error *const err)
+int index_decoder_take(struct index_decoder *decoder, uint64_t block_start, size_t count,
+	uint16_t *positions, size_t *out_found, struct error *err)
 {
 	ASSERT(count <= BLOCK_MAX);
 	const uint64_t block_end = block_start + count;

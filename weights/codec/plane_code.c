@@ -7,14 +7,15 @@
 
 enum { LEVEL = 1 };
 
-size_t plane_code_bound(const size_t words)
+size_t plane_code_bound(size_t words)
 {
 	return words + (size_t)VARINT_BYTES_MAX * BYTE_PLANES_MAX;
 }
 
-/* Two ways to use zstd, neither always the better: looking for repeats, and hardly looking. Both are given less room than the best so far, and
- * the first is done again where it was the better one. */
-static size_t encode_plane(struct compressor *const compressor, const struct span plane, uint8_t *const into)
+/* Two ways to use zstd, neither always the better: looking for repeats, and hardly looking. Both
+ * are given less room than the best so far, and the first is done again where it was the better
+ * one. */
+static size_t encode_plane(struct compressor *compressor, struct span plane, uint8_t *into)
 {
 	if (plane.len > 1) {
 		const size_t quick = compress_zstd_plane(compressor, plane, into, plane.len - 1);
@@ -31,14 +32,15 @@ static size_t encode_plane(struct compressor *const compressor, const struct spa
 }
 
 /* The length goes in front, so the bytes are made a little further back and moved up. */
-size_t plane_code_encode(const struct plane_code *const planes, const struct span words, uint8_t *const into)
+size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into)
 {
 	const size_t len = words.len / planes->width;
 	size_t at = 0;
 	byte_planes_split(words, planes->width, planes->scratch);
 	for (size_t k = 0; k < planes->width; k++) {
 		uint8_t *const body = into + at + VARINT_BYTES_MAX;
-		const size_t size = encode_plane(planes->compressor, span_of(planes->scratch + k * len, len), body);
+		const size_t size = encode_plane(
+			planes->compressor, span_of(planes->scratch + k * len, len), body);
 		at += varint_write((uint32_t)size, into + at);
 		memmove(into + at, body, size);
 		at += size;
@@ -46,13 +48,15 @@ size_t plane_code_encode(const struct plane_code *const planes, const struct spa
 	return at;
 }
 
-/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it is, else to `scratch`. */
-static int decode_plane(struct compressor *const compressor, struct span *const rest, uint8_t *const scratch, const size_t len,
-	const uint8_t **const out_plane, struct error *const err)
+/* Takes the next plane, of `len` bytes, off `*rest`. `*out_plane` points into it when stored as it
+ * is, else to `scratch`. */
+static int decode_plane(struct compressor *compressor, struct span *rest, uint8_t *scratch,
+	size_t len, const uint8_t **out_plane, struct error *err)
 {
 	uint32_t size;
 	if (!varint_read(rest, &size) || size > rest->len || size > len)
-		return error_set(err, ERROR_INVALID, "a byte plane of %zu bytes is cut off or stored as more", len);
+		return error_set(err, ERROR_INVALID,
+			"a byte plane of %zu bytes is cut off or stored as more", len);
 	const struct span stored = span_slice(*rest, 0, size);
 	*rest = span_slice(*rest, size, rest->len);
 	*out_plane = size == len ? stored.data : scratch;
@@ -61,14 +65,15 @@ static int decode_plane(struct compressor *const compressor, struct span *const 
 	return error_set(err, ERROR_INVALID, "a byte plane of %zu bytes does not decode", len);
 }
 
-int plane_code_decode(const struct plane_code *const planes, const struct span stored, uint8_t *const into, const size_t len,
-	struct error *const err)
+int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
+	size_t len, struct error *err)
 {
 	const uint8_t *decoded[BYTE_PLANES_MAX] = {0};
 	const size_t plane_len = len / planes->width;
 	struct span rest = stored;
 	for (size_t k = 0; k < planes->width; k++)
-		if (decode_plane(planes->compressor, &rest, planes->scratch + k * plane_len, plane_len, &decoded[k], err) != 0)
+		if (decode_plane(planes->compressor, &rest, planes->scratch + k * plane_len,
+			    plane_len, &decoded[k], err) != 0)
 			return -1;
 	if (rest.len != 0)
 		return error_set(err, ERROR_INVALID, "%zu bytes follow the byte planes", rest.len);

@@ -1,4 +1,5 @@
-/* Words as byte planes, each stored as it is or as one zstd frame, whichever is smaller. docs/FORMAT.md, "Byte planes". */
+/* Words as byte planes, each stored as it is or as one zstd frame, whichever is smaller.
+ * docs/FORMAT.md, "Byte planes". */
 #ifndef WEIGHTS_CODEC_PLANE_CODE_H
 #define WEIGHTS_CODEC_PLANE_CODE_H
 
@@ -16,6 +17,7 @@ size_t plane_code_bound(size_t words);
 /* Whole words only. `into` has room for plane_code_bound; gives the bytes used. */
 size_t plane_code_encode(const struct plane_code *planes, struct span words, uint8_t *into);
 /* Exactly `len` bytes of words must come out of all of `stored`; anything else is invalid. */
-int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into, size_t len, struct error *err);
+int plane_code_decode(const struct plane_code *planes, struct span stored, uint8_t *into,
+	size_t len, struct error *err);
 
 #endif

@@ -1,7 +1,7 @@
 #include "weights/codec/ulp_scan.h"
 
-static inline void scan_words(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
-	struct ulp_scan *const scan, const unsigned width)
+static inline void scan_words(const struct ulp_view *view, const uint8_t *next, size_t from,
+	size_t to, struct ulp_scan *scan, unsigned width)
 {
 	for (size_t i = from; i < to; i++) {
 		const uint16_t old = ulp_word_load(view->base + i * width, width);
@@ -16,8 +16,8 @@ static inline void scan_words(const struct ulp_view *const view, const uint8_t *
 	}
 }
 
-void ulp_scan_portable(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
-	struct ulp_scan *const scan)
+void ulp_scan_portable(const struct ulp_view *view, const uint8_t *next, size_t from, size_t to,
+	struct ulp_scan *scan)
 {
 	if (view->format.width == 1)
 		scan_words(view, next, from, to, scan, 1);
@@ -25,8 +25,8 @@ void ulp_scan_portable(const struct ulp_view *const view, const uint8_t *const n
 		scan_words(view, next, from, to, scan, 2);
 }
 
-static inline void patch_words(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch,
-	uint8_t *const into, const unsigned width)
+static inline void patch_words(const struct ulp_view *view, size_t from, size_t to,
+	struct ulp_patch *patch, uint8_t *into, unsigned width)
 {
 	for (size_t i = from; i < to; i++) {
 		uint16_t word = ulp_word_load(view->base + i * width, width);
@@ -39,7 +39,8 @@ static inline void patch_words(const struct ulp_view *const view, const size_t f
 	}
 }
 
-void ulp_patch_portable(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch, uint8_t *const into)
+void ulp_patch_portable(
+	const struct ulp_view *view, size_t from, size_t to, struct ulp_patch *patch, uint8_t *into)
 {
 	if (view->format.width == 1)
 		patch_words(view, from, to, patch, into, 1);
@@ -56,12 +57,16 @@ static const struct ulp_way *best_way(void)
 	return avx512 != NULL ? avx512 : avx2 != NULL ? avx2 : &portable;
 }
 
-const struct ulp_way *ulp_way(const enum block_code_path path)
+const struct ulp_way *ulp_way(enum block_code_path path)
 {
 	switch (path) {
-	case BLOCK_CODE_PORTABLE: return &portable;
-	case BLOCK_CODE_AVX2: return ulp_way_avx2();
-	case BLOCK_CODE_AVX512: return ulp_way_avx512();
-	default: return best_way();
+	case BLOCK_CODE_PORTABLE:
+		return &portable;
+	case BLOCK_CODE_AVX2:
+		return ulp_way_avx2();
+	case BLOCK_CODE_AVX512:
+		return ulp_way_avx512();
+	default:
+		return best_way();
 	}
 }

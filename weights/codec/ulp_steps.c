@@ -2,10 +2,14 @@
 
 #include "weights/codec/gap_code.h"
 
-enum { WINDOW = 16, LENGTH_BITS_MAX = 15 /* of |step| - 1, which is at most 32767 */, SIGNS_AT_ONCE = 32 };
+enum {
+	WINDOW = 16,
+	LENGTH_BITS_MAX = 15 /* of |step| - 1, which is at most 32767 */,
+	SIGNS_AT_ONCE = 32
+};
 
-/* The mean of the gaps of late, which gives the next one's Rice parameter: long steps are frequent among small weights and rare among
- * large ones, and the steps come in that order. */
+/* The mean of the gaps of late, which gives the next one's Rice parameter: long steps are frequent
+ * among small weights and rare among large ones, and the steps come in that order. */
 struct gap_mean {
 	uint64_t sum;
 	uint64_t count;
@@ -16,7 +20,7 @@ static struct gap_mean gap_mean_start(void)
 	return (struct gap_mean){.sum = 4, .count = 1};
 }
 
-static inline unsigned gap_mean_parameter(const struct gap_mean *const mean)
+static inline unsigned gap_mean_parameter(const struct gap_mean *mean)
 {
 	unsigned parameter = 0;
 	while (mean->count << parameter < mean->sum)
@@ -24,7 +28,7 @@ static inline unsigned gap_mean_parameter(const struct gap_mean *const mean)
 	return parameter;
 }
 
-static inline void gap_mean_add(struct gap_mean *const mean, const uint32_t gap)
+static inline void gap_mean_add(struct gap_mean *mean, uint32_t gap)
 {
 	mean->sum += gap;
 	if (++mean->count == WINDOW) {
@@ -33,25 +37,26 @@ static inline void gap_mean_add(struct gap_mean *const mean, const uint32_t gap)
 	}
 }
 
-static inline uint32_t length_of(const int16_t step)
+static inline uint32_t length_of(int16_t step)
 {
 	return (uint32_t)(step < 0 ? -step : step);
 }
 
-/* An exp-Golomb code of order 0 for length - 2: as many zeros as length - 1 has bits behind its first, a one, those bits. */
-static inline unsigned length_bits(const uint32_t length)
+/* An exp-Golomb code of order 0 for length - 2: as many zeros as length - 1 has bits behind its
+ * first, a one, those bits. */
+static inline unsigned length_bits(uint32_t length)
 {
 	return 31 - (unsigned)__builtin_clz(length - 1);
 }
 
-static inline void put_length(struct bit_writer *const writer, const uint32_t length)
+static inline void put_length(struct bit_writer *writer, uint32_t length)
 {
 	const unsigned bits = length_bits(length);
 	const uint64_t low = (length - 1) & ((1u << bits) - 1);
 	bit_writer_put(writer, (low << 1 | 1) << bits, 2 * bits + 1);
 }
 
-static inline bool take_length(struct bit_reader *const reader, uint32_t *const out_length)
+static inline bool take_length(struct bit_reader *reader, uint32_t *out_length)
 {
 	const uint64_t code = bit_reader_peek(reader);
 	const unsigned bits = (unsigned)__builtin_ctzll(code | UINT64_C(1) << LENGTH_BITS_MAX);
@@ -63,7 +68,7 @@ static inline bool take_length(struct bit_reader *const reader, uint32_t *const 
 }
 
 /* Gives how many of the steps are longer than one ulp, and their places. */
-static size_t find_long(const int16_t *const steps, const size_t count, uint32_t *const places)
+static size_t find_long(const int16_t *steps, size_t count, uint32_t *places)
 {
 	size_t found = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -73,7 +78,8 @@ static size_t find_long(const int16_t *const steps, const size_t count, uint32_t
 	return found;
 }
 
-static void write_long(struct bit_writer *const writer, const int16_t *const steps, const size_t count, uint32_t *const places)
+static void write_long(
+	struct bit_writer *writer, const int16_t *steps, size_t count, uint32_t *places)
 {
 	struct gap_mean mean = gap_mean_start();
 	const size_t found = find_long(steps, count, places);
@@ -88,11 +94,13 @@ static void write_long(struct bit_writer *const writer, const int16_t *const ste
 	gap_code_put(writer, (uint32_t)count - next, gap_mean_parameter(&mean));
 }
 
-void ulp_steps_write(struct bit_writer *const writer, const int16_t *const steps, const size_t count, uint32_t *const places)
+void ulp_steps_write(
+	struct bit_writer *writer, const int16_t *steps, size_t count, uint32_t *places)
 {
 	struct bit_writer local = *writer;
 	for (size_t i = 0; i < count;) {
-		const unsigned taken = count - i < SIGNS_AT_ONCE ? (unsigned)(count - i) : SIGNS_AT_ONCE;
+		const unsigned taken =
+			count - i < SIGNS_AT_ONCE ? (unsigned)(count - i) : SIGNS_AT_ONCE;
 		uint64_t signs = 0;
 		for (unsigned bit = 0; bit < taken; bit++)
 			signs |= (uint64_t)((uint16_t)steps[i++] >> 15) << bit;
@@ -102,17 +110,18 @@ void ulp_steps_write(struct bit_writer *const writer, const int16_t *const steps
 	*writer = local;
 }
 
-static void read_signs(struct bit_reader *const reader, const size_t count, int16_t *const steps)
+static void read_signs(struct bit_reader *reader, size_t count, int16_t *steps)
 {
 	for (size_t i = 0; i < count;) {
-		const unsigned taken = count - i < SIGNS_AT_ONCE ? (unsigned)(count - i) : SIGNS_AT_ONCE;
+		const unsigned taken =
+			count - i < SIGNS_AT_ONCE ? (unsigned)(count - i) : SIGNS_AT_ONCE;
 		const uint64_t signs = bit_reader_take(reader, taken);
 		for (unsigned bit = 0; bit < taken; bit++)
 			steps[i++] = (int16_t)(1 - 2 * (int)(signs >> bit & 1));
 	}
 }
 
-bool ulp_steps_read(struct bit_reader *const reader, const size_t count, int16_t *const steps)
+bool ulp_steps_read(struct bit_reader *reader, size_t count, int16_t *steps)
 {
 	struct bit_reader local = *reader;
 	struct gap_mean mean = gap_mean_start();

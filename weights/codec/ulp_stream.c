@@ -4,21 +4,21 @@
 #include "weights/codec/ulp_steps.h"
 #include "weights/codec/varint.h"
 
-size_t ulp_table_count(const struct ulp_table *const table)
+size_t ulp_table_count(const struct ulp_table *table)
 {
 	size_t count = 0;
-	for (unsigned class = 0; class < table->classes; class++)
+	for (unsigned class = 0; class < table->classes; class ++)
 		count += table->counts[class];
 	return count;
 }
 
-size_t ulp_table_write(const struct ulp_table *const table, uint8_t into[ULP_TABLE_BYTES_MAX])
+size_t ulp_table_write(const struct ulp_table *table, uint8_t into[ULP_TABLE_BYTES_MAX])
 {
 	uint8_t parameters[8 + BIT_STREAM_SLACK];
 	struct bit_writer writer = {.at = parameters};
 	size_t bytes = 0;
 	into[bytes++] = table->top;
-	for (unsigned class = 0; class < table->classes; class++) {
+	for (unsigned class = 0; class < table->classes; class ++) {
 		bytes += varint_write(table->counts[class], into + bytes);
 		if (table->counts[class] != 0)
 			bit_writer_put(&writer, table->parameters[class], GAP_CODE_PARAMETER_BITS);
@@ -28,18 +28,19 @@ size_t ulp_table_write(const struct ulp_table *const table, uint8_t into[ULP_TAB
 	return bytes + packed;
 }
 
-static int malformed(const char *const why, struct error *const err)
+static int malformed(const char *why, struct error *err)
 {
 	return error_set(err, ERROR_INVALID, "a block's table of classes %s", why);
 }
 
-static int read_parameters(struct span *const rest, struct ulp_table *const table, struct error *const err)
+static int read_parameters(struct span *rest, struct ulp_table *table, struct error *err)
 {
 	struct bit_reader reader = bit_reader_open(*rest);
-	for (unsigned class = 0; class < table->classes; class++) {
+	for (unsigned class = 0; class < table->classes; class ++) {
 		if (table->counts[class] == 0)
 			continue;
-		table->parameters[class] = (uint8_t)bit_reader_take(&reader, GAP_CODE_PARAMETER_BITS);
+		table->parameters[class] =
+			(uint8_t)bit_reader_take(&reader, GAP_CODE_PARAMETER_BITS);
 		if (table->parameters[class] > GAP_CODE_PARAMETER_MAX)
 			return malformed("has a Rice parameter over 20", err);
 	}
@@ -52,43 +53,46 @@ static int read_parameters(struct span *const rest, struct ulp_table *const tabl
 	return 0;
 }
 
-int ulp_table_read(struct span *const rest, const uint64_t elements, struct ulp_table *const table, struct error *const err)
+int ulp_table_read(struct span *rest, uint64_t elements, struct ulp_table *table, struct error *err)
 {
 	uint64_t count = 0;
 	if (rest->len == 0)
 		return malformed("is missing", err);
 	table->top = rest->data[0];
 	*rest = span_slice(*rest, 1, rest->len);
-	for (unsigned class = 0; class < table->classes; class++) {
+	for (unsigned class = 0; class < table->classes; class ++) {
 		table->parameters[class] = 0;
 		if (!varint_read(rest, &table->counts[class]))
 			return malformed("has a malformed count", err);
 		count += table->counts[class];
 	}
 	if (count == 0 || count > elements)
-		return error_set(err, ERROR_INVALID, "a block of %llu elements says that %llu of them changed", (unsigned long long)elements,
-			(unsigned long long)count);
+		return error_set(err, ERROR_INVALID,
+			"a block of %llu elements says that %llu of them changed",
+			(unsigned long long)elements, (unsigned long long)count);
 	return read_parameters(rest, table, err);
 }
 
 /* Where each class begins when the last one comes first. */
-static void first_places(const struct ulp_table *const table, uint32_t places[ULP_CLASSES_MAX])
+static void first_places(const struct ulp_table *table, uint32_t places[ULP_CLASSES_MAX])
 {
 	uint32_t place = 0;
-	for (unsigned class = table->classes; class-- > 0; place += table->counts[class])
+	for (unsigned class = table->classes; class -- > 0; place += table->counts[class])
 		places[class] = place;
 }
 
-void ulp_stream_arrange(const struct ulp_scan *const scan, const struct ulp_view *const view, struct ulp_stream *const stream)
+void ulp_stream_arrange(
+	const struct ulp_scan *scan, const struct ulp_view *view, struct ulp_stream *stream)
 {
 	struct ulp_table *const table = &stream->table;
 	uint32_t places[ULP_CLASSES_MAX] = {0};
 	*table = (struct ulp_table){.top = view->top, .classes = view->classes};
 	for (size_t i = 0; i < scan->count; i++)
 		table->counts[scan->keys[i] >> ULP_SCAN_GAP_BITS]++;
-	for (unsigned class = 0; class < view->classes; class++)
+	for (unsigned class = 0; class < view->classes; class ++)
 		if (table->counts[class] != 0)
-			table->parameters[class] = (uint8_t)gap_code_parameter(scan->from[class] - table->counts[class], table->counts[class]);
+			table->parameters[class] = (uint8_t)gap_code_parameter(
+				scan->from[class] - table->counts[class], table->counts[class]);
 	first_places(table, places);
 	for (size_t i = 0; i < scan->count; i++) {
 		const uint32_t place = places[scan->keys[i] >> ULP_SCAN_GAP_BITS]++;
@@ -97,32 +101,35 @@ void ulp_stream_arrange(const struct ulp_scan *const scan, const struct ulp_view
 	}
 }
 
-size_t ulp_stream_write(const struct ulp_stream *const stream, uint32_t *const places, uint8_t *const into)
+size_t ulp_stream_write(const struct ulp_stream *stream, uint32_t *places, uint8_t *into)
 {
 	struct bit_writer writer = {.at = into};
 	const uint32_t *gaps = stream->gaps;
-	for (unsigned class = stream->table.classes; class-- > 0; gaps += stream->table.counts[class])
-		gap_code_write(&writer, gaps, stream->table.counts[class], stream->table.parameters[class]);
+	for (unsigned class = stream->table.classes; class -- > 0;
+		gaps += stream->table.counts[class])
+		gap_code_write(&writer, gaps, stream->table.counts[class],
+			stream->table.parameters[class]);
 	ulp_steps_write(&writer, stream->steps, ulp_table_count(&stream->table), places);
 	return (size_t)(bit_writer_end(&writer) - into);
 }
 
-int ulp_stream_read(const struct ulp_table *const table, const struct span payload, const uint32_t elements, uint32_t *const ranks,
-	int16_t *const steps, struct ulp_patch *const out_patch, struct error *const err)
+int ulp_stream_read(const struct ulp_table *table, struct span payload, uint32_t elements,
+	uint32_t *ranks, int16_t *steps, struct ulp_patch *out_patch, struct error *err)
 {
 	static const uint32_t no_ranks = UINT32_MAX;
 	struct bit_reader reader = bit_reader_open(payload);
 	uint32_t *place = ranks;
 	const int16_t *step = steps;
 	*out_patch = (struct ulp_patch){.seen = {0}};
-	for (unsigned class = ULP_SCAN_LANES; class-- > 0;) {
+	for (unsigned class = ULP_SCAN_LANES; class -- > 0;) {
 		const uint32_t count = class < table->classes ? table->counts[class] : 0;
 		out_patch->ranks[class] = count > 0 ? place : &no_ranks;
 		out_patch->steps[class] = step;
 		if (count == 0)
 			continue;
 		if (!gap_code_read(&reader, table->parameters[class], count, elements, place))
-			return error_set(err, ERROR_INVALID, "a block changes an element behind its end");
+			return error_set(
+				err, ERROR_INVALID, "a block changes an element behind its end");
 		place += count;
 		step += count;
 		*place++ = UINT32_MAX;
@@ -130,7 +137,8 @@ int ulp_stream_read(const struct ulp_table *const table, const struct span paylo
 	if (!ulp_steps_read(&reader, (size_t)(step - steps), steps))
 		return error_set(err, ERROR_INVALID, "a block's steps are malformed");
 	if (bit_reader_bytes(&reader) != payload.len)
-		return error_set(err, ERROR_INVALID, "a block's payload has %zu bytes, its codes %llu", payload.len,
+		return error_set(err, ERROR_INVALID,
+			"a block's payload has %zu bytes, its codes %llu", payload.len,
 			(unsigned long long)bit_reader_bytes(&reader));
 	return 0;
 }

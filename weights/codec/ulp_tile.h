@@ -1,6 +1,8 @@
-/* A stretch of elements sorted by class, as the wide ways of ulp_scan work through it: a mask of each class for each group of 64, and how many of each
- * class came before. With that, a rank is found from a position and a position from a rank without going from element to element. Filling a tile is for
- * each way's own instructions; this is what they share, inline, so that each compiles it for its processor. */
+/* A stretch of elements sorted by class, as the wide ways of ulp_scan work through it: a mask of
+ * each class for each group of 64, and how many of each class came before. With that, a rank is
+ * found from a position and a position from a rank without going from element to element. Filling a
+ * tile is for each way's own instructions; this is what they share, inline, so that each compiles
+ * it for its processor. */
 #ifndef WEIGHTS_CODEC_ULP_TILE_H
 #define WEIGHTS_CODEC_ULP_TILE_H
 
@@ -9,41 +11,45 @@
 /* Inlined for sure: only then do they use what the caller may. */
 #define ULP_TILE_INLINE static inline __attribute__((always_inline))
 
-enum {
-	ULP_TILE_GROUPS = 64,
-	ULP_TILE_WORDS = ULP_TILE_GROUPS * ULP_SCAN_GROUP
-};
+enum { ULP_TILE_GROUPS = 64, ULP_TILE_WORDS = ULP_TILE_GROUPS * ULP_SCAN_GROUP };
 
 struct ulp_tile {
-	uint64_t masks[ULP_CLASSES_MAX][ULP_TILE_GROUPS];  /* bit i: word i of the group is of the class */
-	uint16_t before[ULP_CLASSES_MAX][ULP_TILE_GROUPS]; /* words of the class in the groups before */
-	uint32_t totals[ULP_CLASSES_MAX];                  /* words of the class */
+	/* bit i: word i of the group is of the class */
+	uint64_t masks[ULP_CLASSES_MAX][ULP_TILE_GROUPS];
+	/* words of the class in the groups before */
+	uint16_t before[ULP_CLASSES_MAX][ULP_TILE_GROUPS];
+	uint32_t totals[ULP_CLASSES_MAX]; /* words of the class */
 	uint8_t classes[ULP_TILE_WORDS];
-	uint16_t changed[ULP_TILE_WORDS + ULP_SCAN_GROUP]; /* positions, ascending; vectors are stored whole */
+	/* positions, ascending; vectors are stored whole */
+	uint16_t changed[ULP_TILE_WORDS + ULP_SCAN_GROUP];
 };
 
-/* The next tile's bytes, while this one keeps the processor busy. The address may lie behind the end of an array: nothing is read. */
-ULP_TILE_INLINE void ulp_tile_prefetch(const uint8_t *const words, const unsigned width)
+/* The next tile's bytes, while this one keeps the processor busy. The address may lie behind the
+ * end of an array: nothing is read. */
+ULP_TILE_INLINE void ulp_tile_prefetch(const uint8_t *words, unsigned width)
 {
 	__builtin_prefetch((const void *)((uintptr_t)words + (size_t)ULP_TILE_WORDS * width));
 }
 
 /* Words of the class before this position in the tile. */
-ULP_TILE_INLINE uint32_t ulp_tile_rank(const struct ulp_tile *const tile, const unsigned position, const unsigned class)
+ULP_TILE_INLINE uint32_t ulp_tile_rank(
+	const struct ulp_tile *tile, unsigned position, unsigned class)
 {
 	const unsigned group = position / ULP_SCAN_GROUP;
 	const uint64_t before = (UINT64_C(1) << position % ULP_SCAN_GROUP) - 1;
-	return tile->before[class][group] + (uint32_t)__builtin_popcountll(tile->masks[class][group] & before);
+	return tile->before[class][group] +
+		(uint32_t)__builtin_popcountll(tile->masks[class][group] & before);
 }
 
 /* Adds the tile's changes, whose positions were found, to a scan. */
-ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *const tile, const size_t changed, const uint8_t *const base, const uint8_t *const next,
-	const unsigned width, struct ulp_scan *const scan)
+ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *tile, size_t changed,
+	const uint8_t *base, const uint8_t *next, unsigned width, struct ulp_scan *scan)
 {
 	uint32_t *const keys = scan->keys + scan->count;
 	int16_t *const steps = scan->steps + scan->count;
-	uint32_t from[ULP_CLASSES_MAX]; /* in the tile; of changes before it a little below 0, modulo 2^32 */
-	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++)
+	/* in the tile; of changes before it a little below 0, modulo 2^32 */
+	uint32_t from[ULP_CLASSES_MAX];
+	for (unsigned class = 0; class < ULP_CLASSES_MAX; class ++)
 		from[class] = scan->from[class] - scan->seen[class];
 	for (size_t i = 0; i < changed; i++) {
 		const unsigned position = tile->changed[i];
@@ -51,9 +57,10 @@ ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *const tile, const s
 		const uint32_t rank = ulp_tile_rank(tile, position, class);
 		keys[i] = class << ULP_SCAN_GAP_BITS | (rank - from[class]);
 		from[class] = rank + 1;
-		steps[i] = ulp_word_step(ulp_word_load(base + position * width, width), ulp_word_load(next + position * width, width), width);
+		steps[i] = ulp_word_step(ulp_word_load(base + position * width, width),
+			ulp_word_load(next + position * width, width), width);
 	}
-	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++) {
+	for (unsigned class = 0; class < ULP_CLASSES_MAX; class ++) {
 		scan->from[class] = scan->seen[class] + from[class];
 		scan->seen[class] += tile->totals[class];
 	}
@@ -62,15 +69,17 @@ ULP_TILE_INLINE void ulp_tile_collect(const struct ulp_tile *const tile, const s
 
 /* What the processor is good at. */
 struct ulp_tile_ways {
-	unsigned (*not_above)(const uint16_t *numbers, uint16_t limit); /* how many of ULP_TILE_GROUPS numbers are at most the limit */
-	unsigned (*select)(uint64_t mask, unsigned n);                  /* the place of the n-th set bit, from 0 */
+	/* how many of ULP_TILE_GROUPS numbers are at most the limit */
+	unsigned (*not_above)(const uint16_t *numbers, uint16_t limit);
+	/* the place of the n-th set bit, from 0 */
+	unsigned (*select)(uint64_t mask, unsigned n);
 };
 
 /* Writes the words of the tile that a patch names; the others stand in `into` already. */
-ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *const tile, const struct ulp_tile_ways ways, const unsigned width,
-	const uint8_t *const base, struct ulp_patch *const patch, uint8_t *const into)
+ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *tile, struct ulp_tile_ways ways,
+	unsigned width, const uint8_t *base, struct ulp_patch *patch, uint8_t *into)
 {
-	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++) {
+	for (unsigned class = 0; class < ULP_CLASSES_MAX; class ++) {
 		const uint32_t *ranks = patch->ranks[class];
 		const int16_t *steps = patch->steps[class];
 		const uint32_t start = patch->seen[class];
@@ -78,9 +87,11 @@ ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *const tile, const stru
 		for (; *ranks < end; ranks++, steps++) {
 			const uint16_t rank = (uint16_t)(*ranks - start);
 			const unsigned group = ways.not_above(tile->before[class], rank) - 1;
-			const unsigned place = ways.select(tile->masks[class][group], rank - tile->before[class][group]);
+			const unsigned place = ways.select(
+				tile->masks[class][group], rank - tile->before[class][group]);
 			const size_t at = (size_t)(group * ULP_SCAN_GROUP + place) * width;
-			ulp_word_store(into + at, width, ulp_word_moved(ulp_word_load(base + at, width), *steps, width));
+			ulp_word_store(into + at, width,
+				ulp_word_moved(ulp_word_load(base + at, width), *steps, width));
 		}
 		patch->ranks[class] = ranks;
 		patch->steps[class] = steps;

@@ -1,6 +1,6 @@
 #include "weights/codec/varint.h"
 
-size_t varint_write(const uint32_t value, uint8_t into[VARINT_BYTES_MAX])
+size_t varint_write(uint32_t value, uint8_t into[VARINT_BYTES_MAX])
 {
 	size_t bytes = 0;
 	uint32_t rest = value;
@@ -10,7 +10,7 @@ size_t varint_write(const uint32_t value, uint8_t into[VARINT_BYTES_MAX])
 	return bytes;
 }
 
-bool varint_read(struct span *const rest, uint32_t *const out_value)
+bool varint_read(struct span *rest, uint32_t *out_value)
 {
 	uint64_t value = 0;
 	for (size_t i = 0; i < VARINT_BYTES_MAX && i < rest->len; i++) {

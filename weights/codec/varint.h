@@ -1,4 +1,5 @@
-/* Numbers of one to five bytes: seven bits each, the lowest first, the top bit saying that more follow. Any thread. */
+/* Numbers of one to five bytes: seven bits each, the lowest first, the top bit saying that more
+ * follow. Any thread. */
 #ifndef WEIGHTS_CODEC_VARINT_H
 #define WEIGHTS_CODEC_VARINT_H
 

@@ -4,7 +4,7 @@
 
 enum { STRETCH = 64 /* words; what is equal is mostly so in stretches */ };
 
-static inline uint64_t load_word(const uint8_t *const from, const size_t width)
+static inline uint64_t load_word(const uint8_t *from, size_t width)
 {
 	uint64_t word = 0;
 	memcpy(&word, from, width);
@@ -12,18 +12,20 @@ static inline uint64_t load_word(const uint8_t *const from, const size_t width)
 }
 
 /* `width` is a constant where this is called, so that words are loaded at once. */
-static inline struct word_code_changes scan_words(const struct word_code *const code, const struct span base, const struct span next,
-	const size_t width)
+static inline struct word_code_changes scan_words(
+	const struct word_code *code, struct span base, struct span next, size_t width)
 {
 	const size_t words = base.len / width;
 	size_t found = 0;
 	size_t behind_last = 0;
 	for (size_t from = 0; from < words; from += STRETCH) {
 		const size_t to = words - from < STRETCH ? words : from + STRETCH;
-		if (memcmp(base.data + from * width, next.data + from * width, (to - from) * width) == 0)
+		if (memcmp(base.data + from * width, next.data + from * width,
+			    (to - from) * width) == 0)
 			continue;
 		for (size_t i = from; i < to; i++) {
-			const uint64_t difference = load_word(base.data + i * width, width) ^ load_word(next.data + i * width, width);
+			const uint64_t difference = load_word(base.data + i * width, width) ^
+				load_word(next.data + i * width, width);
 			if (difference == 0)
 				continue;
 			code->gaps[found] = (uint32_t)(i - behind_last);
@@ -31,25 +33,33 @@ static inline struct word_code_changes scan_words(const struct word_code *const 
 			behind_last = i + 1;
 		}
 	}
-	return (struct word_code_changes){.count = found, .parameter = gap_code_parameter(behind_last - found, found)};
+	return (struct word_code_changes){
+		.count = found, .parameter = gap_code_parameter(behind_last - found, found)};
 }
 
-struct word_code_changes word_code_scan(const struct word_code *const code, const struct span base, const struct span next)
+struct word_code_changes word_code_scan(
+	const struct word_code *code, struct span base, struct span next)
 {
 	switch (code->planes.width) {
-	case 1: return scan_words(code, base, next, 1);
-	case 2: return scan_words(code, base, next, 2);
-	case 4: return scan_words(code, base, next, 4);
-	default: return scan_words(code, base, next, 8);
+	case 1:
+		return scan_words(code, base, next, 1);
+	case 2:
+		return scan_words(code, base, next, 2);
+	case 4:
+		return scan_words(code, base, next, 4);
+	default:
+		return scan_words(code, base, next, 8);
 	}
 }
 
-size_t word_code_bound(const struct word_code *const code, const size_t changes)
+size_t word_code_bound(const struct word_code *code, size_t changes)
 {
-	return changes * GAP_CODE_BYTES_MOST + BIT_STREAM_SLACK + plane_code_bound(changes * code->planes.width);
+	return changes * GAP_CODE_BYTES_MOST + BIT_STREAM_SLACK +
+		plane_code_bound(changes * code->planes.width);
 }
 
-size_t word_code_encode(const struct word_code *const code, const struct word_code_changes *const changes, uint8_t *const into)
+size_t word_code_encode(
+	const struct word_code *code, const struct word_code_changes *changes, uint8_t *into)
 {
 	struct bit_writer writer = {.at = into};
 	gap_code_write(&writer, code->gaps, changes->count, changes->parameter);
@@ -58,12 +68,13 @@ size_t word_code_encode(const struct word_code *const code, const struct word_co
 	return (size_t)(end - into) + plane_code_encode(&code->planes, words, end);
 }
 
-int word_code_decode(const struct word_code *const code, const struct word_code_changes *const changes, const struct span payload,
-	const struct span base, uint8_t *const into, struct error *const err)
+int word_code_decode(const struct word_code *code, const struct word_code_changes *changes,
+	struct span payload, struct span base, uint8_t *into, struct error *err)
 {
 	const size_t width = code->planes.width;
 	struct bit_reader reader = bit_reader_open(payload);
-	if (!gap_code_read(&reader, changes->parameter, changes->count, (uint32_t)(base.len / width), code->gaps))
+	if (!gap_code_read(&reader, changes->parameter, changes->count,
+		    (uint32_t)(base.len / width), code->gaps))
 		return error_set(err, ERROR_INVALID, "a block changes a word behind its end");
 	const uint64_t gap_bytes = bit_reader_bytes(&reader);
 	if (gap_bytes > payload.len)

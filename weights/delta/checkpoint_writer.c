@@ -11,32 +11,38 @@ enum { HINTED_BYTES = 1 << 20 };
 struct checkpoint_writer {
 	const struct file_ops *ops;
 	const struct model_files *files;
-	struct model_place *places;        /* per tensor */
-	const struct staged_file **staged; /* per file; NULL for those without tensors, and those that are linked */
+	struct model_place *places; /* per tensor */
+	/* per file; NULL for those without tensors, and those that are linked */
+	const struct staged_file **staged;
 	struct staging *staging;
 };
 
-static int begin_shard(struct checkpoint_writer *const writer, const size_t index, struct error *const err)
+static int begin_shard(struct checkpoint_writer *writer, size_t index, struct error *err)
 {
 	const struct model_file *const file = &writer->files->files[index];
 	const struct staged_file *const staged = staging_add(writer->staging, file->path, err);
 	writer->staged[index] = staged;
 	if (staged == NULL || file_reserve(staged->fd, file->size, staged->path, err) != 0)
 		return -1;
-	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0, staged->path, err) != 0)
+	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0,
+		    staged->path, err) != 0)
 		return -1;
-	return file_write_at(writer->ops, staged->fd, file->json, sizeof(file->length), staged->path, err);
+	return file_write_at(
+		writer->ops, staged->fd, file->json, sizeof(file->length), staged->path, err);
 }
 
-static int begin_file(struct checkpoint_writer *const writer, const size_t index, const char *const link, struct error *const err)
+static int begin_file(
+	struct checkpoint_writer *writer, size_t index, const char *link, struct error *err)
 {
 	const struct model_file *const file = &writer->files->files[index];
 	if (link != NULL)
 		return staging_link(writer->staging, file->path, link, err);
-	return file->is_shard ? begin_shard(writer, index, err) : staging_put(writer->staging, file->path, file->bytes, err);
+	return file->is_shard ? begin_shard(writer, index, err)
+			      : staging_put(writer->staging, file->path, file->bytes, err);
 }
 
-static int begin_files(struct checkpoint_writer *const writer, const char *const *const links, struct error *const err)
+static int begin_files(
+	struct checkpoint_writer *writer, const char *const *links, struct error *err)
 {
 	for (size_t i = 0; i < writer->files->count; i++)
 		if (begin_file(writer, i, links != NULL ? links[i] : NULL, err) != 0)
@@ -44,8 +50,9 @@ static int begin_files(struct checkpoint_writer *const writer, const char *const
 	return 0;
 }
 
-struct checkpoint_writer *checkpoint_writer_begin(const struct file_ops *const ops, const char *const out,
-	const struct model_files *const files, const struct schema *const schema, const char *const *const links, struct error *const err)
+struct checkpoint_writer *checkpoint_writer_begin(const struct file_ops *ops, const char *out,
+	const struct model_files *files, const struct schema *schema, const char *const *links,
+	struct error *err)
 {
 	struct checkpoint_writer *const writer = memory_new(sizeof(*writer));
 	writer->ops = ops;
@@ -60,26 +67,27 @@ struct checkpoint_writer *checkpoint_writer_begin(const struct file_ops *const o
 	return NULL;
 }
 
-int checkpoint_writer_put(const struct checkpoint_writer *const writer, const size_t tensor, const uint64_t at, const struct span bytes,
-	struct error *const err)
+int checkpoint_writer_put(const struct checkpoint_writer *writer, size_t tensor, uint64_t at,
+	struct span bytes, struct error *err)
 {
 	const struct model_place *const place = &writer->places[tensor];
 	const struct staged_file *const file = writer->staged[place->file];
 	if (file == NULL)
 		return 0; /* it is linked */
-	if (file_write_at(writer->ops, file->fd, bytes, (off_t)(place->at + at), file->path, err) != 0)
+	if (file_write_at(writer->ops, file->fd, bytes, (off_t)(place->at + at), file->path, err) !=
+		0)
 		return -1;
 	if (bytes.len >= HINTED_BYTES)
 		file_begin_sync(writer->ops, file->fd, (off_t)(place->at + at), bytes.len);
 	return 0;
 }
 
-int checkpoint_writer_commit(struct checkpoint_writer *const writer, struct error *const err)
+int checkpoint_writer_commit(struct checkpoint_writer *writer, struct error *err)
 {
 	return staging_commit(writer->staging, err);
 }
 
-void checkpoint_writer_free(struct checkpoint_writer *const writer)
+void checkpoint_writer_free(struct checkpoint_writer *writer)
 {
 	if (writer == NULL)
 		return;

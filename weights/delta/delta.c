@@ -6,13 +6,20 @@
 #include "weights/model/checkpoint_source.h"
 
 static const char *const format_names[] = {
-	[DELTA_ULP_CLASS] = "ulp-class", [DELTA_SLIME_XOR] = "slime-xor", [DELTA_SLIME_OVERWRITE] = "slime-overwrite",
-	[DELTA_TRL_GAP] = "trl-gap", [DELTA_TRL_RAW] = "trl-raw", [DELTA_TRL_V1] = "trl-v1", [DELTA_FULL] = "full",
-	[DELTA_SKYRL_XOR] = "skyrl-xor", [DELTA_PULSE] = "pulse",
+	[DELTA_ULP_CLASS] = "ulp-class",
+	[DELTA_SLIME_XOR] = "slime-xor",
+	[DELTA_SLIME_OVERWRITE] = "slime-overwrite",
+	[DELTA_TRL_GAP] = "trl-gap",
+	[DELTA_TRL_RAW] = "trl-raw",
+	[DELTA_TRL_V1] = "trl-v1",
+	[DELTA_FULL] = "full",
+	[DELTA_SKYRL_XOR] = "skyrl-xor",
+	[DELTA_PULSE] = "pulse",
 };
-static const char *const checksum_names[] = {[DELTA_XXH3_128] = "xxh3-128", [DELTA_BLAKE3] = "blake3", [DELTA_ADLER32] = "adler32"};
+static const char *const checksum_names[] = {
+	[DELTA_XXH3_128] = "xxh3-128", [DELTA_BLAKE3] = "blake3", [DELTA_ADLER32] = "adler32"};
 
-const char *delta_format_name(const enum delta_format format)
+const char *delta_format_name(enum delta_format format)
 {
 	ASSERT((unsigned)format <= DELTA_PULSE);
 	return format_names[format];
@@ -23,7 +30,7 @@ const char *delta_format_list(void)
 	return "ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1 or full";
 }
 
-bool delta_format_parse(const struct span name, enum delta_format *const out_format)
+bool delta_format_parse(struct span name, enum delta_format *out_format)
 {
 	for (unsigned i = 0; i < DELTA_FORMATS; i++) {
 		if (span_equal_text(name, format_names[i])) {
@@ -34,13 +41,13 @@ bool delta_format_parse(const struct span name, enum delta_format *const out_for
 	return false;
 }
 
-const char *delta_checksum_name(const enum delta_checksum checksum)
+const char *delta_checksum_name(enum delta_checksum checksum)
 {
 	ASSERT((unsigned)checksum < DELTA_CHECKSUMS);
 	return checksum_names[checksum];
 }
 
-bool delta_checksum_parse(const struct span name, enum delta_checksum *const out_checksum)
+bool delta_checksum_parse(struct span name, enum delta_checksum *out_checksum)
 {
 	if (span_equal_text(name, "alder32")) {
 		*out_checksum = DELTA_ADLER32;
@@ -55,7 +62,8 @@ bool delta_checksum_parse(const struct span name, enum delta_checksum *const out
 	return false;
 }
 
-int delta_diff(const struct delta_diff_params *const params, struct delta_stats *const out_stats, struct error *const err)
+int delta_diff(
+	const struct delta_diff_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	struct model_files base_files = {0};
 	struct model_files next_files = {0};
@@ -66,10 +74,21 @@ int delta_diff(const struct delta_diff_params *const params, struct delta_stats 
 		result = model_files_of(&next_files, params->next, err);
 	if (result == 0) {
 		const struct delta_encode_params encode = {
-			.base = base, .next = next, .base_files = &base_files, .next_files = &next_files, .format = params->format,
-			.checksum = params->checksum, .base_digests = params->base_tensor_digests, .next_digests = params->next_tensor_digests,
-			.model_version = params->model_version, .has_base_step = params->has_base_step, .base_step = params->base_step,
-			.threads = params->threads, .watch = params->watch, .out = params->out, .files = params->files,
+			.base = base,
+			.next = next,
+			.base_files = &base_files,
+			.next_files = &next_files,
+			.format = params->format,
+			.checksum = params->checksum,
+			.base_digests = params->base_tensor_digests,
+			.next_digests = params->next_tensor_digests,
+			.model_version = params->model_version,
+			.has_base_step = params->has_base_step,
+			.base_step = params->base_step,
+			.threads = params->threads,
+			.watch = params->watch,
+			.out = params->out,
+			.files = params->files,
 		};
 		result = delta_encode(&encode, out_stats, err);
 	}
@@ -80,7 +99,7 @@ int delta_diff(const struct delta_diff_params *const params, struct delta_stats 
 	return result;
 }
 
-static struct delta_summary summarise(const struct delta_reader *const reader)
+static struct delta_summary summarise(const struct delta_reader *reader)
 {
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	struct delta_summary summary = {
@@ -102,12 +121,13 @@ static struct delta_summary summarise(const struct delta_reader *const reader)
 	return summary;
 }
 
-int delta_inspect(const char *const path, struct delta_summary *const out_summary, struct error *const err)
+int delta_inspect(const char *path, struct delta_summary *out_summary, struct error *err)
 {
 	struct delta_reader *const reader = delta_reader_open(path, err);
 	if (reader == NULL)
 		return -1;
-	*out_summary = delta_reader_checkpoint(reader) == NULL ? summarise(reader) : (struct delta_summary){0};
+	*out_summary = delta_reader_checkpoint(reader) == NULL ? summarise(reader)
+							       : (struct delta_summary){0};
 	delta_reader_close(reader);
 	return 0;
 }

@@ -1,6 +1,7 @@
-/* Applying is a walk over the topmost level of a stack: each block is decoded, written where the result's headers put it, and hashed with its
- * base's while both are in cache; digests are compared when all is written and before it gets its name. When something fails the base is proven
- * first, because on another base any other complaint would only mislead. */
+/* Applying is a walk over the topmost level of a stack: each block is decoded, written where the
+ * result's headers put it, and hashed with its base's while both are in cache; digests are compared
+ * when all is written and before it gets its name. When something fails the base is proven first,
+ * because on another base any other complaint would only mislead. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -22,33 +23,37 @@ struct apply {
 	bool *same;                     /* per tensor: no delta changes it */
 	struct digest128 *base_digests; /* NULL: given */
 	struct digest128 *digests;
-	struct digest128 wanted_base;   /* what the first delta says */
+	struct digest128 wanted_base; /* what the first delta says */
 	bool has_wanted_base;
 	struct delta_stats stats;
 };
 
-static int put_block(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int put_block(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	const struct apply *const apply = state;
 	(void)worker;
 	return checkpoint_writer_put(apply->writer, block->tensor, block->at, block->next, err);
 }
 
-static int check_base(struct apply *const apply, struct error *const err)
+static int check_base(struct apply *apply, struct error *err)
 {
 	const struct digest128 *const given = apply->params->base_tensor_digests;
-	apply->stats.base_digest = schema_checkpoint_digest(apply->schema, given != NULL ? given : apply->base_digests);
-	if (!apply->has_wanted_base || digest128_equal(&apply->stats.base_digest, &apply->wanted_base))
+	apply->stats.base_digest = schema_checkpoint_digest(
+		apply->schema, given != NULL ? given : apply->base_digests);
+	if (!apply->has_wanted_base ||
+		digest128_equal(&apply->stats.base_digest, &apply->wanted_base))
 		return 0;
 	char wanted[DIGEST128_TEXT_BYTES];
 	char actual[DIGEST128_TEXT_BYTES];
 	digest128_format(&apply->wanted_base, wanted);
 	digest128_format(&apply->stats.base_digest, actual);
-	return error_set(err, ERROR_WRONG_BASE, "the delta was made from the base %s, this one is %s", wanted, actual);
+	return error_set(err, ERROR_WRONG_BASE,
+		"the delta was made from the base %s, this one is %s", wanted, actual);
 }
 
-static int check_digest(const struct digest128 *const actual, const struct digest128 *const wanted, const char *const who,
-	struct error *const err)
+static int check_digest(const struct digest128 *actual, const struct digest128 *wanted,
+	const char *who, struct error *err)
 {
 	if (digest128_equal(actual, wanted))
 		return 0;
@@ -56,52 +61,61 @@ static int check_digest(const struct digest128 *const actual, const struct diges
 	char actual_text[DIGEST128_TEXT_BYTES];
 	digest128_format(wanted, wanted_text);
 	digest128_format(actual, actual_text);
-	return error_set(err, ERROR_DIGEST_MISMATCH, "the result is %s, %s says %s", actual_text, who, wanted_text);
+	return error_set(err, ERROR_DIGEST_MISMATCH, "the result is %s, %s says %s", actual_text,
+		who, wanted_text);
 }
 
-static int check_result(struct apply *const apply, struct error *const err)
+static int check_result(struct apply *apply, struct error *err)
 {
 	struct digest128 wanted;
 	apply->stats.result_digest = schema_checkpoint_digest(apply->schema, apply->digests);
 	if (delta_stack_digest(apply->stack, apply->count, &wanted) &&
 		check_digest(&apply->stats.result_digest, &wanted, "the delta", err) != 0)
-		return delta_stack_blame(delta_stack_reader(apply->stack, apply->count), apply->paths[apply->count - 1], err);
+		return delta_stack_blame(delta_stack_reader(apply->stack, apply->count),
+			apply->paths[apply->count - 1], err);
 	const struct digest128 *const expected = apply->params->expected_result;
-	return expected == NULL ? 0 : check_digest(&apply->stats.result_digest, expected, "the caller", err);
+	return expected == NULL
+		? 0
+		: check_digest(&apply->stats.result_digest, expected, "the caller", err);
 }
 
-static bool is_changed(const struct delta_reader *const reader, const struct span name)
+static bool is_changed(const struct delta_reader *reader, struct span name)
 {
 	const struct delta_entry *const entry = delta_reader_find(reader, name);
 	/* TRL names parameters that did not change. */
 	return entry != NULL && (entry->kind != DELTA_ENTRY_SPARSE || entry->count > 0);
 }
 
-static void find_same(struct apply *const apply)
+static void find_same(struct apply *apply)
 {
 	for (size_t i = 0; i < schema_count(apply->schema); i++) {
 		apply->same[i] = true;
 		for (size_t level = 1; level <= apply->count && apply->same[i]; level++)
-			apply->same[i] = !is_changed(delta_stack_reader(apply->stack, level), schema_tensor(apply->schema, i)->name);
+			apply->same[i] = !is_changed(delta_stack_reader(apply->stack, level),
+				schema_tensor(apply->schema, i)->name);
 	}
 }
 
 /* The base's file of this path, when its header or bytes are those of the result's. */
-static const char *find_twin(const struct apply *const apply, const struct model_file *const file)
+static const char *find_twin(const struct apply *apply, const struct model_file *file)
 {
 	const struct model_file *const twin = model_files_find(&apply->base_files, file->path);
-	if (twin == NULL || twin->size != file->size || twin->is_shard != file->is_shard || !digest128_equal(&twin->digest, &file->digest))
+	if (twin == NULL || twin->size != file->size || twin->is_shard != file->is_shard ||
+		!digest128_equal(&twin->digest, &file->digest))
 		return NULL;
 	/* The list was taken from the checkpoint, in its order. */
-	const struct checkpoint_file *const found = checkpoint_file(apply->params->base, (size_t)(twin - apply->base_files.files));
+	const struct checkpoint_file *const found =
+		checkpoint_file(apply->params->base, (size_t)(twin - apply->base_files.files));
 	ASSERT(span_equal_text(twin->path, found->path));
 	return found->full_path;
 }
 
 /* Which files of the result are files of the base: the caller's array of one per file. */
-static void find_links(const struct apply *const apply, const struct model_files *const files, const char **const links)
+static void find_links(
+	const struct apply *apply, const struct model_files *files, const char **links)
 {
-	struct model_place *const places = memory_new_array(schema_count(apply->schema) + 1, sizeof(places[0]));
+	struct model_place *const places =
+		memory_new_array(schema_count(apply->schema) + 1, sizeof(places[0]));
 	model_files_place(files, apply->schema, places);
 	for (size_t i = 0; i < files->count; i++)
 		links[i] = find_twin(apply, &files->files[i]);
@@ -111,7 +125,7 @@ static void find_links(const struct apply *const apply, const struct model_files
 	free(places);
 }
 
-static struct checkpoint_writer *begin(const struct apply *const apply, struct error *const err)
+static struct checkpoint_writer *begin(const struct apply *apply, struct error *err)
 {
 	const struct delta_apply_params *const params = apply->params;
 	const struct file_ops *const ops = params->files != NULL ? params->files : file_system();
@@ -119,12 +133,13 @@ static struct checkpoint_writer *begin(const struct apply *const apply, struct e
 	const char **const links = memory_new_array(files->count + 1, sizeof(links[0]));
 	if (params->shares_files)
 		find_links(apply, files, links);
-	struct checkpoint_writer *const writer = checkpoint_writer_begin(ops, params->out, files, apply->schema, links, err);
+	struct checkpoint_writer *const writer =
+		checkpoint_writer_begin(ops, params->out, files, apply->schema, links, err);
 	free(links);
 	return writer;
 }
 
-static int build(struct apply *const apply, struct error *const err)
+static int build(struct apply *apply, struct error *err)
 {
 	const struct delta_apply_params *const params = apply->params;
 	find_same(apply);
@@ -152,7 +167,7 @@ static int build(struct apply *const apply, struct error *const err)
 	return checkpoint_writer_commit(apply->writer, err);
 }
 
-static void sum_up(struct apply *const apply)
+static void sum_up(struct apply *apply)
 {
 	struct delta_stats *const stats = &apply->stats;
 	stats->tensors = schema_count(apply->schema);
@@ -174,11 +189,12 @@ static void sum_up(struct apply *const apply)
 }
 
 /* The base that the first delta wants, known before anything else can fail. */
-static void read_wanted_base(struct apply *const apply)
+static void read_wanted_base(struct apply *apply)
 {
 	struct error ignored;
 	struct delta_reader *const reader = delta_reader_open(apply->paths[0], &ignored);
-	const struct delta_metadata *const metadata = reader != NULL ? delta_reader_metadata(reader) : NULL;
+	const struct delta_metadata *const metadata =
+		reader != NULL ? delta_reader_metadata(reader) : NULL;
 	apply->has_wanted_base = metadata != NULL && metadata->has_base_digest;
 	if (apply->has_wanted_base)
 		apply->wanted_base = metadata->base_digest;
@@ -186,15 +202,16 @@ static void read_wanted_base(struct apply *const apply)
 }
 
 /* Whoever ended the work is not told of the base. */
-static int explain(const struct apply *const apply, struct error *const err)
+static int explain(const struct apply *apply, struct error *err)
 {
 	const struct delta_apply_params *const params = apply->params;
 	if (err->kind == ERROR_BUSY)
 		return -1;
-	return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
+	return delta_stack_explain(
+		apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
 }
 
-static int run(struct apply *const apply, struct error *const err)
+static int run(struct apply *apply, struct error *err)
 {
 	const struct delta_apply_params *const params = apply->params;
 	if (file_exists(params->out))
@@ -204,7 +221,8 @@ static int run(struct apply *const apply, struct error *const err)
 		return explain(apply, err);
 	if (model_files_of(&apply->base_files, params->base, err) != 0)
 		return -1;
-	apply->stack = delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);
+	apply->stack =
+		delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);
 	if (apply->stack == NULL)
 		return explain(apply, err);
 	/* Whoever knows the result's digest need not rely on the delta's. */
@@ -216,7 +234,8 @@ static int run(struct apply *const apply, struct error *const err)
 	return 0;
 }
 
-int delta_apply(const struct delta_apply_params *const params, struct delta_stats *const out_stats, struct error *const err)
+int delta_apply(
+	const struct delta_apply_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	const size_t tensors = schema_count(checkpoint_schema(params->base));
 	struct apply apply = {
@@ -225,7 +244,9 @@ int delta_apply(const struct delta_apply_params *const params, struct delta_stat
 		.count = params->delta_count > 0 ? params->delta_count : 1,
 		.schema = checkpoint_schema(params->base),
 		.base = checkpoint_source_new(params->base),
-		.base_digests = params->base_tensor_digests == NULL ? memory_new_array(tensors, sizeof(struct digest128)) : NULL,
+		.base_digests = params->base_tensor_digests == NULL
+			? memory_new_array(tensors, sizeof(struct digest128))
+			: NULL,
 		.digests = memory_new_array(tensors, sizeof(struct digest128)),
 		.same = memory_new_array(tensors, sizeof(bool)),
 	};

@@ -21,7 +21,7 @@ struct encode {
 	_Atomic uint64_t full_changed; /* elements */
 };
 
-static int check_schemas(const struct delta_encode_params *const params, struct error *const err)
+static int check_schemas(const struct delta_encode_params *params, struct error *err)
 {
 	if (schema_check(params->base->schema, params->next->schema, err) == 0)
 		return 0;
@@ -29,22 +29,25 @@ static int check_schemas(const struct delta_encode_params *const params, struct 
 	return error_wrap(err, "the new checkpoint does not have the base's tensors");
 }
 
-static int take_block(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int take_block(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct encode *const encode = state;
 	return encode->payload.ops->block(&encode->payload, worker, block, err);
 }
 
-static int take_full(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int take_full(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct encode *const encode = state;
 	const unsigned bits = dtype_bits(schema_tensor(encode->schema, block->tensor)->dtype);
 	(void)worker;
-	encode->full_changed += element_scan_count(block->base.data, block->next.data, block->next.len, bits < 8 ? 1 : bits / 8);
+	encode->full_changed += element_scan_count(
+		block->base.data, block->next.data, block->next.len, bits < 8 ? 1 : bits / 8);
 	return checkpoint_writer_put(encode->full, block->tensor, block->at, block->next, err);
 }
 
-static struct tensor_pass make_pass(struct encode *const encode)
+static struct tensor_pass make_pass(struct encode *encode)
 {
 	const struct payload_ops *const ops = payload_ops_of(encode->params->format);
 	return (struct tensor_pass){
@@ -61,8 +64,8 @@ static struct tensor_pass make_pass(struct encode *const encode)
 	};
 }
 
-static int check_digest(const struct digest128 *const actual, const struct digest128 *const expected, const enum error_kind kind,
-	const char *const what, struct error *const err)
+static int check_digest(const struct digest128 *actual, const struct digest128 *expected,
+	enum error_kind kind, const char *what, struct error *err)
 {
 	if (expected == NULL || digest128_equal(actual, expected))
 		return 0;
@@ -70,28 +73,34 @@ static int check_digest(const struct digest128 *const actual, const struct diges
 	char actual_text[DIGEST128_TEXT_BYTES];
 	digest128_format(expected, wanted_text);
 	digest128_format(actual, actual_text);
-	return error_set(err, kind, "the %s is %s and should be %s", what, actual_text, wanted_text);
+	return error_set(
+		err, kind, "the %s is %s and should be %s", what, actual_text, wanted_text);
 }
 
-static int check_digests(struct encode *const encode, struct error *const err)
+static int check_digests(struct encode *encode, struct error *err)
 {
 	const struct delta_encode_params *const params = encode->params;
-	encode->stats.base_digest =
-		schema_checkpoint_digest(encode->schema, encode->base_digests != NULL ? encode->base_digests : params->base_digests);
-	encode->stats.result_digest =
-		schema_checkpoint_digest(encode->schema, encode->next_digests != NULL ? encode->next_digests : params->next_digests);
-	return check_digest(&encode->stats.base_digest, params->expected_base, ERROR_WRONG_BASE, "base", err) != 0 ? -1 :
-		check_digest(&encode->stats.result_digest, params->expected_next, ERROR_DIGEST_MISMATCH, "result", err);
+	encode->stats.base_digest = schema_checkpoint_digest(encode->schema,
+		encode->base_digests != NULL ? encode->base_digests : params->base_digests);
+	encode->stats.result_digest = schema_checkpoint_digest(encode->schema,
+		encode->next_digests != NULL ? encode->next_digests : params->next_digests);
+	return check_digest(&encode->stats.base_digest, params->expected_base, ERROR_WRONG_BASE,
+		       "base", err) != 0
+		? -1
+		: check_digest(&encode->stats.result_digest, params->expected_next,
+			  ERROR_DIGEST_MISMATCH, "result", err);
 }
 
-static int write_tensor(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct payload *const payload = state;
 	struct payload_tensor *const tensor = &payload->tensors[item];
-	return tensor->changed > 0 || payload->params->is_part ? payload->ops->write(payload, worker, tensor, err) : 0;
+	return tensor->changed > 0 || payload->params->is_part
+		? payload->ops->write(payload, worker, tensor, err)
+		: 0;
 }
 
-static int finish(struct encode *const encode, struct staging *const staging, struct error *const err)
+static int finish(struct encode *encode, struct staging *staging, struct error *err)
 {
 	payload_sum(&encode->payload, &encode->stats);
 	if (check_digests(encode, err) != 0)
@@ -100,7 +109,8 @@ static int finish(struct encode *const encode, struct staging *const staging, st
 		.payload = &encode->payload,
 		.staging = staging,
 		.params = encode->params,
-		.next_digests = encode->next_digests != NULL ? encode->next_digests : encode->params->next_digests,
+		.next_digests = encode->next_digests != NULL ? encode->next_digests
+							     : encode->params->next_digests,
 		.stats = &encode->stats,
 		.has_digests = !encode->params->is_part,
 	};
@@ -108,15 +118,17 @@ static int finish(struct encode *const encode, struct staging *const staging, st
 		return -1;
 	const size_t count = schema_count(encode->schema);
 	const unsigned workers = parallel_workers(encode->payload.worker_count, count);
-	return parallel_run(workers, count, write_tensor, &encode->payload, err) != 0 ? -1 : staging_commit(staging, err);
+	return parallel_run(workers, count, write_tensor, &encode->payload, err) != 0
+		? -1
+		: staging_commit(staging, err);
 }
 
-static int encode_delta(struct encode *const encode, struct error *const err)
+static int encode_delta(struct encode *encode, struct error *err)
 {
 	const struct delta_encode_params *const params = encode->params;
 	const struct tensor_pass pass = make_pass(encode);
-	struct staging *const staging =
-		staging_begin(encode->files, params->out, delta_layout_is_folder(params->format, params->next_files), err);
+	struct staging *const staging = staging_begin(encode->files, params->out,
+		delta_layout_is_folder(params->format, params->next_files), err);
 	if (staging == NULL)
 		return -1;
 	payload_init(&encode->payload, params, encode->files, staging, tensor_pass_workers(&pass));
@@ -128,11 +140,13 @@ static int encode_delta(struct encode *const encode, struct error *const err)
 	return result;
 }
 
-static void sum_full(struct encode *const encode)
+static void sum_full(struct encode *encode)
 {
 	struct delta_stats *const stats = &encode->stats;
-	const struct digest128 *const base = encode->base_digests != NULL ? encode->base_digests : encode->params->base_digests;
-	const struct digest128 *const next = encode->next_digests != NULL ? encode->next_digests : encode->params->next_digests;
+	const struct digest128 *const base =
+		encode->base_digests != NULL ? encode->base_digests : encode->params->base_digests;
+	const struct digest128 *const next =
+		encode->next_digests != NULL ? encode->next_digests : encode->params->next_digests;
 	stats->tensors = schema_count(encode->schema);
 	for (size_t i = 0; i < stats->tensors; i++) {
 		const struct schema_tensor *const tensor = schema_tensor(encode->schema, i);
@@ -145,11 +159,12 @@ static void sum_full(struct encode *const encode)
 	stats->delta_bytes = model_files_bytes(encode->params->next_files);
 }
 
-static int encode_full(struct encode *const encode, struct error *const err)
+static int encode_full(struct encode *encode, struct error *err)
 {
 	const struct delta_encode_params *const params = encode->params;
 	const struct tensor_pass pass = make_pass(encode);
-	encode->full = checkpoint_writer_begin(encode->files, params->out, params->next_files, encode->schema, NULL, err);
+	encode->full = checkpoint_writer_begin(
+		encode->files, params->out, params->next_files, encode->schema, NULL, err);
 	int result = encode->full != NULL ? tensor_pass_run(&pass, err) : -1;
 	if (result == 0)
 		result = check_digests(encode, err);
@@ -161,15 +176,18 @@ static int encode_full(struct encode *const encode, struct error *const err)
 	return result;
 }
 
-static void give_digests(const struct digest128 *const made, const struct digest128 *const given, struct digest128 *const out, const size_t count)
+static void give_digests(const struct digest128 *made, const struct digest128 *given,
+	struct digest128 *out, size_t count)
 {
 	for (size_t i = 0; out != NULL && i < count; i++)
 		out[i] = made != NULL ? made[i] : given[i];
 }
 
-int delta_encode(const struct delta_encode_params *const params, struct delta_stats *const out_stats, struct error *const err)
+int delta_encode(
+	const struct delta_encode_params *params, struct delta_stats *out_stats, struct error *err)
 {
-	if (check_schemas(params, err) != 0 || model_files_check(params->next_files, params->next->schema, err) != 0)
+	if (check_schemas(params, err) != 0 ||
+		model_files_check(params->next_files, params->next->schema, err) != 0)
 		return -1;
 	if (file_exists(params->out))
 		return error_set(err, ERROR_EXISTS, "'%s' exists already", params->out);
@@ -178,15 +196,22 @@ int delta_encode(const struct delta_encode_params *const params, struct delta_st
 		.params = params,
 		.files = params->files != NULL ? params->files : file_system(),
 		.schema = params->next->schema,
-		.base_digests = params->base_digests == NULL ? memory_new_array(count, sizeof(struct digest128)) : NULL,
-		.next_digests = params->next_digests == NULL ? memory_new_array(count, sizeof(struct digest128)) : NULL,
+		.base_digests = params->base_digests == NULL
+			? memory_new_array(count, sizeof(struct digest128))
+			: NULL,
+		.next_digests = params->next_digests == NULL
+			? memory_new_array(count, sizeof(struct digest128))
+			: NULL,
 	};
 	encode.stats.full_bytes = model_files_bytes(params->next_files);
-	const int result = params->format == DELTA_FULL ? encode_full(&encode, err) : encode_delta(&encode, err);
+	const int result = params->format == DELTA_FULL ? encode_full(&encode, err)
+							: encode_delta(&encode, err);
 	if (result == 0) {
 		*out_stats = encode.stats;
-		give_digests(encode.base_digests, params->base_digests, params->out_base_digests, count);
-		give_digests(encode.next_digests, params->next_digests, params->out_next_digests, count);
+		give_digests(
+			encode.base_digests, params->base_digests, params->out_base_digests, count);
+		give_digests(
+			encode.next_digests, params->next_digests, params->out_next_digests, count);
 	}
 	free(encode.base_digests);
 	free(encode.next_digests);

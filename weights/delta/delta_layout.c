@@ -1,5 +1,5 @@
-/* The tensors of each shard of the result that changed make one file, numbered; or all of them one file, where the result has one shard and
- * the format does not ask for an index. */
+/* The tensors of each shard of the result that changed make one file, numbered; or all of them one
+ * file, where the result has one shard and the format does not ask for an index. */
 #include "weights/delta/delta_layout.h"
 
 #include <stdio.h>
@@ -27,14 +27,15 @@ static const struct family_row families[] = {
 	[FAMILY_TRL] = {"delta", "delta.safetensors.index.json", 1, false},
 };
 
-static enum family family_of(const enum delta_format format)
+static enum family family_of(enum delta_format format)
 {
 	if (format == DELTA_ULP_CLASS)
 		return FAMILY_ULP_CLASS;
-	return format == DELTA_SLIME_XOR || format == DELTA_SLIME_OVERWRITE ? FAMILY_SLIME : FAMILY_TRL;
+	return format == DELTA_SLIME_XOR || format == DELTA_SLIME_OVERWRITE ? FAMILY_SLIME
+									    : FAMILY_TRL;
 }
 
-bool delta_layout_is_folder(const enum delta_format format, const struct model_files *const next_files)
+bool delta_layout_is_folder(enum delta_format format, const struct model_files *next_files)
 {
 	return family_of(format) != FAMILY_TRL || next_files->is_folder;
 }
@@ -46,7 +47,7 @@ struct making {
 	enum family family;
 	bool indexed;
 	struct model_place *places;
-	struct delta_result_file *own_files; /* NULL: told */
+	struct delta_result_file *own_files;   /* NULL: told */
 	const struct delta_result_file *files; /* NULL: nothing is said of them */
 	size_t file_count;
 	bool is_folder;
@@ -62,7 +63,7 @@ struct owner {
 	unsigned part;
 };
 
-static void describe_files(struct making *const making)
+static void describe_files(struct making *making)
 {
 	const struct delta_encode_params *const params = making->layout->params;
 	const struct model_files *const next = params->next_files;
@@ -72,23 +73,32 @@ static void describe_files(struct making *const making)
 	making->is_folder = next->is_folder;
 	for (size_t i = 0; i < next->count; i++) {
 		const struct model_file *const file = &next->files[i];
-		const struct model_file *const base = params->base_files != NULL ? model_files_find(params->base_files, file->path) : NULL;
+		const struct model_file *const base = params->base_files != NULL
+			? model_files_find(params->base_files, file->path)
+			: NULL;
 		/* A header that differs in its padding alone differs. */
-		const bool same = base != NULL && base->is_shard == file->is_shard && digest128_equal(&base->digest, &file->digest) &&
+		const bool same = base != NULL && base->is_shard == file->is_shard &&
+			digest128_equal(&base->digest, &file->digest) &&
 			(!file->is_shard || base->size == file->size);
 		making->own_files[i] = (struct delta_result_file){
-			.path = file->path, .size = file->size, .is_shard = file->is_shard, .from_delta = !same, .digest = file->digest, .header = file->json,
+			.path = file->path,
+			.size = file->size,
+			.is_shard = file->is_shard,
+			.from_delta = !same,
+			.digest = file->digest,
+			.header = file->json,
 		};
 	}
 }
 
-static bool in_file(const struct making *const making, const size_t tensor, const size_t shard)
+static bool in_file(const struct making *making, size_t tensor, size_t shard)
 {
-	const bool is_in = making->layout->payload->tensors[tensor].changed > 0 || making->layout->params->is_part;
+	const bool is_in = making->layout->payload->tensors[tensor].changed > 0 ||
+		making->layout->params->is_part;
 	return is_in && (!making->indexed || making->places[tensor].shard == shard);
 }
 
-static struct span join_name(struct making *const making, const struct span name, const char *const suffix)
+static struct span join_name(struct making *making, struct span name, const char *suffix)
 {
 	const size_t suffix_len = strlen(suffix);
 	if (suffix_len == 0)
@@ -102,7 +112,7 @@ static struct span join_name(struct making *const making, const struct span name
 	return span_of(joined, name.len + suffix_len);
 }
 
-static void list_parts(struct making *const making, const size_t tensor, struct buffer *const out)
+static void list_parts(struct making *making, size_t tensor, struct buffer *out)
 {
 	struct payload *const payload = making->layout->payload;
 	struct payload_part parts[PAYLOAD_PARTS] = {{0}};
@@ -113,7 +123,11 @@ static void list_parts(struct making *const making, const size_t tensor, struct 
 			return;
 		*shape = parts[i].count;
 		const struct safetensors_tensor part = {
-			.name = join_name(making, payload->tensors[tensor].facts->name, parts[i].suffix), .dtype = parts[i].dtype, .rank = 1, .shape = shape,
+			.name = join_name(
+				making, payload->tensors[tensor].facts->name, parts[i].suffix),
+			.dtype = parts[i].dtype,
+			.rank = 1,
+			.shape = shape,
 		};
 		const struct owner owner = {.name = part.name, .tensor = tensor, .part = i};
 		buffer_add(out, &part, sizeof(part));
@@ -122,7 +136,7 @@ static void list_parts(struct making *const making, const size_t tensor, struct 
 }
 
 /* TRL's first key scheme lists the changed tensors of each file. */
-static void print_names(const struct making *const making, const size_t shard, struct delta_metadata_list *const list)
+static void print_names(const struct making *making, size_t shard, struct delta_metadata_list *list)
 {
 	struct buffer text;
 	size_t count = 0;
@@ -138,7 +152,8 @@ static void print_names(const struct making *const making, const size_t shard, s
 	buffer_release(&text);
 }
 
-static void print_checksums(const struct making *const making, const size_t shard, struct delta_metadata_list *const list)
+static void print_checksums(
+	const struct making *making, size_t shard, struct delta_metadata_list *list)
 {
 	for (size_t i = 0; i < schema_count(making->schema); i++) {
 		const struct payload_tensor *const tensor = &making->layout->payload->tensors[i];
@@ -146,24 +161,34 @@ static void print_checksums(const struct making *const making, const size_t shar
 		if (!in_file(making, i, shard))
 			continue;
 		if (tensor->checksum[0] == 0)
-			encode_hex(span_of(making->layout->next_digests[i].bytes, sizeof(making->layout->next_digests[i].bytes)), text);
+			encode_hex(span_of(making->layout->next_digests[i].bytes,
+					   sizeof(making->layout->next_digests[i].bytes)),
+				text);
 		else
 			snprintf(text, sizeof(text), "%s", tensor->checksum);
 		delta_metadata_list_add_span(list, tensor->facts->name, span_text(text));
 	}
 }
 
-static void print_facts(const struct making *const making, const bool in_shard, struct delta_metadata_list *const list)
+static void print_facts(
+	const struct making *making, bool in_shard, struct delta_metadata_list *list)
 {
 	const struct delta_encode_params *const params = making->layout->params;
 	const struct delta_facts facts = {
-		.format = params->format, .checksum = params->checksum, .step = params->model_version, .has_base_step = params->has_base_step,
-		.base_step = params->base_step, .stats = making->layout->stats, .has_digests = making->layout->has_digests, .in_shard = in_shard,
+		.format = params->format,
+		.checksum = params->checksum,
+		.step = params->model_version,
+		.has_base_step = params->has_base_step,
+		.base_step = params->base_step,
+		.stats = making->layout->stats,
+		.has_digests = making->layout->has_digests,
+		.in_shard = in_shard,
 	};
 	delta_metadata_print(list, &facts);
 }
 
-static void print_metadata(const struct making *const making, const size_t shard, struct delta_metadata_list *const list)
+static void print_metadata(
+	const struct making *making, size_t shard, struct delta_metadata_list *list)
 {
 	const struct delta_layout *const layout = making->layout;
 	if (making->family == FAMILY_SLIME) {
@@ -174,10 +199,11 @@ static void print_metadata(const struct making *const making, const size_t shard
 	if (layout->params->format == DELTA_TRL_V1)
 		print_names(making, shard, list);
 	if (!making->indexed && making->files != NULL)
-		delta_metadata_print_files(list, making->is_folder, making->files, making->file_count);
+		delta_metadata_print_files(
+			list, making->is_folder, making->files, making->file_count);
 }
 
-static void map_weight(struct making *const making, const struct span name, const char *const file_name)
+static void map_weight(struct making *making, struct span name, const char *file_name)
 {
 	if (making->weight_map.len > 0)
 		buffer_add_byte(&making->weight_map, ',');
@@ -186,23 +212,26 @@ static void map_weight(struct making *const making, const struct span name, cons
 	json_scan_quote(span_text(file_name), &making->weight_map);
 }
 
-static int order_owners(const void *const left, const void *const right)
+static int order_owners(const void *left, const void *right)
 {
-	return span_compare(((const struct owner *)left)->name, ((const struct owner *)right)->name);
+	return span_compare(
+		((const struct owner *)left)->name, ((const struct owner *)right)->name);
 }
 
 /* Tells each part's place to the tensor it belongs to. */
-static void locate(struct making *const making, const struct safetensors_tensor *const table, const size_t count, const uint64_t data_at,
-	const struct staged_file *const file, const char *const name)
+static void locate(struct making *making, const struct safetensors_tensor *table, size_t count,
+	uint64_t data_at, const struct staged_file *file, const char *name)
 {
 	struct owner *const owners = (struct owner *)making->owners.data;
 	if (count > 0)
 		qsort(owners, count, sizeof(owners[0]), order_owners);
 	for (size_t i = 0; i < count; i++) {
 		const struct owner wanted = {.name = table[i].name};
-		const struct owner *const owner = bsearch(&wanted, owners, count, sizeof(wanted), order_owners);
+		const struct owner *const owner =
+			bsearch(&wanted, owners, count, sizeof(wanted), order_owners);
 		ASSERT(owner != NULL);
-		struct payload_tensor *const tensor = &making->layout->payload->tensors[owner->tensor];
+		struct payload_tensor *const tensor =
+			&making->layout->payload->tensors[owner->tensor];
 		tensor->file = file;
 		tensor->at[owner->part] = data_at + table[i].begin;
 		if (making->indexed)
@@ -210,17 +239,20 @@ static void locate(struct making *const making, const struct safetensors_tensor 
 	}
 }
 
-static int write_header(struct making *const making, struct safetensors_tensor *const table, const size_t count,
-	const struct delta_metadata_list *const list, const char *const name, struct error *const err)
+static int write_header(struct making *making, struct safetensors_tensor *table, size_t count,
+	const struct delta_metadata_list *list, const char *name, struct error *err)
 {
 	struct delta_layout *const layout = making->layout;
 	struct buffer header;
 	int result = -1;
 	buffer_init(&header, HEADER_CAP_BYTES);
-	if (safetensors_write_header(table, count, delta_metadata_list_items(list), delta_metadata_list_count(list), &header, err) != 0)
+	if (safetensors_write_header(table, count, delta_metadata_list_items(list),
+		    delta_metadata_list_count(list), &header, err) != 0)
 		goto out;
 	const struct staged_file *const file = staging_add(layout->staging, span_text(name), err);
-	if (file == NULL || file_write_at(layout->payload->files, file->fd, buffer_span(&header), 0, file->path, err) != 0)
+	if (file == NULL ||
+		file_write_at(layout->payload->files, file->fd, buffer_span(&header), 0, file->path,
+			err) != 0)
 		goto out;
 	locate(making, table, count, header.len, file, name);
 	const uint64_t payload_bytes = count > 0 ? table[count - 1].end : 0;
@@ -232,7 +264,7 @@ out:
 	return result;
 }
 
-static int begin_file(struct making *const making, const size_t shard, const char *const name, struct error *const err)
+static int begin_file(struct making *making, size_t shard, const char *name, struct error *err)
 {
 	struct buffer parts;
 	struct delta_metadata_list list;
@@ -244,19 +276,22 @@ static int begin_file(struct making *const making, const size_t shard, const cha
 		if (in_file(making, i, shard))
 			list_parts(making, i, &parts);
 	print_metadata(making, shard, &list);
-	if (buffer_check(&parts, "the delta's table of tensors", err) != 0 || buffer_check(&making->owners, "the delta's table of tensors", err) != 0 ||
+	if (buffer_check(&parts, "the delta's table of tensors", err) != 0 ||
+		buffer_check(&making->owners, "the delta's table of tensors", err) != 0 ||
 		delta_metadata_list_check(&list, err) != 0)
 		result = -1;
 	else if (arena_overflowed(making->arena))
-		result = error_set(err, ERROR_TOO_LARGE, "the delta's tensor names do not fit into memory");
+		result = error_set(
+			err, ERROR_TOO_LARGE, "the delta's tensor names do not fit into memory");
 	else
-		result = write_header(making, (struct safetensors_tensor *)parts.data, parts.len / sizeof(struct safetensors_tensor), &list, name, err);
+		result = write_header(making, (struct safetensors_tensor *)parts.data,
+			parts.len / sizeof(struct safetensors_tensor), &list, name, err);
 	buffer_release(&parts);
 	delta_metadata_list_release(&list);
 	return result;
 }
 
-static int begin_files(struct making *const making, struct error *const err)
+static int begin_files(struct making *making, struct error *err)
 {
 	const struct family_row *const family = &families[making->family];
 	const size_t shards = model_files_shards(making->layout->params->next_files);
@@ -270,7 +305,8 @@ static int begin_files(struct making *const making, struct error *const err)
 	}
 	for (size_t i = 0; i < schema_count(making->schema); i++) {
 		const size_t shard = making->places[i].shard;
-		const bool is_first = !changed[shard] && making->layout->payload->tensors[i].changed > 0;
+		const bool is_first =
+			!changed[shard] && making->layout->payload->tensors[i].changed > 0;
 		changed[shard] = changed[shard] || is_first;
 		count += is_first;
 	}
@@ -278,21 +314,23 @@ static int begin_files(struct making *const making, struct error *const err)
 		char name[FILE_NAME_BYTES];
 		if (!changed[shard])
 			continue;
-		snprintf(name, sizeof(name), "%s-%05zu-of-%05zu.safetensors", family->shard_name, number++, count);
+		snprintf(name, sizeof(name), "%s-%05zu-of-%05zu.safetensors", family->shard_name,
+			number++, count);
 		result = begin_file(making, shard, name, err);
 	}
 	free(changed);
 	return result;
 }
 
-static int write_others(struct making *const making, struct error *const err)
+static int write_others(struct making *making, struct error *err)
 {
 	const struct model_files *const next = making->layout->params->next_files;
 	for (size_t i = 0; i < next->count && making->own_files != NULL; i++) {
 		if (next->files[i].is_shard || !making->files[i].from_delta)
 			continue;
 		char *const path = relative_path_join("files", next->files[i].path);
-		const int result = staging_put(making->layout->staging, span_text(path), next->files[i].bytes, err);
+		const int result = staging_put(
+			making->layout->staging, span_text(path), next->files[i].bytes, err);
 		free(path);
 		if (result != 0)
 			return -1;
@@ -301,7 +339,8 @@ static int write_others(struct making *const making, struct error *const err)
 	return 0;
 }
 
-static void print_index(const struct making *const making, const struct delta_metadata_list *const list, struct buffer *const out)
+static void print_index(
+	const struct making *making, const struct delta_metadata_list *list, struct buffer *out)
 {
 	const struct safetensors_metadata *const items = delta_metadata_list_items(list);
 	buffer_add_text(out, "{\"metadata\":{");
@@ -317,7 +356,7 @@ static void print_index(const struct making *const making, const struct delta_me
 	buffer_add_text(out, "}}\n");
 }
 
-static int write_index(struct making *const making, struct error *const err)
+static int write_index(struct making *making, struct error *err)
 {
 	if (!making->indexed)
 		return 0;
@@ -327,7 +366,8 @@ static int write_index(struct making *const making, struct error *const err)
 	delta_metadata_list_init(&list);
 	print_facts(making, false, &list);
 	if (making->files != NULL)
-		delta_metadata_print_files(&list, making->is_folder, making->files, making->file_count);
+		delta_metadata_print_files(
+			&list, making->is_folder, making->files, making->file_count);
 	print_index(making, &list, &text);
 	int result = delta_metadata_list_check(&list, err);
 	if (result == 0)
@@ -335,24 +375,27 @@ static int write_index(struct making *const making, struct error *const err)
 	if (result == 0)
 		result = buffer_check(&text, "the delta's index", err);
 	if (result == 0)
-		result = staging_put(making->layout->staging, span_text(families[making->family].index_name), buffer_span(&text), err);
+		result = staging_put(making->layout->staging,
+			span_text(families[making->family].index_name), buffer_span(&text), err);
 	making->layout->stats->delta_bytes += text.len;
 	delta_metadata_list_release(&list);
 	buffer_release(&text);
 	return result;
 }
 
-int delta_layout_make(struct delta_layout *const layout, struct error *const err)
+int delta_layout_make(struct delta_layout *layout, struct error *err)
 {
 	const struct delta_encode_params *const params = layout->params;
 	struct making making = {
 		.layout = layout,
 		.schema = params->next->schema,
 		.family = family_of(params->format),
-		.places = memory_new_array(schema_count(params->next->schema), sizeof(making.places[0])),
+		.places = memory_new_array(
+			schema_count(params->next->schema), sizeof(making.places[0])),
 		.arena = arena_new(TABLE_CAP_BYTES),
 	};
-	making.indexed = families[making.family].always_indexed || model_files_shards(params->next_files) > 1;
+	making.indexed = families[making.family].always_indexed ||
+		model_files_shards(params->next_files) > 1;
 	buffer_init(&making.weight_map, INDEX_CAP_BYTES);
 	buffer_init(&making.owners, TABLE_CAP_BYTES);
 	model_files_place(params->next_files, making.schema, making.places);

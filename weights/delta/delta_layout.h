@@ -1,5 +1,5 @@
-/* The files of a delta: their names by format, headers, metadata and index. Everything is known when a layout is made but the tensors' bytes, which
- * go where it has told the tensors. */
+/* The files of a delta: their names by format, headers, metadata and index. Everything is known
+ * when a layout is made but the tensors' bytes, which go where it has told the tensors. */
 #ifndef WEIGHTS_DELTA_DELTA_LAYOUT_H
 #define WEIGHTS_DELTA_DELTA_LAYOUT_H
 
@@ -13,8 +13,10 @@ struct delta_layout {
 	struct payload *payload;
 	struct staging *staging;
 	const struct delta_encode_params *params;
-	const struct digest128 *next_digests; /* of the tensors; slime's checksums. NULL: payload's checksums are set */
-	struct delta_stats *stats;            /* complete but for payload_bytes and delta_bytes, which are added to */
+	/* of the tensors; slime's checksums. NULL: payload's checksums are set */
+	const struct digest128 *next_digests;
+	/* complete but for payload_bytes and delta_bytes, which are added to */
+	struct delta_stats *stats;
 	bool has_digests;
 	/* A fold without a base knows of files what the deltas say: */
 	bool is_told;
@@ -22,7 +24,8 @@ struct delta_layout {
 	size_t told_count;
 	bool told_folder;
 };
-/* Makes every file with its header, the index and the files without tensors, and tells the tensors of the payload where they belong. */
+/* Makes every file with its header, the index and the files without tensors, and tells the tensors
+ * of the payload where they belong. */
 int delta_layout_make(struct delta_layout *layout, struct error *err);
 
 #endif

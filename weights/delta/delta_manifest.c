@@ -37,13 +37,12 @@ static const struct {
 };
 enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
 
-static struct span *member_of(struct record *const record, const size_t number)
+static struct span *member_of(struct record *record, size_t number)
 {
 	return (struct span *)((char *)record + members[number].offset);
 }
 
-static bool scan_member(struct json_scan *const scan, struct buffer *const strings,
-	struct record *const record)
+static bool scan_member(struct json_scan *scan, struct buffer *strings, struct record *record)
 {
 	struct span name;
 	if (!json_scan_name(scan, strings, &name))
@@ -58,7 +57,7 @@ static bool scan_member(struct json_scan *const scan, struct buffer *const strin
 	return json_scan_skip(scan);
 }
 
-static bool check_record(struct json_scan *const scan, struct record *const record)
+static bool check_record(struct json_scan *scan, struct record *record)
 {
 	for (size_t i = 0; i < MEMBER_COUNT; i++)
 		if (members[i].is_needed && member_of(record, i)->data == NULL)
@@ -69,7 +68,7 @@ static bool check_record(struct json_scan *const scan, struct record *const reco
 		json_scan_fail(scan, "the payload_key is not the tensor's name");
 }
 
-static bool scan_record(struct json_scan *const scan, struct delta_manifest *const manifest)
+static bool scan_record(struct json_scan *scan, struct delta_manifest *manifest)
 {
 	struct record record = {0};
 	bool first = true;
@@ -87,7 +86,7 @@ static bool scan_record(struct json_scan *const scan, struct delta_manifest *con
 	return true;
 }
 
-static bool scan_tensors(struct json_scan *const scan, struct delta_manifest *const manifest)
+static bool scan_tensors(struct json_scan *scan, struct delta_manifest *manifest)
 {
 	bool first = true;
 	if (!json_scan_expect(scan, '['))
@@ -98,12 +97,12 @@ static bool scan_tensors(struct json_scan *const scan, struct delta_manifest *co
 	return scan->fault == NULL;
 }
 
-static bool scan_version(struct json_scan *const scan, struct delta_manifest *const manifest)
+static bool scan_version(struct json_scan *scan, struct delta_manifest *manifest)
 {
 	return json_scan_u64(scan, &manifest->version);
 }
 
-static bool scan_base_version(struct json_scan *const scan, struct delta_manifest *const manifest)
+static bool scan_base_version(struct json_scan *scan, struct delta_manifest *manifest)
 {
 	return json_scan_u64(scan, &manifest->base_version);
 }
@@ -112,12 +111,13 @@ static const struct {
 	const char *name;
 	bool (*scan)(struct json_scan *scan, struct delta_manifest *manifest);
 } parts[] = {
-	{"version", scan_version}, {"base_version", scan_base_version}, {"tensors", scan_tensors},
+	{"version", scan_version},
+	{"base_version", scan_base_version},
+	{"tensors", scan_tensors},
 };
 enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
 
-static bool scan_part(struct json_scan *const scan, struct delta_manifest *const manifest,
-	unsigned *const seen)
+static bool scan_part(struct json_scan *scan, struct delta_manifest *manifest, unsigned *seen)
 {
 	struct span name;
 	if (!json_scan_name(scan, &manifest->strings, &name))
@@ -133,7 +133,7 @@ static bool scan_part(struct json_scan *const scan, struct delta_manifest *const
 	return json_scan_skip(scan);
 }
 
-static bool scan_manifest(struct json_scan *const scan, struct delta_manifest *const manifest)
+static bool scan_manifest(struct json_scan *scan, struct delta_manifest *manifest)
 {
 	unsigned seen = 0;
 	bool first = true;
@@ -149,12 +149,12 @@ static bool scan_manifest(struct json_scan *const scan, struct delta_manifest *c
 	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
 }
 
-static int parse(struct delta_manifest *const manifest, const struct span json,
-	const char *const path, struct error *const err)
+static int parse(
+	struct delta_manifest *manifest, struct span json, const char *path, struct error *err)
 {
 	if (json.len > MANIFEST_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "%s: the manifest has %zu bytes, over the limit", path,
-			json.len);
+		return error_set(err, ERROR_TOO_LARGE,
+			"%s: the manifest has %zu bytes, over the limit", path, json.len);
 	if (!span_is_utf8(json))
 		return error_set(err, ERROR_INVALID, "%s: the manifest is not UTF-8", path);
 	const size_t most = json.len / RECORD_LEAST_BYTES + 1;
@@ -162,19 +162,20 @@ static int parse(struct delta_manifest *const manifest, const struct span json,
 	buffer_init(&manifest->files, most * sizeof(struct json_scan_pair));
 	buffer_init(&manifest->checksums, most * sizeof(struct json_scan_pair));
 	if (buffer_reserve(&manifest->strings, json.len) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for a manifest of %zu bytes", path,
-			json.len);
+		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for a manifest of %zu bytes",
+			path, json.len);
 	struct json_scan scan;
 	json_scan_init(&scan, json);
 	if (!scan_manifest(&scan, manifest))
-		return error_set(err, ERROR_INVALID, "%s: the manifest is malformed at byte %zu: %s", path,
+		return error_set(err, ERROR_INVALID,
+			"%s: the manifest is malformed at byte %zu: %s", path,
 			json_scan_offset(&scan), scan.fault);
-	return buffer_check(&manifest->files, "the manifest", err) != 0 ? -1
+	return buffer_check(&manifest->files, "the manifest", err) != 0
+		? -1
 		: buffer_check(&manifest->checksums, "the manifest", err);
 }
 
-struct delta_manifest *delta_manifest_parse(const struct span json, const char *const path,
-	struct error *const err)
+struct delta_manifest *delta_manifest_parse(struct span json, const char *path, struct error *err)
 {
 	struct delta_manifest *const manifest = memory_new(sizeof(*manifest));
 	if (parse(manifest, json, path, err) == 0)
@@ -183,7 +184,7 @@ struct delta_manifest *delta_manifest_parse(const struct span json, const char *
 	return NULL;
 }
 
-void delta_manifest_free(struct delta_manifest *const manifest)
+void delta_manifest_free(struct delta_manifest *manifest)
 {
 	if (manifest == NULL)
 		return;
@@ -193,27 +194,27 @@ void delta_manifest_free(struct delta_manifest *const manifest)
 	free(manifest);
 }
 
-uint64_t delta_manifest_version(const struct delta_manifest *const manifest)
+uint64_t delta_manifest_version(const struct delta_manifest *manifest)
 {
 	return manifest->version;
 }
 
-uint64_t delta_manifest_base_version(const struct delta_manifest *const manifest)
+uint64_t delta_manifest_base_version(const struct delta_manifest *manifest)
 {
 	return manifest->base_version;
 }
 
-size_t delta_manifest_count(const struct delta_manifest *const manifest)
+size_t delta_manifest_count(const struct delta_manifest *manifest)
 {
 	return manifest->files.len / sizeof(struct json_scan_pair);
 }
 
-const struct json_scan_pair *delta_manifest_files(const struct delta_manifest *const manifest)
+const struct json_scan_pair *delta_manifest_files(const struct delta_manifest *manifest)
 {
 	return (const struct json_scan_pair *)manifest->files.data;
 }
 
-const struct json_scan_pair *delta_manifest_checksums(const struct delta_manifest *const manifest)
+const struct json_scan_pair *delta_manifest_checksums(const struct delta_manifest *manifest)
 {
 	return (const struct json_scan_pair *)manifest->checksums.data;
 }

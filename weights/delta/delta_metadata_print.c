@@ -11,25 +11,26 @@
 /* A safetensors header may have 100 MB, so no list of values worth writing is larger. */
 enum { LIST_CAP_BYTES = 256 << 20 };
 
-void delta_metadata_list_init(struct delta_metadata_list *const list)
+void delta_metadata_list_init(struct delta_metadata_list *list)
 {
 	list->arena = arena_new(LIST_CAP_BYTES);
 	buffer_init(&list->items, LIST_CAP_BYTES);
 }
 
-void delta_metadata_list_release(struct delta_metadata_list *const list)
+void delta_metadata_list_release(struct delta_metadata_list *list)
 {
 	arena_free(list->arena);
 	buffer_release(&list->items);
 	list->arena = NULL;
 }
 
-void delta_metadata_list_add(struct delta_metadata_list *const list, const char *const key, const struct span value)
+void delta_metadata_list_add(struct delta_metadata_list *list, const char *key, struct span value)
 {
 	delta_metadata_list_add_span(list, span_text(key), value);
 }
 
-void delta_metadata_list_add_span(struct delta_metadata_list *const list, const struct span key, const struct span value)
+void delta_metadata_list_add_span(
+	struct delta_metadata_list *list, struct span key, struct span value)
 {
 	const struct safetensors_metadata item = {
 		.key = arena_copy(list->arena, key),
@@ -38,44 +39,47 @@ void delta_metadata_list_add_span(struct delta_metadata_list *const list, const 
 	buffer_add(&list->items, &item, sizeof(item));
 }
 
-size_t delta_metadata_list_count(const struct delta_metadata_list *const list)
+size_t delta_metadata_list_count(const struct delta_metadata_list *list)
 {
 	return list->items.len / sizeof(struct safetensors_metadata);
 }
 
-const struct safetensors_metadata *delta_metadata_list_items(const struct delta_metadata_list *const list)
+const struct safetensors_metadata *delta_metadata_list_items(const struct delta_metadata_list *list)
 {
 	return (const struct safetensors_metadata *)list->items.data;
 }
 
-int delta_metadata_list_check(const struct delta_metadata_list *const list, struct error *const err)
+int delta_metadata_list_check(const struct delta_metadata_list *list, struct error *err)
 {
 	if (arena_overflowed(list->arena))
-		return error_set(err, ERROR_TOO_LARGE, "the delta's metadata would have over %d bytes", LIST_CAP_BYTES);
+		return error_set(err, ERROR_TOO_LARGE,
+			"the delta's metadata would have over %d bytes", LIST_CAP_BYTES);
 	return buffer_check(&list->items, "the delta's metadata", err);
 }
 
-static void add_text(struct delta_metadata_list *const list, const char *const key, const char *const value)
+static void add_text(struct delta_metadata_list *list, const char *key, const char *value)
 {
 	delta_metadata_list_add(list, key, span_text(value));
 }
 
-static void add_u64(struct delta_metadata_list *const list, const char *const key, const uint64_t value)
+static void add_u64(struct delta_metadata_list *list, const char *key, uint64_t value)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
 	add_text(list, key, text);
 }
 
-static void add_digest(struct delta_metadata_list *const list, const char *const key, const struct digest128 *const digest)
+static void add_digest(
+	struct delta_metadata_list *list, const char *key, const struct digest128 *digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	digest128_format(digest, text);
 	add_text(list, key, text);
 }
 
-/* The shortest decimal that reads back as the same double, with ".0" where Python would put it: what str(float) gives from 1e-16 to 1. */
-static void add_python_float(struct delta_metadata_list *const list, const char *const key, const double value)
+/* The shortest decimal that reads back as the same double, with ".0" where Python would put it:
+ * what str(float) gives from 1e-16 to 1. */
+static void add_python_float(struct delta_metadata_list *list, const char *key, double value)
 {
 	char text[40];
 	for (int digits = 1; digits <= 17; digits++) {
@@ -88,20 +92,22 @@ static void add_python_float(struct delta_metadata_list *const list, const char 
 	add_text(list, key, whole);
 }
 
-static double sparsity(const struct delta_stats *const stats)
+static double sparsity(const struct delta_stats *stats)
 {
-	return stats->elements > 0 ? 1.0 - (double)stats->changed_elements / (double)stats->elements : 1.0;
+	return stats->elements > 0 ? 1.0 - (double)stats->changed_elements / (double)stats->elements
+				   : 1.0;
 }
 
-static void print_counts(struct delta_metadata_list *const list, const struct delta_stats *const stats)
+static void print_counts(struct delta_metadata_list *list, const struct delta_stats *stats)
 {
 	add_u64(list, "total_changed_elements", stats->changed_elements);
 	add_u64(list, "total_elements", stats->elements);
 }
 
-static void print_trl(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+static void print_trl(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
-	static const char *const encodings[DELTA_FORMATS] = {[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw"};
+	static const char *const encodings[DELTA_FORMATS] = {
+		[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw"};
 	add_text(list, "format", "sparse_weight_patch");
 	add_text(list, "version", "1");
 	add_text(list, "sparse", "True");
@@ -115,7 +121,7 @@ static void print_trl(struct delta_metadata_list *const list, const struct delta
 	add_python_float(list, "sparsity", sparsity(facts->stats));
 }
 
-static void print_ulp_class(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+static void print_ulp_class(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
 	add_text(list, "delta_encoding", "ulp-class");
 	add_text(list, "compression_format", "none");
@@ -129,13 +135,14 @@ static void print_ulp_class(struct delta_metadata_list *const list, const struct
 }
 
 /* The five keys that every reader of these directories wants, first. */
-static void print_slime(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+static void print_slime(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
 	char version[24];
 	const uint64_t step = facts->step > 0 ? facts->step : 1;
 	snprintf(version, sizeof(version), "%06llu", (unsigned long long)step);
 	add_text(list, "version", version);
-	snprintf(version, sizeof(version), "%06llu", (unsigned long long)(facts->has_base_step ? facts->base_step : step - 1));
+	snprintf(version, sizeof(version), "%06llu",
+		(unsigned long long)(facts->has_base_step ? facts->base_step : step - 1));
 	add_text(list, "base_version", version);
 	add_text(list, "delta_encoding", facts->format == DELTA_SLIME_XOR ? "xor" : "overwrite");
 	add_text(list, "compression_format", "zstd");
@@ -144,11 +151,16 @@ static void print_slime(struct delta_metadata_list *const list, const struct del
 		print_counts(list, facts->stats);
 }
 
-void delta_metadata_print(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+void delta_metadata_print(struct delta_metadata_list *list, const struct delta_facts *facts)
 {
-	static void (*const printers[DELTA_FORMATS])(struct delta_metadata_list *, const struct delta_facts *) = {
-		[DELTA_ULP_CLASS] = print_ulp_class, [DELTA_SLIME_XOR] = print_slime, [DELTA_SLIME_OVERWRITE] = print_slime,
-		[DELTA_TRL_GAP] = print_trl, [DELTA_TRL_RAW] = print_trl, [DELTA_TRL_V1] = print_trl,
+	static void (*const printers[DELTA_FORMATS])(
+		struct delta_metadata_list *, const struct delta_facts *) = {
+		[DELTA_ULP_CLASS] = print_ulp_class,
+		[DELTA_SLIME_XOR] = print_slime,
+		[DELTA_SLIME_OVERWRITE] = print_slime,
+		[DELTA_TRL_GAP] = print_trl,
+		[DELTA_TRL_RAW] = print_trl,
+		[DELTA_TRL_V1] = print_trl,
 	};
 	ASSERT(printers[facts->format] != NULL);
 	printers[facts->format](list, facts);
@@ -158,18 +170,19 @@ void delta_metadata_print(struct delta_metadata_list *const list, const struct d
 	add_digest(list, "result_digest", &facts->stats->result_digest);
 }
 
-static void print_file(const struct delta_result_file *const file, struct buffer *const out)
+static void print_file(const struct delta_result_file *file, struct buffer *out)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&file->digest, digest);
 	buffer_add_text(out, "{\"path\":");
 	json_scan_quote(file->path, out);
-	buffer_format(out, ",\"size\":%llu,\"kind\":\"%s\",\"from\":\"%s\",\"digest\":\"%s\"}", (unsigned long long)file->size,
-		file->is_shard ? "shard" : "file", file->from_delta ? "delta" : "base", digest);
+	buffer_format(out, ",\"size\":%llu,\"kind\":\"%s\",\"from\":\"%s\",\"digest\":\"%s\"}",
+		(unsigned long long)file->size, file->is_shard ? "shard" : "file",
+		file->from_delta ? "delta" : "base", digest);
 }
 
-void delta_metadata_print_files(struct delta_metadata_list *const list, const bool result_is_folder,
-	const struct delta_result_file *const files, const size_t count)
+void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is_folder,
+	const struct delta_result_file *files, size_t count)
 {
 	struct buffer text;
 	buffer_init(&text, DELTA_METADATA_FILES_MAX_BYTES);
@@ -189,7 +202,8 @@ void delta_metadata_print_files(struct delta_metadata_list *const list, const bo
 		if (!files[i].is_shard || !files[i].from_delta)
 			continue;
 		char key[sizeof(DELTA_METADATA_HEADER_PREFIX) + RELATIVE_PATH_MAX_BYTES];
-		snprintf(key, sizeof(key), "%s%.*s", DELTA_METADATA_HEADER_PREFIX, (int)files[i].path.len, files[i].path.data);
+		snprintf(key, sizeof(key), "%s%.*s", DELTA_METADATA_HEADER_PREFIX,
+			(int)files[i].path.len, files[i].path.data);
 		delta_metadata_list_add(list, key, files[i].header);
 	}
 }

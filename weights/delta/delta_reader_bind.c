@@ -5,12 +5,13 @@
 #include "base/memory.h"
 #include "weights/delta/delta_reader_internal.h"
 
-static int order_entries(const void *const left, const void *const right)
+static int order_entries(const void *left, const void *right)
 {
-	return span_compare(((const struct delta_entry *)left)->name, ((const struct delta_entry *)right)->name);
+	return span_compare(((const struct delta_entry *)left)->name,
+		((const struct delta_entry *)right)->name);
 }
 
-int delta_reader_sort(struct delta_reader *const reader, struct error *const err)
+int delta_reader_sort(struct delta_reader *reader, struct error *err)
 {
 	struct delta_entry *const entries = (struct delta_entry *)reader->entries.data;
 	const size_t count = delta_reader_count(reader);
@@ -24,14 +25,16 @@ int delta_reader_sort(struct delta_reader *const reader, struct error *const err
 	return 0;
 }
 
-const struct delta_entry *delta_reader_find(const struct delta_reader *const reader, const struct span name)
+const struct delta_entry *delta_reader_find(const struct delta_reader *reader, struct span name)
 {
 	const struct delta_entry wanted = {.name = name};
 	const size_t count = delta_reader_count(reader);
-	return count > 0 ? bsearch(&wanted, reader->entries.data, count, sizeof(wanted), order_entries) : NULL;
+	return count > 0
+		? bsearch(&wanted, reader->entries.data, count, sizeof(wanted), order_entries)
+		: NULL;
 }
 
-bool delta_reader_changed(const struct delta_reader *const reader, uint64_t *const out_elements)
+bool delta_reader_changed(const struct delta_reader *reader, uint64_t *out_elements)
 {
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	*out_elements = metadata->changed_elements;
@@ -44,7 +47,7 @@ bool delta_reader_changed(const struct delta_reader *const reader, uint64_t *con
 	return true;
 }
 
-size_t delta_reader_changed_tensors(const struct delta_reader *const reader)
+size_t delta_reader_changed_tensors(const struct delta_reader *reader)
 {
 	size_t changed = 0;
 	for (size_t i = 0; i < delta_reader_count(reader); i++) {
@@ -54,48 +57,59 @@ size_t delta_reader_changed_tensors(const struct delta_reader *const reader)
 	return changed;
 }
 
-static bool same_shape(const struct delta_entry *const entry, const struct schema_tensor *const tensor)
+static bool same_shape(const struct delta_entry *entry, const struct schema_tensor *tensor)
 {
 	return entry->rank == tensor->rank &&
-		(entry->rank == 0 || memcmp(entry->shape, tensor->shape, entry->rank * sizeof(entry->shape[0])) == 0);
+		(entry->rank == 0 ||
+			memcmp(entry->shape, tensor->shape,
+				entry->rank * sizeof(entry->shape[0])) == 0);
 }
 
-static int check_fit(const struct delta_entry *const entry, const struct schema_tensor *const tensor, struct error *const err)
+static int check_fit(
+	const struct delta_entry *entry, const struct schema_tensor *tensor, struct error *err)
 {
 	const bool typed = entry->kind == DELTA_ENTRY_SPARSE || entry->kind == DELTA_ENTRY_WHOLE;
 	if (typed && entry->dtype != tensor->dtype)
 		return delta_reader_refuse(entry->name, "has another dtype in the base", err);
 	const bool is_sparse = entry->kind == DELTA_ENTRY_SPARSE;
 	if (is_sparse && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
-		return delta_reader_refuse(entry->name, "has more values than the base has elements", err);
-	const bool has_shape = entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
+		return delta_reader_refuse(
+			entry->name, "has more values than the base has elements", err);
+	const bool has_shape =
+		entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
 	if (has_shape && !same_shape(entry, tensor))
 		return delta_reader_refuse(entry->name, "has another shape in the base", err);
 	if (entry->kind == DELTA_ENTRY_OVERWRITE && tensor->bytes > UINT32_MAX)
-		return delta_reader_refuse(entry->name, "is over 4 GiB, which this encoding cannot address", err);
+		return delta_reader_refuse(
+			entry->name, "is over 4 GiB, which this encoding cannot address", err);
 	return 0;
 }
 
-/* A full checkpoint in a delta's place must have every tensor, or it would leave the base's in those it lacks. */
-static int check_whole(const struct delta_reader *const reader, const struct schema *const schema, struct error *const err)
+/* A full checkpoint in a delta's place must have every tensor, or it would leave the base's in
+ * those it lacks. */
+static int check_whole(
+	const struct delta_reader *reader, const struct schema *schema, struct error *err)
 {
-	if (reader->checkpoint == NULL || schema_check(schema, checkpoint_schema(reader->checkpoint), err) == 0)
+	if (reader->checkpoint == NULL ||
+		schema_check(schema, checkpoint_schema(reader->checkpoint), err) == 0)
 		return 0;
 	err->kind = ERROR_SCHEMA_MISMATCH;
 	return error_wrap(err, "the full checkpoint does not have the base's tensors");
 }
 
-int delta_reader_bind(const struct delta_reader *const reader, const struct schema *const schema,
-	const struct delta_entry ***const out_entries, struct error *const err)
+int delta_reader_bind(const struct delta_reader *reader, const struct schema *schema,
+	const struct delta_entry ***out_entries, struct error *err)
 {
 	if (check_whole(reader, schema, err) != 0)
 		return -1;
-	const struct delta_entry **const entries = memory_new_array(schema_count(schema), sizeof(entries[0]));
+	const struct delta_entry **const entries =
+		memory_new_array(schema_count(schema), sizeof(entries[0]));
 	for (size_t i = 0; i < delta_reader_count(reader); i++) {
 		const struct delta_entry *const entry = delta_reader_entry(reader, i);
 		const ptrdiff_t at = schema_find(schema, entry->name);
-		const int result = at < 0 ? delta_reader_refuse(entry->name, "is unknown to the base", err) :
-			check_fit(entry, schema_tensor(schema, (size_t)at), err);
+		const int result = at < 0
+			? delta_reader_refuse(entry->name, "is unknown to the base", err)
+			: check_fit(entry, schema_tensor(schema, (size_t)at), err);
 		if (result != 0) {
 			free(entries);
 			return -1;

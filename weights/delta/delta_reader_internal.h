@@ -29,12 +29,13 @@ struct delta_reader {
 	struct delta_manifest *manifest; /* SkyRL's */
 	struct pulse_payload *pulse;     /* PULSE's */
 	struct span pulse_bytes;
-	char *folder;                    /* of PULSE's */
+	char *folder; /* of PULSE's */
 	struct shard_index *index;
 	struct span index_bytes;
 	struct checkpoint *checkpoint; /* of a full one */
 	struct delta_metadata metadata;
-	struct buffer pairs;   /* struct json_scan_pair: the metadata that `metadata` was read from */
+	/* struct json_scan_pair: the metadata that `metadata` was read from */
+	struct buffer pairs;
 	struct buffer parts;   /* TRL: struct part */
 	struct buffer entries; /* struct delta_entry */
 };
@@ -44,7 +45,8 @@ int delta_reader_refuse(struct span name, const char *what, struct error *err);
 
 /* Each lists the entries of all files; what comes out is sorted by name and has no name twice. */
 int delta_reader_list_trl(struct delta_reader *reader, struct error *err);
-int delta_reader_list_named(struct delta_reader *reader, struct error *err); /* under the tensors' own names: ulp-class and slime */
+/* under the tensors' own names: ulp-class and slime */
+int delta_reader_list_named(struct delta_reader *reader, struct error *err);
 void delta_reader_list_full(struct delta_reader *reader);
 /* PULSE's: the whole way from the folder to the entries, which have no bytes before the second. */
 bool delta_reader_is_pulse(const char *folder);

@@ -1,5 +1,5 @@
-/* Entries under the tensors' own names: U8 vectors that hold ulp-class blocks or a zstd frame; and a full checkpoint, whose tensors are the
- * entries. */
+/* Entries under the tensors' own names: U8 vectors that hold ulp-class blocks or a zstd frame; and
+ * a full checkpoint, whose tensors are the entries. */
 #include <stdlib.h>
 
 #include "weights/delta/delta_reader_internal.h"
@@ -10,30 +10,35 @@ static const enum delta_entry_kind kinds[] = {
 	[DELTA_ENCODING_OVERWRITE] = DELTA_ENTRY_OVERWRITE,
 };
 
-static int order_by_key(const void *const left, const void *const right)
+static int order_by_key(const void *left, const void *right)
 {
-	return span_compare(((const struct safetensors_metadata *)left)->key, ((const struct safetensors_metadata *)right)->key);
+	return span_compare(((const struct safetensors_metadata *)left)->key,
+		((const struct safetensors_metadata *)right)->key);
 }
 
-/* Slime's shards say the checksum of each tensor in their metadata, under the tensor's name. Sorted here. */
-static int list_checksums(const struct safetensors *const header, struct buffer *const out, struct error *const err)
+/* Slime's shards say the checksum of each tensor in their metadata, under the tensor's name. Sorted
+ * here. */
+static int list_checksums(const struct safetensors *header, struct buffer *out, struct error *err)
 {
 	buffer_reset(out);
 	for (size_t i = 0; i < safetensors_metadata_count(header); i++)
-		buffer_add(out, safetensors_metadata(header, i), sizeof(struct safetensors_metadata));
+		buffer_add(
+			out, safetensors_metadata(header, i), sizeof(struct safetensors_metadata));
 	if (out->len > 0)
-		qsort(out->data, out->len / sizeof(struct safetensors_metadata), sizeof(struct safetensors_metadata), order_by_key);
+		qsort(out->data, out->len / sizeof(struct safetensors_metadata),
+			sizeof(struct safetensors_metadata), order_by_key);
 	return buffer_check(out, "the table of the delta's checksums", err);
 }
 
 /* SkyRL's manifest says them for all files. */
-static int list_manifest(const struct delta_manifest *const manifest, struct buffer *const out,
-	struct error *const err)
+static int list_manifest(
+	const struct delta_manifest *manifest, struct buffer *out, struct error *err)
 {
 	const struct json_scan_pair *const pairs = delta_manifest_checksums(manifest);
 	const size_t count = delta_manifest_count(manifest);
 	for (size_t i = 0; i < count; i++) {
-		const struct safetensors_metadata item = {.key = pairs[i].key, .value = pairs[i].value};
+		const struct safetensors_metadata item = {
+			.key = pairs[i].key, .value = pairs[i].value};
 		buffer_add(out, &item, sizeof(item));
 	}
 	if (count > 0 && !buffer_failed(out))
@@ -41,27 +46,31 @@ static int list_manifest(const struct delta_manifest *const manifest, struct buf
 	return buffer_check(out, "the table of the delta's checksums", err);
 }
 
-static struct span find_checksum(const struct buffer *const checksums, const struct span name)
+static struct span find_checksum(const struct buffer *checksums, struct span name)
 {
 	const struct safetensors_metadata wanted = {.key = name};
-	const struct safetensors_metadata *const found = checksums->len == 0 ? NULL :
-		bsearch(&wanted, checksums->data, checksums->len / sizeof(wanted), sizeof(wanted), order_by_key);
+	const struct safetensors_metadata *const found = checksums->len == 0
+		? NULL
+		: bsearch(&wanted, checksums->data, checksums->len / sizeof(wanted), sizeof(wanted),
+			  order_by_key);
 	return found != NULL ? found->value : (struct span){0};
 }
 
-static int add_entry(struct delta_reader *const reader, const size_t number, const struct safetensors_tensor *const tensor,
-	const struct buffer *const checksums, struct error *const err)
+static int add_entry(struct delta_reader *reader, size_t number,
+	const struct safetensors_tensor *tensor, const struct buffer *checksums, struct error *err)
 {
 	const struct delta_reader_file *const file = &reader->files[number];
 	struct delta_entry entry = {
 		.name = tensor->name,
 		.kind = kinds[reader->metadata.encoding],
-		.data = span_slice(file->data, (size_t)tensor->begin, (size_t)(tensor->end - tensor->begin)),
+		.data = span_slice(
+			file->data, (size_t)tensor->begin, (size_t)(tensor->end - tensor->begin)),
 		.file = number,
 		.at = (uint64_t)(file->data.data - file->bytes.data) + tensor->begin,
 	};
 	if (tensor->dtype != DTYPE_U8 || tensor->rank != 1)
-		return delta_reader_refuse(tensor->name, "is no vector of bytes, as this format has them", err);
+		return delta_reader_refuse(
+			tensor->name, "is no vector of bytes, as this format has them", err);
 	if (entry.kind != DELTA_ENTRY_BLOCKS) {
 		entry.checksum = find_checksum(checksums, tensor->name);
 		if (entry.checksum.data == NULL)
@@ -71,7 +80,8 @@ static int add_entry(struct delta_reader *const reader, const size_t number, con
 	return 0;
 }
 
-static int list_file(struct delta_reader *const reader, const size_t number, struct buffer *const checksums, struct error *const err)
+static int list_file(
+	struct delta_reader *reader, size_t number, struct buffer *checksums, struct error *err)
 {
 	const struct safetensors *const header = reader->files[number].header;
 	if (reader->manifest == NULL && list_checksums(header, checksums, err) != 0)
@@ -82,7 +92,7 @@ static int list_file(struct delta_reader *const reader, const size_t number, str
 	return 0;
 }
 
-int delta_reader_list_named(struct delta_reader *const reader, struct error *const err)
+int delta_reader_list_named(struct delta_reader *reader, struct error *err)
 {
 	struct buffer checksums;
 	int result = 0;
@@ -95,14 +105,19 @@ int delta_reader_list_named(struct delta_reader *const reader, struct error *con
 	return result != 0 ? -1 : delta_reader_sort(reader, err);
 }
 
-void delta_reader_list_full(struct delta_reader *const reader)
+void delta_reader_list_full(struct delta_reader *reader)
 {
 	const struct schema *const schema = checkpoint_schema(reader->checkpoint);
 	for (size_t i = 0; i < schema_count(schema); i++) {
 		const struct schema_tensor *const tensor = schema_tensor(schema, i);
 		const struct delta_entry entry = {
-			.name = tensor->name, .kind = DELTA_ENTRY_WHOLE, .dtype = tensor->dtype, .rank = tensor->rank, .shape = tensor->shape,
-			.values = checkpoint_tensor(reader->checkpoint, i), .count = tensor->bytes * 8 / dtype_bits(tensor->dtype),
+			.name = tensor->name,
+			.kind = DELTA_ENTRY_WHOLE,
+			.dtype = tensor->dtype,
+			.rank = tensor->rank,
+			.shape = tensor->shape,
+			.values = checkpoint_tensor(reader->checkpoint, i),
+			.count = tensor->bytes * 8 / dtype_bits(tensor->dtype),
 		};
 		buffer_add(&reader->entries, &entry, sizeof(entry));
 	}

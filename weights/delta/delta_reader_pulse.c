@@ -19,7 +19,7 @@ static const char *const older_names[] = {
 	"delta_sparse.safetensors", "delta_sparse.safetensors.zst"};
 enum { OLDER_NAMES = sizeof(older_names) / sizeof(older_names[0]) };
 
-static bool has(const char *const folder, const char *const name)
+static bool has(const char *folder, const char *name)
 {
 	char *const path = relative_path_join(folder, span_text(name));
 	const bool found = file_exists(path);
@@ -27,7 +27,7 @@ static bool has(const char *const folder, const char *const name)
 	return found;
 }
 
-static bool is_older(const char *const folder)
+static bool is_older(const char *folder)
 {
 	for (size_t i = 0; i < OLDER_NAMES; i++)
 		if (has(folder, older_names[i]))
@@ -35,13 +35,12 @@ static bool is_older(const char *const folder)
 	return false;
 }
 
-bool delta_reader_is_pulse(const char *const folder)
+bool delta_reader_is_pulse(const char *folder)
 {
 	return has(folder, payload_name) || is_older(folder);
 }
 
-static int read_file(const char *const path, const bool is_packed, struct buffer *const out,
-	struct error *const err)
+static int read_file(const char *path, bool is_packed, struct buffer *out, struct error *err)
 {
 	struct span bytes;
 	if (mapped_file_open(path, &bytes, err) != 0)
@@ -58,8 +57,8 @@ static int read_file(const char *const path, const bool is_packed, struct buffer
 }
 
 /* A file of JSON as it is, or packed under its name with ".gz". */
-static int read_json(const char *const folder, const char *const name,
-	const char *const packed_name, struct buffer *const out, struct error *const err)
+static int read_json(const char *folder, const char *name, const char *packed_name,
+	struct buffer *out, struct error *err)
 {
 	char *const path = relative_path_join(folder, span_text(name));
 	char *const packed = relative_path_join(folder, span_text(packed_name));
@@ -70,31 +69,34 @@ static int read_json(const char *const folder, const char *const name,
 	return result;
 }
 
-static int prove(const struct pulse_metadata *const metadata, const char *const name,
-	const struct span bytes, struct error *const err)
+static int prove(const struct pulse_metadata *metadata, const char *name, struct span bytes,
+	struct error *err)
 {
 	uint8_t digest[SHA256_BYTES];
 	sha256(bytes, digest);
 	return pulse_metadata_prove(metadata, span_text(name), digest, name, err);
 }
 
-static int take_metadata(struct delta_reader *const reader,
-	const struct pulse_metadata *const metadata, const char *const folder, struct error *const err)
+static int take_metadata(struct delta_reader *reader, const struct pulse_metadata *metadata,
+	const char *folder, struct error *err)
 {
 	if (!metadata->is_delta)
 		return error_set(err, ERROR_INVALID,
 			"'%s': the checkpoint_type is FULL, and it has a %s", folder, payload_name);
 	reader->metadata = (struct delta_metadata){
-		.encoding = DELTA_ENCODING_PULSE, .has_step = true, .step = metadata->window,
-		.has_base_step = true, .base_step = metadata->prev_window, .has_hash = true,
+		.encoding = DELTA_ENCODING_PULSE,
+		.has_step = true,
+		.step = metadata->window,
+		.has_base_step = true,
+		.base_step = metadata->prev_window,
+		.has_hash = true,
 	};
 	memcpy(reader->metadata.hash, metadata->hash, SHA256_BYTES);
 	return 0;
 }
 
-static int open_payload(struct delta_reader *const reader, const char *const folder,
-	const struct pulse_metadata *const metadata, const enum pulse_codec codec,
-	struct error *const err)
+static int open_payload(struct delta_reader *reader, const char *folder,
+	const struct pulse_metadata *metadata, enum pulse_codec codec, struct error *err)
 {
 	char *const path = relative_path_join(folder, span_text(payload_name));
 	int result = mapped_file_open(path, &reader->pulse_bytes, err);
@@ -109,22 +111,27 @@ static int open_payload(struct delta_reader *const reader, const char *const fol
 	return result;
 }
 
-static int list_entries(struct delta_reader *const reader, struct error *const err)
+static int list_entries(struct delta_reader *reader, struct error *err)
 {
 	for (size_t i = 0; i < pulse_payload_count(reader->pulse); i++) {
 		const struct pulse_tensor *const tensor = pulse_payload_tensor(reader->pulse, i);
 		const struct delta_entry entry = {
-			.name = tensor->name, .kind = DELTA_ENTRY_SPARSE, .dtype = tensor->dtype,
-			.rank = tensor->rank, .shape = tensor->shape, .code = tensor->index,
-			.count = tensor->count, .at = i,
+			.name = tensor->name,
+			.kind = DELTA_ENTRY_SPARSE,
+			.dtype = tensor->dtype,
+			.rank = tensor->rank,
+			.shape = tensor->shape,
+			.code = tensor->index,
+			.count = tensor->count,
+			.at = i,
 		};
 		buffer_add(&reader->entries, &entry, sizeof(entry));
 	}
 	return delta_reader_sort(reader, err);
 }
 
-static int open_files(struct delta_reader *const reader, const char *const folder,
-	struct pulse_metadata *const metadata, struct buffer *const json, struct error *const err)
+static int open_files(struct delta_reader *reader, const char *folder,
+	struct pulse_metadata *metadata, struct buffer *json, struct error *err)
 {
 	enum pulse_codec codec;
 	if (read_json(folder, checkpoint_name, checkpoint_packed, json, err) != 0)
@@ -142,15 +149,16 @@ static int open_files(struct delta_reader *const reader, const char *const folde
 	return open_payload(reader, folder, metadata, codec, err);
 }
 
-int delta_reader_open_pulse(struct delta_reader *const reader, const char *const folder,
-	struct error *const err)
+int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, struct error *err)
 {
 	struct pulse_metadata metadata = {0};
 	struct buffer json;
 	if (is_older(folder))
-		return error_set(err, ERROR_UNSUPPORTED, "'%s' is a PULSE delta in safetensors (sparse_coo),"
+		return error_set(err, ERROR_UNSUPPORTED,
+			"'%s' is a PULSE delta in safetensors (sparse_coo),"
 			" which is not read: its values may be differences; sparse_codec_v2, sparse_codec_v3"
-			" and sparse_codec_v3.1 are", folder);
+			" and sparse_codec_v3.1 are",
+			folder);
 	reader->folder = memory_copy_text(folder);
 	buffer_init(&json, PULSE_METADATA_MAX_BYTES);
 	int result = open_files(reader, folder, &metadata, &json, err);
@@ -161,7 +169,7 @@ int delta_reader_open_pulse(struct delta_reader *const reader, const char *const
 	return -1;
 }
 
-int delta_reader_unpack_pulse(const struct delta_reader *const reader, struct error *const err)
+int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *err)
 {
 	struct delta_entry *const entries = (struct delta_entry *)reader->entries.data;
 	if (pulse_payload_unpack(reader->pulse, reader->folder, err) != 0)

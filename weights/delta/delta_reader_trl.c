@@ -1,5 +1,6 @@
-/* A TRL delta's tensors are parts of entries: NAME.idx and NAME.val, NAME.indices and NAME.values, or NAME.full. All parts of all files are
- * listed, sorted by entry, and neighbours joined. A file that is half one scheme, or lacks a part, is refused. */
+/* A TRL delta's tensors are parts of entries: NAME.idx and NAME.val, NAME.indices and NAME.values,
+ * or NAME.full. All parts of all files are listed, sorted by entry, and neighbours joined. A file
+ * that is half one scheme, or lacks a part, is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,11 @@ static const struct {
 	const char *suffix;
 	enum part_kind kind;
 } part_suffixes[] = {
-	{".idx", PART_INDEX}, {".val", PART_VALUES}, {".indices", PART_V1_INDEX}, {".values", PART_V1_VALUES}, {".full", PART_WHOLE},
+	{".idx", PART_INDEX},
+	{".val", PART_VALUES},
+	{".indices", PART_V1_INDEX},
+	{".values", PART_V1_VALUES},
+	{".full", PART_WHOLE},
 };
 
 struct part {
@@ -21,27 +26,31 @@ struct part {
 	struct span data;
 };
 
-static int add_part(struct delta_reader *const reader, const struct delta_reader_file *const file, const struct safetensors_tensor *const tensor,
-	struct error *const err)
+static int add_part(struct delta_reader *reader, const struct delta_reader_file *file,
+	const struct safetensors_tensor *tensor, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(part_suffixes) / sizeof(part_suffixes[0]); i++) {
 		if (!span_ends_text(tensor->name, part_suffixes[i].suffix))
 			continue;
 		const struct part part = {
-			.name = span_slice(tensor->name, 0, tensor->name.len - strlen(part_suffixes[i].suffix)),
+			.name = span_slice(tensor->name, 0,
+				tensor->name.len - strlen(part_suffixes[i].suffix)),
 			.kind = part_suffixes[i].kind,
 			.tensor = tensor,
-			.data = span_slice(file->data, (size_t)tensor->begin, (size_t)(tensor->end - tensor->begin)),
+			.data = span_slice(file->data, (size_t)tensor->begin,
+				(size_t)(tensor->end - tensor->begin)),
 		};
 		if (part.kind == PART_WHOLE && !name_list_has(&file->whole, part.name))
-			return delta_reader_refuse(tensor->name, "is not named in full_tensors", err);
+			return delta_reader_refuse(
+				tensor->name, "is not named in full_tensors", err);
 		buffer_add(&reader->parts, &part, sizeof(part));
 		return 0;
 	}
 	return delta_reader_refuse(tensor->name, "is no part of a delta", err);
 }
 
-static int list_parts(struct delta_reader *const reader, struct delta_reader_file *const file, struct error *const err)
+static int list_parts(
+	struct delta_reader *reader, struct delta_reader_file *file, struct error *err)
 {
 	const struct span whole = safetensors_metadata_find(file->header, "full_tensors");
 	if (name_list_parse(&file->whole, whole, "the delta's full_tensors", err) != 0)
@@ -52,7 +61,7 @@ static int list_parts(struct delta_reader *const reader, struct delta_reader_fil
 	return buffer_check(&reader->parts, "the table of the delta's tensors", err);
 }
 
-static int order_parts(const void *const left, const void *const right)
+static int order_parts(const void *left, const void *right)
 {
 	const struct part *const a = left;
 	const struct part *const b = right;
@@ -61,32 +70,41 @@ static int order_parts(const void *const left, const void *const right)
 }
 
 /* Which form the positions have follows from the encoding, and for gaps from the dtype alone. */
-static int read_form(const struct delta_reader *const reader, const struct part *const part, enum index_form *const out_form,
-	struct error *const err)
+static int read_form(const struct delta_reader *reader, const struct part *part,
+	enum index_form *out_form, struct error *err)
 {
-	const bool gaps = part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP;
+	const bool gaps =
+		part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP;
 	const enum dtype dtype = part->tensor->dtype;
 	if (part->kind == PART_INDEX && reader->metadata.encoding == DELTA_ENCODING_NONE)
-		return delta_reader_refuse(part->tensor->name, "has no encoding named in the metadata", err);
+		return delta_reader_refuse(
+			part->tensor->name, "has no encoding named in the metadata", err);
 	if (part->kind == PART_V1_INDEX && reader->metadata.encoding == DELTA_ENCODING_GAP)
-		return delta_reader_refuse(part->tensor->name, "is of the first key scheme, which has no gaps", err);
+		return delta_reader_refuse(
+			part->tensor->name, "is of the first key scheme, which has no gaps", err);
 	if (gaps ? dtype != DTYPE_U16 && dtype != DTYPE_U32 : dtype != DTYPE_I32)
-		return delta_reader_refuse(part->tensor->name, "has a dtype that its encoding does not use", err);
+		return delta_reader_refuse(
+			part->tensor->name, "has a dtype that its encoding does not use", err);
 	*out_form = !gaps ? INDEX_ABSOLUTE32 : dtype == DTYPE_U16 ? INDEX_GAP16 : INDEX_GAP32;
 	return 0;
 }
 
-static int join_parts(struct delta_reader *const reader, const struct part *const index, const struct part *const values,
-	struct error *const err)
+static int join_parts(struct delta_reader *reader, const struct part *index,
+	const struct part *values, struct error *err)
 {
 	struct delta_entry entry = {
-		.name = index->name, .dtype = values->tensor->dtype, .index = index->data, .values = values->data,
+		.name = index->name,
+		.dtype = values->tensor->dtype,
+		.index = index->data,
+		.values = values->data,
 		.count = values->tensor->elements,
 	};
 	if (read_form(reader, index, &entry.code.form, err) != 0)
 		return -1;
-	if (index->tensor->rank != 1 || values->tensor->rank != 1 || index->tensor->elements != values->tensor->elements)
-		return delta_reader_refuse(index->name, "has other numbers of positions and values", err);
+	if (index->tensor->rank != 1 || values->tensor->rank != 1 ||
+		index->tensor->elements != values->tensor->elements)
+		return delta_reader_refuse(
+			index->name, "has other numbers of positions and values", err);
 	if (entry.dtype != DTYPE_BF16)
 		return delta_reader_refuse(values->tensor->name, "is not BF16", err);
 	reader->is_v1 = reader->is_v1 || index->kind == PART_V1_INDEX;
@@ -94,16 +112,21 @@ static int join_parts(struct delta_reader *const reader, const struct part *cons
 	return 0;
 }
 
-static void take_whole(struct delta_reader *const reader, const struct part *const part)
+static void take_whole(struct delta_reader *reader, const struct part *part)
 {
 	const struct delta_entry entry = {
-		.name = part->name, .kind = DELTA_ENTRY_WHOLE, .dtype = part->tensor->dtype, .rank = part->tensor->rank, .shape = part->tensor->shape,
-		.values = part->data, .count = part->tensor->elements,
+		.name = part->name,
+		.kind = DELTA_ENTRY_WHOLE,
+		.dtype = part->tensor->dtype,
+		.rank = part->tensor->rank,
+		.shape = part->tensor->shape,
+		.values = part->data,
+		.count = part->tensor->elements,
 	};
 	buffer_add(&reader->entries, &entry, sizeof(entry));
 }
 
-static int join_all(struct delta_reader *const reader, struct error *const err)
+static int join_all(struct delta_reader *reader, struct error *err)
 {
 	struct part *const parts = (struct part *)reader->parts.data;
 	const size_t count = reader->parts.len / sizeof(parts[0]);
@@ -112,10 +135,13 @@ static int join_all(struct delta_reader *const reader, struct error *const err)
 	for (size_t i = 0; i < count;) {
 		const bool whole = parts[i].kind == PART_WHOLE;
 		const size_t used = whole ? 1 : 2;
-		const bool paired = whole || ((parts[i].kind == PART_INDEX || parts[i].kind == PART_V1_INDEX) && i + 1 < count &&
-			parts[i + 1].kind == parts[i].kind + 1 && span_equal(parts[i].name, parts[i + 1].name));
+		const bool paired = whole ||
+			((parts[i].kind == PART_INDEX || parts[i].kind == PART_V1_INDEX) &&
+				i + 1 < count && parts[i + 1].kind == parts[i].kind + 1 &&
+				span_equal(parts[i].name, parts[i + 1].name));
 		if (!paired)
-			return delta_reader_refuse(parts[i].tensor->name, "lacks its other half", err);
+			return delta_reader_refuse(
+				parts[i].tensor->name, "lacks its other half", err);
 		if (i + used < count && span_equal(parts[i].name, parts[i + used].name))
 			return delta_reader_refuse(parts[i].name, "is given twice", err);
 		if (whole)
@@ -128,18 +154,23 @@ static int join_all(struct delta_reader *const reader, struct error *const err)
 }
 
 /* A listed name without an entry is a file that lost some. */
-static int check_listed(const struct delta_reader *const reader, const struct name_list *const list, struct error *const err)
+static int check_listed(
+	const struct delta_reader *reader, const struct name_list *list, struct error *err)
 {
 	for (size_t i = 0; i < name_list_count(list); i++)
 		if (delta_reader_find(reader, name_list_at(list, i)) == NULL)
-			return delta_reader_refuse(name_list_at(list, i), "is listed in the metadata and missing", err);
+			return delta_reader_refuse(name_list_at(list, i),
+				"is listed in the metadata and missing", err);
 	return 0;
 }
 
-static int check_file(const struct delta_reader *const reader, const struct delta_reader_file *const file, struct error *const err)
+static int check_file(
+	const struct delta_reader *reader, const struct delta_reader_file *file, struct error *err)
 {
 	struct name_list changed;
-	int result = name_list_parse(&changed, safetensors_metadata_find(file->header, "changed_params"), "the delta's changed_params", err);
+	int result =
+		name_list_parse(&changed, safetensors_metadata_find(file->header, "changed_params"),
+			"the delta's changed_params", err);
 	if (result == 0)
 		result = check_listed(reader, &changed, err);
 	if (result == 0)
@@ -148,7 +179,7 @@ static int check_file(const struct delta_reader *const reader, const struct delt
 	return result;
 }
 
-int delta_reader_list_trl(struct delta_reader *const reader, struct error *const err)
+int delta_reader_list_trl(struct delta_reader *reader, struct error *err)
 {
 	for (size_t i = 0; i < reader->file_count; i++)
 		if (list_parts(reader, &reader->files[i], err) != 0)

@@ -15,7 +15,7 @@ struct delta_source {
 	struct entry_map *maps;             /* per tensor */
 	const struct delta_reader *reader;
 	const struct delta_metadata *metadata; /* of the reader */
-	bool proves; /* checksums */
+	bool proves;                           /* checksums */
 };
 struct delta_cursor {
 	struct tensor_cursor cursor;
@@ -26,17 +26,18 @@ struct delta_cursor {
 	uint64_t blocks;
 };
 
-static int name_tensor(const struct tensor_source *const source, const size_t tensor, struct error *const err)
+static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err)
 {
 	const struct span name = schema_tensor(source->schema, tensor)->name;
 	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
 	if (err->kind == ERROR_CORRUPT)
 		err->kind = ERROR_INVALID;
-	error_wrap(err, "tensor '%.*s'", (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
+	error_wrap(err, "tensor '%.*s'",
+		(int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
 	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
 }
 
-static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	struct delta_source *const source = (struct delta_source *)cursor->source;
@@ -45,8 +46,10 @@ static int seek(struct tensor_cursor *const cursor, const size_t tensor, const u
 	self->block = block;
 	self->blocks = tensor_source_blocks(cursor->source, tensor);
 	if (entry != NULL) {
-		const struct schema_tensor *const facts = schema_tensor(source->source.schema, tensor);
-		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor], source->metadata->checksum, block, err) != 0)
+		const struct schema_tensor *const facts =
+			schema_tensor(source->source.schema, tensor);
+		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor],
+			    source->metadata->checksum, block, err) != 0)
 			return name_tensor(cursor->source, tensor, err);
 		if (!entry_decoder_needs_base(self->decoder))
 			return 0;
@@ -54,7 +57,7 @@ static int seek(struct tensor_cursor *const cursor, const size_t tensor, const u
 	return tensor_source_move(source->base, &self->base, tensor, block, err);
 }
 
-static void close_cursor(struct tensor_cursor *const cursor)
+static void close_cursor(struct tensor_cursor *cursor)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	tensor_cursor_close(self->base);
@@ -62,7 +65,8 @@ static void close_cursor(struct tensor_cursor *const cursor)
 	free(self);
 }
 
-static struct tensor_cursor *open_cursor(struct tensor_source *const source, const size_t tensor, struct error *const err)
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
@@ -74,7 +78,7 @@ static struct tensor_cursor *open_cursor(struct tensor_source *const source, con
 	return NULL;
 }
 
-static int next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	struct delta_cursor *const self = (struct delta_cursor *)cursor;
 	const struct delta_source *const source = (const struct delta_source *)cursor->source;
@@ -90,19 +94,22 @@ static int next(struct tensor_cursor *const cursor, struct span *const out, stru
 		ASSERT(taken == 1);
 	}
 	self->block++;
-	return entry_decoder_next(self->decoder, base, out, err) == 0 ? 1 : name_tensor(cursor->source, self->tensor, err);
+	return entry_decoder_next(self->decoder, base, out, err) == 0
+		? 1
+		: name_tensor(cursor->source, self->tensor, err);
 }
 
-static bool splits(const struct tensor_source *const source, const size_t tensor)
+static bool splits(const struct tensor_source *source, size_t tensor)
 {
 	const struct delta_source *const self = (const struct delta_source *)source;
 	const struct delta_entry *const entry = self->entries[tensor];
 	if (entry != NULL && !entry_map_splits(&self->maps[tensor], entry))
 		return false;
-	return (entry != NULL && entry->kind == DELTA_ENTRY_WHOLE) || tensor_source_splits(self->base, tensor);
+	return (entry != NULL && entry->kind == DELTA_ENTRY_WHOLE) ||
+		tensor_source_splits(self->base, tensor);
 }
 
-static void free_source(struct tensor_source *const source)
+static void free_source(struct tensor_source *source)
 {
 	struct delta_source *const self = (struct delta_source *)source;
 	for (size_t i = 0; self->maps != NULL && i < schema_count(source->schema); i++)
@@ -112,21 +119,27 @@ static void free_source(struct tensor_source *const source)
 	free(self);
 }
 
-static int map_entry(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int map_entry(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct delta_source *const source = state;
 	(void)worker;
 	if (source->entries[item] == NULL ||
-		entry_map_make(&source->maps[item], source->entries[item], schema_tensor(source->source.schema, item), err) == 0)
+		entry_map_make(&source->maps[item], source->entries[item],
+			schema_tensor(source->source.schema, item), err) == 0)
 		return 0;
 	return name_tensor(&source->source, item, err);
 }
 
-static struct tensor_source *source_new(const struct delta_reader *const reader, struct tensor_source *const base, const bool proves,
-	struct error *const err)
+static struct tensor_source *source_new(const struct delta_reader *reader,
+	struct tensor_source *base, bool proves, struct error *err)
 {
 	static const struct tensor_source_ops ops = {
-		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
+		.open = open_cursor,
+		.next = next,
+		.close_cursor = close_cursor,
+		.free = free_source,
+		.seek = seek,
+		.splits = splits,
 	};
 	struct delta_source *const source = memory_new(sizeof(*source));
 	const size_t count = schema_count(base->schema);
@@ -144,12 +157,14 @@ static struct tensor_source *source_new(const struct delta_reader *const reader,
 	return NULL;
 }
 
-struct tensor_source *delta_source_new(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+struct tensor_source *delta_source_new(
+	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
 {
 	return source_new(reader, base, true, err);
 }
 
-struct tensor_source *delta_source_new_unproven(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+struct tensor_source *delta_source_new_unproven(
+	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
 {
 	return source_new(reader, base, false, err);
 }

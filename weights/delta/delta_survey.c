@@ -11,7 +11,8 @@ struct walk {
 	struct delta_survey_row **rows; /* per tensor; NULL: unchanged */
 };
 
-static int count_block(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int count_block(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	const struct walk *const walk = state;
 	struct delta_survey_row *const row = walk->rows[block->tensor];
@@ -24,14 +25,14 @@ static int count_block(void *const state, const unsigned worker, const struct te
 }
 
 /* PULSE's lie packed until a base is there. */
-static uint64_t payload_bytes(const struct delta_entry *const entry)
+static uint64_t payload_bytes(const struct delta_entry *entry)
 {
 	if (entry->kind != DELTA_ENTRY_SPARSE)
 		return entry->data.len + entry->values.len;
 	return entry->count * (index_code_bytes(&entry->code) + dtype_bits(entry->dtype) / 8);
 }
 
-static void list_rows(struct delta_survey *const survey, const struct delta_reader *const reader)
+static void list_rows(struct delta_survey *survey, const struct delta_reader *reader)
 {
 	survey->rows = memory_new_array(delta_reader_count(reader), sizeof(survey->rows[0]));
 	for (size_t i = 0; i < delta_reader_count(reader); i++) {
@@ -46,13 +47,14 @@ static void list_rows(struct delta_survey *const survey, const struct delta_read
 	}
 }
 
-static int walk_base(struct delta_survey *const survey, const struct delta_reader *const reader, struct tensor_source *const base,
-	const unsigned threads, struct error *const err)
+static int walk_base(struct delta_survey *survey, const struct delta_reader *reader,
+	struct tensor_source *base, unsigned threads, struct error *err)
 {
 	struct tensor_source *const next = delta_source_new(reader, base, err);
 	if (next == NULL)
 		return -1;
-	struct walk walk = {.schema = base->schema, .rows = memory_new_array(schema_count(base->schema), sizeof(walk.rows[0]))};
+	struct walk walk = {.schema = base->schema,
+		.rows = memory_new_array(schema_count(base->schema), sizeof(walk.rows[0]))};
 	for (size_t i = 0; i < survey->count; i++) {
 		const ptrdiff_t at = schema_find(base->schema, survey->rows[i].name);
 		ASSERT(at >= 0);
@@ -61,9 +63,15 @@ static int walk_base(struct delta_survey *const survey, const struct delta_reade
 		walk.rows[at] = &survey->rows[i];
 	}
 	for (size_t i = 0; i < schema_count(base->schema); i++)
-		survey->elements += schema_tensor(base->schema, i)->bytes * 8 / dtype_bits(schema_tensor(base->schema, i)->dtype);
+		survey->elements += schema_tensor(base->schema, i)->bytes * 8 /
+			dtype_bits(schema_tensor(base->schema, i)->dtype);
 	const struct tensor_pass pass = {
-		.base = base, .next = next, .threads = threads, .keeps_tensors = true, .block = count_block, .state = &walk,
+		.base = base,
+		.next = next,
+		.threads = threads,
+		.keeps_tensors = true,
+		.block = count_block,
+		.state = &walk,
 	};
 	const int result = tensor_pass_run(&pass, err);
 	free(walk.rows);
@@ -71,7 +79,7 @@ static int walk_base(struct delta_survey *const survey, const struct delta_reade
 	return result;
 }
 
-static void add_up(struct delta_survey *const survey)
+static void add_up(struct delta_survey *survey)
 {
 	struct delta_survey_row *const total = &survey->total;
 	for (size_t i = 0; i < survey->count; i++) {
@@ -79,13 +87,14 @@ static void add_up(struct delta_survey *const survey)
 		total->payload_bytes += row->payload_bytes;
 		total->stats.elements += row->stats.elements;
 		total->stats.changed += row->stats.changed;
-		for (size_t k = 0; k < sizeof(total->stats.ulp_steps) / sizeof(total->stats.ulp_steps[0]); k++)
+		for (size_t k = 0;
+			k < sizeof(total->stats.ulp_steps) / sizeof(total->stats.ulp_steps[0]); k++)
 			total->stats.ulp_steps[k] += row->stats.ulp_steps[k];
 	}
 }
 
-int delta_survey_make(struct delta_survey *const survey, const struct delta_reader *const reader, struct tensor_source *const base,
-	const unsigned threads, struct error *const err)
+int delta_survey_make(struct delta_survey *survey, const struct delta_reader *reader,
+	struct tensor_source *base, unsigned threads, struct error *err)
 {
 	*survey = (struct delta_survey){.has_base = base != NULL};
 	list_rows(survey, reader);
@@ -101,7 +110,7 @@ int delta_survey_make(struct delta_survey *const survey, const struct delta_read
 	return 0;
 }
 
-void delta_survey_release(struct delta_survey *const survey)
+void delta_survey_release(struct delta_survey *survey)
 {
 	free(survey->rows);
 	*survey = (struct delta_survey){0};

@@ -8,15 +8,15 @@
 /* 2^20 elements of the widest dtype. */
 enum { BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 };
 
-static uint64_t result_bytes(const struct schema_tensor *const tensor, const uint64_t block)
+static uint64_t result_bytes(const struct schema_tensor *tensor, uint64_t block)
 {
 	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
 	const uint64_t at = block * block_bytes;
 	return tensor->bytes - at < block_bytes ? tensor->bytes - at : block_bytes;
 }
 
-static int map_blocks(struct entry_map *const map, const struct delta_entry *const entry, const struct schema_tensor *const tensor,
-	struct error *const err)
+static int map_blocks(struct entry_map *map, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, struct error *err)
 {
 	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
 	const uint64_t count = tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
@@ -25,7 +25,8 @@ static int map_blocks(struct entry_map *const map, const struct delta_entry *con
 	for (uint64_t i = 0; i < count; i++) {
 		struct block_code_facts facts;
 		const struct span rest = span_slice(entry->data, (size_t)at, entry->data.len);
-		if (block_code_parse(rest, tensor->dtype, result_bytes(tensor, i), &facts, err) != 0)
+		if (block_code_parse(rest, tensor->dtype, result_bytes(tensor, i), &facts, err) !=
+			0)
 			return error_wrap(err, "block %" PRIu64, i);
 		const uint64_t size = facts.header_bytes + facts.payload_bytes;
 		if (size > rest.len)
@@ -35,12 +36,13 @@ static int map_blocks(struct entry_map *const map, const struct delta_entry *con
 	}
 	map->offsets[count] = at;
 	if (at != entry->data.len)
-		return error_set(err, ERROR_INVALID, "its blocks have %" PRIu64 " bytes, not %zu", at, entry->data.len);
+		return error_set(err, ERROR_INVALID, "its blocks have %" PRIu64 " bytes, not %zu",
+			at, entry->data.len);
 	return 0;
 }
 
-int entry_map_make(struct entry_map *const map, const struct delta_entry *const entry, const struct schema_tensor *const tensor,
-	struct error *const err)
+int entry_map_make(struct entry_map *map, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, struct error *err)
 {
 	*map = (struct entry_map){0};
 	if (entry->kind == DELTA_ENTRY_BLOCKS)
@@ -48,7 +50,7 @@ int entry_map_make(struct entry_map *const map, const struct delta_entry *const 
 	return entry->kind == DELTA_ENTRY_SPARSE ? entry_sparse_map(map, entry, tensor, err) : 0;
 }
 
-void entry_map_release(struct entry_map *const map)
+void entry_map_release(struct entry_map *map)
 {
 	free(map->offsets);
 	free(map->starts);
@@ -56,7 +58,7 @@ void entry_map_release(struct entry_map *const map)
 	*map = (struct entry_map){0};
 }
 
-bool entry_map_splits(const struct entry_map *const map, const struct delta_entry *const entry)
+bool entry_map_splits(const struct entry_map *map, const struct delta_entry *entry)
 {
 	return entry->kind == DELTA_ENTRY_WHOLE || map->offsets != NULL || map->starts != NULL;
 }
@@ -66,7 +68,7 @@ struct entry_decoder *entry_decoder_new(void)
 	return memory_new(sizeof(struct entry_decoder));
 }
 
-void entry_decoder_free(struct entry_decoder *const decoder)
+void entry_decoder_free(struct entry_decoder *decoder)
 {
 	if (decoder == NULL)
 		return;
@@ -83,18 +85,22 @@ void entry_decoder_free(struct entry_decoder *const decoder)
 	free(decoder);
 }
 
-static int whole_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+static int whole_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	(void)base;
 	(void)err;
-	*out = span_slice(decoder->entry->values, (size_t)(decoder->block * decoder->block_bytes), (size_t)decoder->block_bytes);
+	*out = span_slice(decoder->entry->values, (size_t)(decoder->block * decoder->block_bytes),
+		(size_t)decoder->block_bytes);
 	return 0;
 }
 
-static int blocks_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+static int blocks_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	const uint64_t *const offsets = decoder->map->offsets + decoder->block;
-	const struct span block = span_slice(decoder->entry->data, (size_t)offsets[0], (size_t)(offsets[1] - offsets[0]));
+	const struct span block = span_slice(
+		decoder->entry->data, (size_t)offsets[0], (size_t)(offsets[1] - offsets[0]));
 	const enum dtype dtype = decoder->tensor->dtype;
 	struct block_code_facts facts;
 	if (block_code_parse(block, dtype, base.len, &facts, err) != 0)
@@ -114,7 +120,8 @@ static int blocks_next(struct entry_decoder *const decoder, const struct span ba
 
 static const struct {
 	int (*begin)(struct entry_decoder *decoder, struct error *err); /* NULL: nothing to do */
-	int (*next)(struct entry_decoder *decoder, struct span base, struct span *out, struct error *err);
+	int (*next)(struct entry_decoder *decoder, struct span base, struct span *out,
+		struct error *err);
 } kinds[] = {
 	[DELTA_ENTRY_SPARSE] = {entry_sparse_begin, entry_sparse_next},
 	[DELTA_ENTRY_WHOLE] = {NULL, whole_next},
@@ -123,13 +130,14 @@ static const struct {
 	[DELTA_ENTRY_OVERWRITE] = {entry_frame_begin, entry_overwrite_next},
 };
 
-bool entry_decoder_needs_base(const struct entry_decoder *const decoder)
+bool entry_decoder_needs_base(const struct entry_decoder *decoder)
 {
 	return decoder->entry->kind != DELTA_ENTRY_WHOLE;
 }
 
-int entry_decoder_begin(struct entry_decoder *const decoder, const struct delta_entry *const entry, const struct schema_tensor *const tensor,
-	const struct entry_map *const map, const enum delta_checksum checksum, const uint64_t block, struct error *const err)
+int entry_decoder_begin(struct entry_decoder *decoder, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, const struct entry_map *map,
+	enum delta_checksum checksum, uint64_t block, struct error *err)
 {
 	ASSERT(block == 0 || entry_map_splits(map, entry));
 	decoder->entry = entry;
@@ -145,7 +153,8 @@ int entry_decoder_begin(struct entry_decoder *const decoder, const struct delta_
 	return kinds[entry->kind].begin != NULL ? kinds[entry->kind].begin(decoder, err) : 0;
 }
 
-int entry_decoder_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+int entry_decoder_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	if (kinds[decoder->entry->kind].next(decoder, base, out, err) != 0)
 		return -1;

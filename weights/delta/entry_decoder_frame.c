@@ -1,4 +1,5 @@
-/* Slime's tensors: one zstd frame each, decoded from front to back. The checksum of the whole new tensor is proven at its last block. */
+/* Slime's tensors: one zstd frame each, decoded from front to back. The checksum of the whole new
+ * tensor is proven at its last block. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -6,22 +7,23 @@
 
 enum { RUN_CHANGES = 16384, POSITION_BYTES = 4 };
 
-static int expect_content(const struct entry_decoder *const decoder, const uint64_t bytes, struct error *const err)
+static int expect_content(const struct entry_decoder *decoder, uint64_t bytes, struct error *err)
 {
 	uint64_t said;
 	if (!zstd_content_size(decoder->entry->data, &said) || said == bytes)
 		return 0;
-	return error_set(err, ERROR_INVALID, "its zstd frame says %llu bytes and should have %llu", (unsigned long long)said,
-		(unsigned long long)bytes);
+	return error_set(err, ERROR_INVALID, "its zstd frame says %llu bytes and should have %llu",
+		(unsigned long long)said, (unsigned long long)bytes);
 }
 
-static uint32_t load32(const uint8_t *const from)
+static uint32_t load32(const uint8_t *from)
 {
-	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+		(uint32_t)from[3] << 24;
 }
 
 /* Positions and values lie one behind the other in the frame: it is read at two places. */
-static int begin_overwrite(struct entry_decoder *const decoder, struct error *const err)
+static int begin_overwrite(struct entry_decoder *decoder, struct error *err)
 {
 	uint8_t count[POSITION_BYTES];
 	if (decoder->frame_values == NULL) {
@@ -36,28 +38,32 @@ static int begin_overwrite(struct entry_decoder *const decoder, struct error *co
 	decoder->follow = 0;
 	if (decoder->left > decoder->tensor->bytes)
 		return error_set(err, ERROR_INVALID, "it changes more bytes than the tensor has");
-	if (expect_content(decoder, POSITION_BYTES + (POSITION_BYTES + 1) * decoder->left, err) != 0 ||
+	if (expect_content(decoder, POSITION_BYTES + (POSITION_BYTES + 1) * decoder->left, err) !=
+			0 ||
 		zstd_reader_begin(decoder->frame_values, decoder->entry->data, err) != 0)
 		return -1;
-	return zstd_reader_take(decoder->frame_values, NULL, POSITION_BYTES + POSITION_BYTES * decoder->left, err);
+	return zstd_reader_take(
+		decoder->frame_values, NULL, POSITION_BYTES + POSITION_BYTES * decoder->left, err);
 }
 
-int entry_frame_begin(struct entry_decoder *const decoder, struct error *const err)
+int entry_frame_begin(struct entry_decoder *decoder, struct error *err)
 {
 	if (decoder->frame == NULL)
 		decoder->frame = zstd_reader_new();
 	tensor_checksum_reset(decoder->checksum);
 	if (zstd_reader_begin(decoder->frame, decoder->entry->data, err) != 0)
 		return -1;
-	return decoder->entry->kind == DELTA_ENTRY_XOR ? expect_content(decoder, decoder->tensor->bytes, err) : begin_overwrite(decoder, err);
+	return decoder->entry->kind == DELTA_ENTRY_XOR
+		? expect_content(decoder, decoder->tensor->bytes, err)
+		: begin_overwrite(decoder, err);
 }
 
-static bool is_last(const struct entry_decoder *const decoder)
+static bool is_last(const struct entry_decoder *decoder)
 {
 	return (decoder->block + 1) * decoder->block_bytes >= decoder->tensor->bytes;
 }
 
-static int prove(struct entry_decoder *const decoder, const struct span block, struct error *const err)
+static int prove(struct entry_decoder *decoder, struct span block, struct error *err)
 {
 	char actual[TENSOR_CHECKSUM_TEXT_BYTES];
 	const struct span wanted = decoder->entry->checksum;
@@ -69,11 +75,11 @@ static int prove(struct entry_decoder *const decoder, const struct span block, s
 	tensor_checksum_result(decoder->checksum, actual);
 	if (span_equal_text(wanted, actual))
 		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s", actual, (int)(wanted.len < 64 ? wanted.len : 64),
-		wanted.data);
+	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s",
+		actual, (int)(wanted.len < 64 ? wanted.len : 64), wanted.data);
 }
 
-static void put_over(uint8_t *const into, const uint8_t *const base, const size_t len)
+static void put_over(uint8_t *into, const uint8_t *base, size_t len)
 {
 	size_t i = 0;
 	for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
@@ -88,7 +94,8 @@ static void put_over(uint8_t *const into, const uint8_t *const base, const size_
 		into[i] ^= base[i];
 }
 
-int entry_xor_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+int entry_xor_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	if (zstd_reader_take(decoder->frame, decoder->into, base.len, err) != 0)
 		return -1;
@@ -99,25 +106,29 @@ int entry_xor_next(struct entry_decoder *const decoder, const struct span base, 
 	return prove(decoder, *out, err);
 }
 
-static int fill_run(struct entry_decoder *const decoder, struct error *const err)
+static int fill_run(struct entry_decoder *decoder, struct error *err)
 {
 	decoder->run_at = 0;
 	decoder->run_count = decoder->left < RUN_CHANGES ? (size_t)decoder->left : RUN_CHANGES;
 	decoder->left -= decoder->run_count;
-	if (zstd_reader_take(decoder->frame, decoder->run_positions, decoder->run_count * POSITION_BYTES, err) != 0)
+	if (zstd_reader_take(decoder->frame, decoder->run_positions,
+		    decoder->run_count * POSITION_BYTES, err) != 0)
 		return -1;
-	return zstd_reader_take(decoder->frame_values, decoder->run_values, decoder->run_count, err);
+	return zstd_reader_take(
+		decoder->frame_values, decoder->run_values, decoder->run_count, err);
 }
 
 /* Takes the changes below `end`. */
-static int overwrite(struct entry_decoder *const decoder, const uint64_t start, const uint64_t end, struct error *const err)
+static int overwrite(struct entry_decoder *decoder, uint64_t start, uint64_t end, struct error *err)
 {
 	while (decoder->run_at < decoder->run_count || decoder->left > 0) {
 		if (decoder->run_at == decoder->run_count && fill_run(decoder, err) != 0)
 			return -1;
-		const uint64_t position = load32(decoder->run_positions + POSITION_BYTES * decoder->run_at);
+		const uint64_t position =
+			load32(decoder->run_positions + POSITION_BYTES * decoder->run_at);
 		if (position < decoder->follow || position >= decoder->tensor->bytes)
-			return error_set(err, ERROR_INVALID, "a position is not above the one before it, or beyond the tensor");
+			return error_set(err, ERROR_INVALID,
+				"a position is not above the one before it, or beyond the tensor");
 		if (position >= end)
 			return 0;
 		decoder->into[position - start] = decoder->run_values[decoder->run_at++];
@@ -126,7 +137,8 @@ static int overwrite(struct entry_decoder *const decoder, const uint64_t start, 
 	return 0;
 }
 
-int entry_overwrite_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+int entry_overwrite_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	const uint64_t start = decoder->block * decoder->block_bytes;
 	memcpy(decoder->into, base.data, base.len);

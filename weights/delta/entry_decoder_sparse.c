@@ -7,23 +7,24 @@
 
 enum { RUN_ELEMENTS = 65536, MAPPED_LEAST_BLOCKS = 64 };
 
-static size_t element_bytes(const struct schema_tensor *const tensor)
+static size_t element_bytes(const struct schema_tensor *tensor)
 {
 	return dtype_bits(tensor->dtype) / 8;
 }
 
-static uint64_t blocks_of(const struct schema_tensor *const tensor)
+static uint64_t blocks_of(const struct schema_tensor *tensor)
 {
 	const uint64_t block_bytes = block_code_bytes(tensor->dtype);
 	return tensor->bytes / block_bytes + (tensor->bytes % block_bytes != 0);
 }
 
 /* Passes over one block's positions. */
-static int pass_block(struct index_decoder *const index, const uint64_t elements, const uint64_t block, uint16_t *const positions,
-	uint64_t *const taken, struct error *const err)
+static int pass_block(struct index_decoder *index, uint64_t elements, uint64_t block,
+	uint16_t *positions, uint64_t *taken, struct error *err)
 {
 	const uint64_t start = block * BLOCK_CODE_ELEMENTS;
-	for (uint64_t at = start; at < elements && at < start + BLOCK_CODE_ELEMENTS; at += RUN_ELEMENTS) {
+	for (uint64_t at = start; at < elements && at < start + BLOCK_CODE_ELEMENTS;
+		at += RUN_ELEMENTS) {
 		size_t count = 0;
 		const uint64_t run = elements - at < RUN_ELEMENTS ? elements - at : RUN_ELEMENTS;
 		if (index_decoder_take(index, at, (size_t)run, positions, &count, err) != 0)
@@ -33,9 +34,10 @@ static int pass_block(struct index_decoder *const index, const uint64_t elements
 	return 0;
 }
 
-/* Only where one thread would be left with a large tensor: finding the starts is half of the work of decoding. */
-int entry_sparse_map(struct entry_map *const map, const struct delta_entry *const entry, const struct schema_tensor *const tensor,
-	struct error *const err)
+/* Only where one thread would be left with a large tensor: finding the starts is half of the work
+ * of decoding. */
+int entry_sparse_map(struct entry_map *map, const struct delta_entry *entry,
+	const struct schema_tensor *tensor, struct error *err)
 {
 	const uint64_t blocks = blocks_of(tensor);
 	const uint64_t elements = tensor->bytes / element_bytes(tensor);
@@ -57,7 +59,7 @@ int entry_sparse_map(struct entry_map *const map, const struct delta_entry *cons
 	return result;
 }
 
-int entry_sparse_begin(struct entry_decoder *const decoder, struct error *const err)
+int entry_sparse_begin(struct entry_decoder *decoder, struct error *err)
 {
 	(void)err;
 	if (decoder->positions == NULL)
@@ -73,27 +75,25 @@ int entry_sparse_begin(struct entry_decoder *const decoder, struct error *const 
 }
 
 /* One for each width, so that a copy is one instruction. */
-static void place16(uint8_t *const into, const uint16_t *const positions,
-	const uint8_t *const values, const size_t count)
+static void place16(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		memcpy(into + 2 * (size_t)positions[i], values + 2 * i, 2);
 }
 
-static void place32(uint8_t *const into, const uint16_t *const positions,
-	const uint8_t *const values, const size_t count)
+static void place32(uint8_t *into, const uint16_t *positions, const uint8_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		memcpy(into + 4 * (size_t)positions[i], values + 4 * i, 4);
 }
 
-static int take_run(struct entry_decoder *const decoder, const uint64_t start, const struct span base, uint8_t *const into,
-	bool *const changed, struct error *const err)
+static int take_run(struct entry_decoder *decoder, uint64_t start, struct span base, uint8_t *into,
+	bool *changed, struct error *err)
 {
 	size_t count = 0;
 	const size_t bytes = element_bytes(decoder->tensor);
-	if (index_decoder_take(&decoder->index, start, base.len / bytes, decoder->positions, &count,
-		err) != 0)
+	if (index_decoder_take(
+		    &decoder->index, start, base.len / bytes, decoder->positions, &count, err) != 0)
 		return -1;
 	memcpy(into, base.data, base.len);
 	const uint8_t *const values = decoder->entry->values.data + bytes * decoder->taken;
@@ -106,14 +106,16 @@ static int take_run(struct entry_decoder *const decoder, const uint64_t start, c
 	return 0;
 }
 
-int entry_sparse_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+int entry_sparse_next(
+	struct entry_decoder *decoder, struct span base, struct span *out, struct error *err)
 {
 	const uint64_t start = decoder->block * BLOCK_CODE_ELEMENTS;
 	bool changed = false;
 	const size_t bytes = element_bytes(decoder->tensor);
 	for (size_t at = 0; at < base.len; at += RUN_ELEMENTS * bytes) {
 		const struct span run = span_slice(base, at, RUN_ELEMENTS * bytes);
-		if (take_run(decoder, start + at / bytes, run, decoder->into + at, &changed, err) != 0)
+		if (take_run(decoder, start + at / bytes, run, decoder->into + at, &changed, err) !=
+			0)
 			return -1;
 	}
 	*out = changed ? span_of(decoder->into, base.len) : base;

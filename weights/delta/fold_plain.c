@@ -11,39 +11,44 @@
 
 #define TEXT_CAP_BYTES (UINT64_C(4) << 30)
 
-static int unsupported(const char *const what, struct error *const err)
+static int unsupported(const char *what, struct error *err)
 {
 	return error_set(err, ERROR_UNSUPPORTED, "%s: give --base", what);
 }
 
-static const struct delta_metadata *metadata_of(const struct fold_plain *const plain, const size_t number)
+static const struct delta_metadata *metadata_of(const struct fold_plain *plain, size_t number)
 {
 	return delta_reader_metadata(plain->readers[number]);
 }
 
-static int check_link(const struct fold_plain *const plain, const size_t number, struct error *const err)
+static int check_link(const struct fold_plain *plain, size_t number, struct error *err)
 {
 	const struct delta_metadata *const before = metadata_of(plain, number - 1);
 	const struct delta_metadata *const after = metadata_of(plain, number);
 	const char *const *const paths = plain->params->deltas;
 	const bool digests = before->has_result_digest && after->has_base_digest;
 	if (digests && !digest128_equal(&before->result_digest, &after->base_digest))
-		return error_set(err, ERROR_WRONG_BASE, "'%s' was not made from the result of '%s': a delta is missing, or the order is wrong", paths[number],
-			paths[number - 1]);
+		return error_set(err, ERROR_WRONG_BASE,
+			"'%s' was not made from the result of '%s': a delta is missing, or the order is wrong",
+			paths[number], paths[number - 1]);
 	if (!digests && delta_metadata_ids_differ(before, after))
 		return error_set(err, ERROR_WRONG_BASE,
-			"'%s' was made from another version than the one that '%s' gives", paths[number],
-			paths[number - 1]);
-	if (!digests && before->has_step && after->has_base_step && before->step != after->base_step)
-		return error_set(err, ERROR_WRONG_BASE, "'%s' was made from step %" PRIu64 ", '%s' gives step %" PRIu64, paths[number], after->base_step,
-			paths[number - 1], before->step);
-	if (!digests && before->has_step && after->has_step && after->step > 0 && after->step <= before->step)
-		return error_set(err, ERROR_WRONG_BASE, "'%s' is step %" PRIu64 " and does not follow '%s', step %" PRIu64, paths[number], after->step,
-			paths[number - 1], before->step);
+			"'%s' was made from another version than the one that '%s' gives",
+			paths[number], paths[number - 1]);
+	if (!digests && before->has_step && after->has_base_step &&
+		before->step != after->base_step)
+		return error_set(err, ERROR_WRONG_BASE,
+			"'%s' was made from step %" PRIu64 ", '%s' gives step %" PRIu64,
+			paths[number], after->base_step, paths[number - 1], before->step);
+	if (!digests && before->has_step && after->has_step && after->step > 0 &&
+		after->step <= before->step)
+		return error_set(err, ERROR_WRONG_BASE,
+			"'%s' is step %" PRIu64 " and does not follow '%s', step %" PRIu64,
+			paths[number], after->step, paths[number - 1], before->step);
 	return 0;
 }
 
-static bool changes_files(const struct delta_metadata *const metadata)
+static bool changes_files(const struct delta_metadata *metadata)
 {
 	for (size_t i = 0; i < metadata->file_count; i++)
 		if (metadata->files[i].from_delta)
@@ -51,7 +56,7 @@ static bool changes_files(const struct delta_metadata *const metadata)
 	return false;
 }
 
-static const struct fold_family *family_of(const struct delta_reader *const reader)
+static const struct fold_family *family_of(const struct delta_reader *reader)
 {
 	const enum delta_encoding encoding = delta_reader_metadata(reader)->encoding;
 	if (encoding == DELTA_ENCODING_XOR)
@@ -59,7 +64,7 @@ static const struct fold_family *family_of(const struct delta_reader *const read
 	return encoding <= DELTA_ENCODING_GAP ? &fold_family_trl : NULL;
 }
 
-static int check_reader(const struct fold_plain *const plain, const size_t number, struct error *const err)
+static int check_reader(const struct fold_plain *plain, size_t number, struct error *err)
 {
 	const struct delta_metadata *const metadata = metadata_of(plain, number);
 	const struct fold_family *const family = family_of(plain->readers[number]);
@@ -68,13 +73,17 @@ static int check_reader(const struct fold_plain *const plain, const size_t numbe
 	if (family != family_of(plain->readers[0]))
 		return unsupported("deltas of two kinds do not fold without a base", err);
 	if (changes_files(metadata))
-		return unsupported("a delta that changes files or headers does not fold without a base", err);
-	if (metadata->has_files != metadata_of(plain, 0)->has_files || metadata->checksum != metadata_of(plain, 0)->checksum)
-		return unsupported("deltas that differ in what they say of the result do not fold without a base", err);
+		return unsupported(
+			"a delta that changes files or headers does not fold without a base", err);
+	if (metadata->has_files != metadata_of(plain, 0)->has_files ||
+		metadata->checksum != metadata_of(plain, 0)->checksum)
+		return unsupported(
+			"deltas that differ in what they say of the result do not fold without a base",
+			err);
 	return number > 0 ? check_link(plain, number, err) : 0;
 }
 
-static int open_readers(struct fold_plain *const plain, struct error *const err)
+static int open_readers(struct fold_plain *plain, struct error *err)
 {
 	plain->readers = memory_new_array(plain->params->count, sizeof(plain->readers[0]));
 	for (size_t i = 0; i < plain->params->count; i++) {
@@ -90,28 +99,34 @@ struct sized_name {
 	uint64_t elements;
 };
 
-static int order_names(const void *const left, const void *const right)
+static int order_names(const void *left, const void *right)
 {
-	return span_compare(((const struct sized_name *)left)->name, ((const struct sized_name *)right)->name);
+	return span_compare(
+		((const struct sized_name *)left)->name, ((const struct sized_name *)right)->name);
 }
 
-static int list_names(const struct fold_plain *const plain, const struct fold_family *const family, struct buffer *const out, struct error *const err)
+static int list_names(const struct fold_plain *plain, const struct fold_family *family,
+	struct buffer *out, struct error *err)
 {
 	for (size_t i = 0; i < plain->params->count; i++) {
 		for (size_t k = 0; k < delta_reader_count(plain->readers[i]); k++) {
-			const struct delta_entry *const entry = delta_reader_entry(plain->readers[i], k);
+			const struct delta_entry *const entry =
+				delta_reader_entry(plain->readers[i], k);
 			struct sized_name row = {.name = entry->name};
 			if (span_find(entry->name, 0) >= 0)
-				return error_set(err, ERROR_INVALID, "a tensor of the delta has a zero byte in its name");
+				return error_set(err, ERROR_INVALID,
+					"a tensor of the delta has a zero byte in its name");
 			if (family->size(entry, &row.elements, err) != 0)
-				return error_wrap(err, "tensor '%.*s'", (int)(entry->name.len < 120 ? entry->name.len : 120), entry->name.data);
+				return error_wrap(err, "tensor '%.*s'",
+					(int)(entry->name.len < 120 ? entry->name.len : 120),
+					entry->name.data);
 			buffer_add(out, &row, sizeof(row));
 		}
 	}
 	return buffer_check(out, "the table of tensors", err);
 }
 
-static void print_row(const struct sized_name *const row, const enum dtype dtype, struct buffer *const out)
+static void print_row(const struct sized_name *row, enum dtype dtype, struct buffer *out)
 {
 	buffer_add_span(out, row->name);
 	buffer_add_byte(out, 0);
@@ -122,7 +137,8 @@ static void print_row(const struct sized_name *const row, const enum dtype dtype
 }
 
 /* All names that occur, each with the largest size that it has. */
-static int make_schema(struct fold_plain *const plain, const struct fold_family *const family, struct error *const err)
+static int make_schema(
+	struct fold_plain *plain, const struct fold_family *family, struct error *err)
 {
 	struct buffer names;
 	struct buffer text;
@@ -136,10 +152,13 @@ static int make_schema(struct fold_plain *const plain, const struct fold_family 
 	for (size_t i = 0; i < count && result == 0; i++) {
 		const bool same = i + 1 < count && span_equal(rows[i].name, rows[i + 1].name);
 		if (same && family->exact && rows[i].elements != rows[i + 1].elements)
-			result = error_set(err, ERROR_INVALID, "tensor '%.*s' has two sizes", (int)(rows[i].name.len < 120 ? rows[i].name.len : 120),
+			result = error_set(err, ERROR_INVALID, "tensor '%.*s' has two sizes",
+				(int)(rows[i].name.len < 120 ? rows[i].name.len : 120),
 				rows[i].name.data);
 		else if (same)
-			rows[i + 1].elements = rows[i].elements > rows[i + 1].elements ? rows[i].elements : rows[i + 1].elements;
+			rows[i + 1].elements = rows[i].elements > rows[i + 1].elements
+				? rows[i].elements
+				: rows[i + 1].elements;
 		else
 			print_row(&rows[i], family->dtype, &text);
 	}
@@ -153,28 +172,36 @@ static int make_schema(struct fold_plain *const plain, const struct fold_family 
 }
 
 /* One shard that holds them all: what the layout asks for. */
-static int make_shard(const struct schema *const schema, struct buffer *const header, struct model_file *const file, struct error *const err)
+static int make_shard(const struct schema *schema, struct buffer *header, struct model_file *file,
+	struct error *err)
 {
 	struct buffer table;
 	buffer_init(&table, TEXT_CAP_BYTES);
 	for (size_t i = 0; i < schema_count(schema); i++) {
 		const struct schema_tensor *const from = schema_tensor(schema, i);
-		const struct safetensors_tensor tensor = {.name = from->name, .dtype = from->dtype, .rank = from->rank, .shape = from->shape};
+		const struct safetensors_tensor tensor = {.name = from->name,
+			.dtype = from->dtype,
+			.rank = from->rank,
+			.shape = from->shape};
 		buffer_add(&table, &tensor, sizeof(tensor));
 	}
 	int result = buffer_check(&table, "the table of tensors", err);
 	if (result == 0)
-		result = safetensors_write_header((struct safetensors_tensor *)table.data, schema_count(schema), NULL, 0, header, err);
+		result = safetensors_write_header((struct safetensors_tensor *)table.data,
+			schema_count(schema), NULL, 0, header, err);
 	buffer_release(&table);
 	if (result != 0)
 		return -1;
-	*file = (struct model_file){.path = span_text("model.safetensors"), .is_shard = true, .size = header->len + schema_bytes(schema)};
+	*file = (struct model_file){.path = span_text("model.safetensors"),
+		.is_shard = true,
+		.size = header->len + schema_bytes(schema)};
 	file->json = span_slice(buffer_span(header), 8, header->len);
-	file->parsed = safetensors_parse(file->json, schema_bytes(schema), "model.safetensors", err);
+	file->parsed =
+		safetensors_parse(file->json, schema_bytes(schema), "model.safetensors", err);
 	return file->parsed != NULL ? 0 : -1;
 }
 
-static void take_facts(struct fold_plain *const plain, struct delta_stats *const stats)
+static void take_facts(struct fold_plain *plain, struct delta_stats *stats)
 {
 	const struct delta_metadata *const first = metadata_of(plain, 0);
 	const struct delta_metadata *const last = metadata_of(plain, plain->params->count - 1);
@@ -190,31 +217,42 @@ static void take_facts(struct fold_plain *const plain, struct delta_stats *const
 	}
 }
 
-static int write_tensor(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int write_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct payload *const payload = state;
-	return payload->tensors[item].changed > 0 ? payload->ops->write(payload, worker, &payload->tensors[item], err) : 0;
+	return payload->tensors[item].changed > 0
+		? payload->ops->write(payload, worker, &payload->tensors[item], err)
+		: 0;
 }
 
-static int write_delta(struct fold_plain *const plain, struct staging *const staging, struct delta_stats *const stats, struct error *const err)
+static int write_delta(struct fold_plain *plain, struct staging *staging, struct delta_stats *stats,
+	struct error *err)
 {
 	const struct delta_metadata *const last = metadata_of(plain, plain->params->count - 1);
 	payload_sum(&plain->payload, stats);
 	take_facts(plain, stats);
 	struct delta_layout layout = {
-		.payload = &plain->payload, .staging = staging, .params = &plain->encode, .stats = stats,
+		.payload = &plain->payload,
+		.staging = staging,
+		.params = &plain->encode,
+		.stats = stats,
 		.has_digests = metadata_of(plain, 0)->has_base_digest && last->has_result_digest,
-		.is_told = true, .told = last->has_files ? last->files : NULL, .told_count = last->file_count, .told_folder = last->result_is_folder,
+		.is_told = true,
+		.told = last->has_files ? last->files : NULL,
+		.told_count = last->file_count,
+		.told_folder = last->result_is_folder,
 	};
 	if (delta_layout_make(&layout, err) != 0)
 		return -1;
 	const size_t count = schema_count(plain->schema);
 	const unsigned workers = parallel_workers(plain->payload.worker_count, count);
-	return parallel_run(workers, count, write_tensor, &plain->payload, err) != 0 ? -1 : staging_commit(staging, err);
+	return parallel_run(workers, count, write_tensor, &plain->payload, err) != 0
+		? -1
+		: staging_commit(staging, err);
 }
 
-static int fold_all(struct fold_plain *const plain, const struct fold_family *const family, const struct model_files *const files,
-	struct delta_stats *const stats, struct error *const err)
+static int fold_all(struct fold_plain *plain, const struct fold_family *family,
+	const struct model_files *files, struct delta_stats *stats, struct error *err)
 {
 	const struct fold_params *const params = plain->params;
 	const struct file_ops *const ops = params->files != NULL ? params->files : file_system();
@@ -222,7 +260,8 @@ static int fold_all(struct fold_plain *const plain, const struct fold_family *co
 	struct staging *const staging = staging_begin(ops, params->out, is_folder, err);
 	if (staging == NULL)
 		return -1;
-	payload_init(&plain->payload, &plain->encode, ops, staging, parallel_workers(params->threads, schema_count(plain->schema)));
+	payload_init(&plain->payload, &plain->encode, ops, staging,
+		parallel_workers(params->threads, schema_count(plain->schema)));
 	int result = family->fill(plain, err);
 	if (result == 0)
 		result = write_delta(plain, staging, stats, err);
@@ -232,13 +271,13 @@ static int fold_all(struct fold_plain *const plain, const struct fold_family *co
 }
 
 /* Of what is read alone: the one with the same tensors. */
-static enum delta_format own_format(const struct delta_reader *const reader)
+static enum delta_format own_format(const struct delta_reader *reader)
 {
 	const enum delta_format format = delta_reader_format(reader);
 	return format == DELTA_SKYRL_XOR ? DELTA_SLIME_XOR : format;
 }
 
-static int run(struct fold_plain *const plain, struct delta_stats *const stats, struct error *const err)
+static int run(struct fold_plain *plain, struct delta_stats *stats, struct error *err)
 {
 	struct buffer header;
 	struct model_file shard = {0};
@@ -250,12 +289,19 @@ static int run(struct fold_plain *const plain, struct delta_stats *const stats, 
 	buffer_init(&header, TEXT_CAP_BYTES);
 	int result = make_shard(plain->schema, &header, &shard, err);
 	if (result == 0) {
-		const struct model_files files = {.is_folder = delta_reader_is_folder(plain->readers[0]), .files = &shard, .count = 1};
+		const struct model_files files = {
+			.is_folder = delta_reader_is_folder(plain->readers[0]),
+			.files = &shard,
+			.count = 1};
 		plain->zeros = zero_source_new(plain->schema);
 		plain->encode = (struct delta_encode_params){
-			.base = plain->zeros, .next = plain->zeros, .next_files = &files,
-				.format = own_format(plain->readers[0]),
-			.threads = plain->params->threads, .out = plain->params->out, .files = plain->params->files,
+			.base = plain->zeros,
+			.next = plain->zeros,
+			.next_files = &files,
+			.format = own_format(plain->readers[0]),
+			.threads = plain->params->threads,
+			.out = plain->params->out,
+			.files = plain->params->files,
 		};
 		result = fold_all(plain, family, &files, stats, err);
 	}
@@ -264,7 +310,7 @@ static int run(struct fold_plain *const plain, struct delta_stats *const stats, 
 	return result;
 }
 
-int fold_plain(const struct fold_params *const params, struct delta_stats *const out_stats, struct error *const err)
+int fold_plain(const struct fold_params *params, struct delta_stats *out_stats, struct error *err)
 {
 	struct fold_plain plain = {.params = params};
 	struct delta_stats stats = {0};

@@ -1,5 +1,5 @@
-/* Folding without a base: fold.h. What is folded knows its tensors' names and sizes alone, so sources over a base of zeros stand in for the
- * checkpoints. */
+/* Folding without a base: fold.h. What is folded knows its tensors' names and sizes alone, so
+ * sources over a base of zeros stand in for the checkpoints. */
 #ifndef WEIGHTS_DELTA_FOLD_PLAIN_H
 #define WEIGHTS_DELTA_FOLD_PLAIN_H
 
@@ -9,7 +9,8 @@
 
 int fold_plain(const struct fold_params *params, struct delta_stats *out_stats, struct error *err);
 
-/* The parts by family. Each gives the tensors that any of the deltas changes, as a schema of its own making, and fills the payload. */
+/* The parts by family. Each gives the tensors that any of the deltas changes, as a schema of its
+ * own making, and fills the payload. */
 struct fold_plain {
 	const struct fold_params *params;
 	struct delta_reader **readers; /* params->count */
@@ -19,7 +20,8 @@ struct fold_plain {
 	struct payload payload;
 };
 struct fold_family {
-	int (*size)(const struct delta_entry *entry, uint64_t *out_elements, struct error *err); /* that the entry needs at least */
+	/* that the entry needs at least */
+	int (*size)(const struct delta_entry *entry, uint64_t *out_elements, struct error *err);
 	enum dtype dtype;
 	bool exact; /* all entries of a tensor say the same size */
 	int (*fill)(struct fold_plain *plain, struct error *err);

@@ -1,5 +1,6 @@
-/* slime-xor: the payloads put over each other by XOR are what a walk over deltas on zeros gives. The checksums are those of the last delta that
- * has the tensor, for it is the tensor that they are of. */
+/* slime-xor: the payloads put over each other by XOR are what a walk over deltas on zeros gives.
+ * The checksums are those of the last delta that has the tensor, for it is the tensor that they are
+ * of. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,20 +8,22 @@
 #include "weights/delta/delta_source.h"
 #include "weights/delta/fold_plain.h"
 
-static int size_of_entry(const struct delta_entry *const entry, uint64_t *const out_elements, struct error *const err)
+static int size_of_entry(const struct delta_entry *entry, uint64_t *out_elements, struct error *err)
 {
 	if (zstd_content_size(entry->data, out_elements))
 		return 0;
-	return error_set(err, ERROR_INVALID, "its zstd frame does not say its content's size, or says more than it can hold");
+	return error_set(err, ERROR_INVALID,
+		"its zstd frame does not say its content's size, or says more than it can hold");
 }
 
-static int take_block(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int take_block(
+	void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct payload *const payload = state;
 	return payload->ops->block(payload, worker, block, err);
 }
 
-static int take_checksums(struct fold_plain *const plain, struct error *const err)
+static int take_checksums(struct fold_plain *plain, struct error *err)
 {
 	for (size_t i = 0; i < schema_count(plain->schema); i++) {
 		struct payload_tensor *const tensor = &plain->payload.tensors[i];
@@ -29,23 +32,30 @@ static int take_checksums(struct fold_plain *const plain, struct error *const er
 			entry = delta_reader_find(plain->readers[k], tensor->facts->name);
 		ASSERT(entry != NULL);
 		if (entry->checksum.len >= sizeof(tensor->checksum))
-			return error_set(err, ERROR_INVALID, "tensor '%.*s': its checksum is malformed",
-				(int)(entry->name.len < 120 ? entry->name.len : 120), entry->name.data);
-		snprintf(tensor->checksum, sizeof(tensor->checksum), "%.*s", (int)entry->checksum.len, entry->checksum.data);
+			return error_set(err, ERROR_INVALID,
+				"tensor '%.*s': its checksum is malformed",
+				(int)(entry->name.len < 120 ? entry->name.len : 120),
+				entry->name.data);
+		snprintf(tensor->checksum, sizeof(tensor->checksum), "%.*s",
+			(int)entry->checksum.len, entry->checksum.data);
 	}
 	return 0;
 }
 
-static int walk(struct fold_plain *const plain, struct tensor_source *const top, struct error *const err)
+static int walk(struct fold_plain *plain, struct tensor_source *top, struct error *err)
 {
 	const struct tensor_pass pass = {
-		.base = plain->zeros, .next = top, .threads = plain->payload.worker_count, .keeps_tensors = true, .block = take_block,
+		.base = plain->zeros,
+		.next = top,
+		.threads = plain->payload.worker_count,
+		.keeps_tensors = true,
+		.block = take_block,
 		.state = &plain->payload,
 	};
 	return tensor_pass_run(&pass, err) != 0 ? -1 : take_checksums(plain, err);
 }
 
-static int fill(struct fold_plain *const plain, struct error *const err)
+static int fill(struct fold_plain *plain, struct error *err)
 {
 	const size_t count = plain->params->count;
 	struct tensor_source **const sources = memory_new_array(count + 1, sizeof(sources[0]));
@@ -63,4 +73,5 @@ static int fill(struct fold_plain *const plain, struct error *const err)
 	return result;
 }
 
-const struct fold_family fold_family_xor = {.size = size_of_entry, .dtype = DTYPE_U8, .exact = true, .fill = fill};
+const struct fold_family fold_family_xor = {
+	.size = size_of_entry, .dtype = DTYPE_U8, .exact = true, .fill = fill};

@@ -9,25 +9,28 @@
 
 enum { LENGTH_BYTES = 8 };
 
-static int shown_len(const struct span path)
+static int shown_len(struct span path)
 {
 	return (int)(path.len < 160 ? path.len : 160);
 }
 
-static int wrong_base(const struct span path, const char *const what, struct error *const err)
+static int wrong_base(struct span path, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_WRONG_BASE, "the delta was made from another base: its file '%.*s' %s", shown_len(path), path.data, what);
+	return error_set(err, ERROR_WRONG_BASE,
+		"the delta was made from another base: its file '%.*s' %s", shown_len(path),
+		path.data, what);
 }
 
 /* Takes the header of a shard; its data must be what is left of the file's size. */
-static int take_header(struct model_file *const file, const struct span json, struct error *const err)
+static int take_header(struct model_file *file, struct span json, struct error *err)
 {
 	char name[RELATIVE_PATH_MAX_BYTES + 1];
 	ASSERT(file->path.len < sizeof(name));
 	memcpy(name, file->path.data, file->path.len);
 	name[file->path.len] = 0;
 	if (file->size < LENGTH_BYTES + json.len)
-		return error_set(err, ERROR_INVALID, "the delta gives '%s' fewer bytes than its header has", name);
+		return error_set(err, ERROR_INVALID,
+			"the delta gives '%s' fewer bytes than its header has", name);
 	for (unsigned i = 0; i < LENGTH_BYTES; i++)
 		file->length[i] = (uint8_t)((uint64_t)json.len >> (8 * i));
 	file->json = json;
@@ -35,7 +38,7 @@ static int take_header(struct model_file *const file, const struct span json, st
 	return file->parsed != NULL ? 0 : -1;
 }
 
-static struct digest128 header_digest(const struct model_file *const file)
+static struct digest128 header_digest(const struct model_file *file)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	xxh3_stream_add(stream, span_of(file->length, LENGTH_BYTES));
@@ -45,8 +48,8 @@ static struct digest128 header_digest(const struct model_file *const file)
 	return digest;
 }
 
-static int shard_from_base(struct model_file *const file, const struct model_file *const base, const struct digest128 *const digest,
-	struct error *const err)
+static int shard_from_base(struct model_file *file, const struct model_file *base,
+	const struct digest128 *digest, struct error *err)
 {
 	if (base == NULL || !base->is_shard)
 		return wrong_base(file->path, "is missing or holds no tensors", err);
@@ -55,19 +58,21 @@ static int shard_from_base(struct model_file *const file, const struct model_fil
 	return take_header(file, base->json, err);
 }
 
-static int shard_from_delta(struct model_file *const file, const struct delta_result_file *const from, struct error *const err)
+static int shard_from_delta(
+	struct model_file *file, const struct delta_result_file *from, struct error *err)
 {
 	if (take_header(file, from->header, err) != 0)
 		return -1;
 	const struct digest128 actual = header_digest(file);
 	if (digest128_equal(&actual, &from->digest))
 		return 0;
-	return error_set(err, ERROR_DIGEST_MISMATCH, "the header that the delta carries for '%.*s' differs from its digest",
+	return error_set(err, ERROR_DIGEST_MISMATCH,
+		"the header that the delta carries for '%.*s' differs from its digest",
 		shown_len(file->path), file->path.data);
 }
 
-static int other_from_base(struct model_file *const file, const struct model_file *const base, const struct digest128 *const digest,
-	struct error *const err)
+static int other_from_base(struct model_file *file, const struct model_file *base,
+	const struct digest128 *digest, struct error *err)
 {
 	if (base == NULL || base->is_shard)
 		return wrong_base(file->path, "is missing or holds tensors", err);
@@ -77,26 +82,29 @@ static int other_from_base(struct model_file *const file, const struct model_fil
 	return 0;
 }
 
-static int other_from_delta(struct model_file *const file, const char *const delta_path, const struct digest128 *const digest,
-	struct error *const err)
+static int other_from_delta(struct model_file *file, const char *delta_path,
+	const struct digest128 *digest, struct error *err)
 {
 	char *const folder = relative_path_join(delta_path, span_text("files"));
 	char *const path = relative_path_join(folder, file->path);
-	int result = file_exists(path) ? mapped_file_open(path, &file->bytes, err) :
-		error_set(err, ERROR_INVALID, "the delta lacks the file '%s', which its metadata names", path);
+	int result = file_exists(path)
+		? mapped_file_open(path, &file->bytes, err)
+		: error_set(err, ERROR_INVALID,
+			  "the delta lacks the file '%s', which its metadata names", path);
 	if (result == 0) {
 		file->is_mapped = true;
 		const struct digest128 actual = xxh3_128(file->bytes);
 		if (file->bytes.len != file->size || !digest128_equal(&actual, digest))
-			result = error_set(err, ERROR_DIGEST_MISMATCH, "'%s' differs from its digest in the delta", path);
+			result = error_set(err, ERROR_DIGEST_MISMATCH,
+				"'%s' differs from its digest in the delta", path);
 	}
 	free(path);
 	free(folder);
 	return result;
 }
 
-static int take_described(struct model_file *const file, const struct delta_result_file *const from, const struct model_files *const base,
-	const char *const delta_path, struct error *const err)
+static int take_described(struct model_file *file, const struct delta_result_file *from,
+	const struct model_files *base, const char *delta_path, struct error *err)
 {
 	const struct model_file *const ours = model_files_find(base, from->path);
 	file->path = from->path;
@@ -104,35 +112,46 @@ static int take_described(struct model_file *const file, const struct delta_resu
 	file->is_shard = from->is_shard;
 	file->digest = from->digest;
 	if (from->is_shard)
-		return from->from_delta ? shard_from_delta(file, from, err) : shard_from_base(file, ours, &from->digest, err);
-	return from->from_delta ? other_from_delta(file, delta_path, &from->digest, err) : other_from_base(file, ours, &from->digest, err);
+		return from->from_delta ? shard_from_delta(file, from, err)
+					: shard_from_base(file, ours, &from->digest, err);
+	return from->from_delta ? other_from_delta(file, delta_path, &from->digest, err)
+				: other_from_base(file, ours, &from->digest, err);
 }
 
 /* The delta says nothing of files: the result has the base's. */
-static int take_as_base(struct model_file *const file, const struct model_file *const from, struct error *const err)
+static int take_as_base(struct model_file *file, const struct model_file *from, struct error *err)
 {
-	*file = (struct model_file){.path = from->path, .size = from->size, .is_shard = from->is_shard, .digest = from->digest};
+	*file = (struct model_file){.path = from->path,
+		.size = from->size,
+		.is_shard = from->is_shard,
+		.digest = from->digest};
 	if (from->is_shard)
 		return take_header(file, from->json, err);
 	file->bytes = from->bytes;
 	return 0;
 }
 
-static int take_opened(struct model_file *const file, const struct checkpoint_file *const from, struct error *const err)
+static int take_opened(
+	struct model_file *file, const struct checkpoint_file *from, struct error *err)
 {
 	*file = (struct model_file){
-		.path = span_text(from->path), .size = from->size, .is_shard = from->shard != NULL,
+		.path = span_text(from->path),
+		.size = from->size,
+		.is_shard = from->shard != NULL,
 		.digest = xxh3_128(from->shard != NULL ? from->header : from->bytes),
 	};
 	if (from->shard != NULL)
-		return take_header(file, span_slice(from->header, LENGTH_BYTES, from->header.len), err);
+		return take_header(
+			file, span_slice(from->header, LENGTH_BYTES, from->header.len), err);
 	file->bytes = from->bytes;
 	return 0;
 }
 
-int model_files_of(struct model_files *const files, const struct checkpoint *const checkpoint, struct error *const err)
+int model_files_of(
+	struct model_files *files, const struct checkpoint *checkpoint, struct error *err)
 {
-	*files = (struct model_files){.is_folder = checkpoint_is_folder(checkpoint), .count = checkpoint_file_count(checkpoint)};
+	*files = (struct model_files){.is_folder = checkpoint_is_folder(checkpoint),
+		.count = checkpoint_file_count(checkpoint)};
 	files->files = memory_new_array(files->count, sizeof(files->files[0]));
 	for (size_t i = 0; i < files->count; i++)
 		if (take_opened(&files->files[i], checkpoint_file(checkpoint, i), err) != 0)
@@ -140,8 +159,8 @@ int model_files_of(struct model_files *const files, const struct checkpoint *con
 	return 0;
 }
 
-int model_files_after(struct model_files *const files, const struct model_files *const base, const struct delta_reader *const reader,
-	const char *const delta_path, struct error *const err)
+int model_files_after(struct model_files *files, const struct model_files *base,
+	const struct delta_reader *reader, const char *delta_path, struct error *err)
 {
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	if (delta_reader_checkpoint(reader) != NULL)
@@ -152,15 +171,17 @@ int model_files_after(struct model_files *const files, const struct model_files 
 	};
 	files->files = memory_new_array(files->count, sizeof(files->files[0]));
 	for (size_t i = 0; i < files->count; i++) {
-		const int result = metadata->has_files ? take_described(&files->files[i], &metadata->files[i], base, delta_path, err) :
-			take_as_base(&files->files[i], &base->files[i], err);
+		const int result = metadata->has_files
+			? take_described(
+				  &files->files[i], &metadata->files[i], base, delta_path, err)
+			: take_as_base(&files->files[i], &base->files[i], err);
 		if (result != 0)
 			return -1;
 	}
 	return 0;
 }
 
-void model_files_release(struct model_files *const files)
+void model_files_release(struct model_files *files)
 {
 	for (size_t i = 0; i < files->count && files->files != NULL; i++) {
 		safetensors_free(files->files[i].parsed);
@@ -171,7 +192,8 @@ void model_files_release(struct model_files *const files)
 	*files = (struct model_files){0};
 }
 
-int model_files_check(const struct model_files *const files, const struct schema *const schema, struct error *const err)
+int model_files_check(
+	const struct model_files *files, const struct schema *schema, struct error *err)
 {
 	struct schema *const ours = schema_new();
 	int result = 0;
@@ -189,7 +211,7 @@ int model_files_check(const struct model_files *const files, const struct schema
 	return result;
 }
 
-uint64_t model_files_bytes(const struct model_files *const files)
+uint64_t model_files_bytes(const struct model_files *files)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < files->count; i++)
@@ -197,7 +219,7 @@ uint64_t model_files_bytes(const struct model_files *const files)
 	return bytes;
 }
 
-size_t model_files_shards(const struct model_files *const files)
+size_t model_files_shards(const struct model_files *files)
 {
 	size_t shards = 0;
 	for (size_t i = 0; i < files->count; i++)
@@ -205,36 +227,42 @@ size_t model_files_shards(const struct model_files *const files)
 	return shards;
 }
 
-static int order_by_path(const void *const left, const void *const right)
+static int order_by_path(const void *left, const void *right)
 {
-	return span_compare(((const struct model_file *)left)->path, ((const struct model_file *)right)->path);
+	return span_compare(
+		((const struct model_file *)left)->path, ((const struct model_file *)right)->path);
 }
 
-const struct model_file *model_files_find(const struct model_files *const files, const struct span path)
+const struct model_file *model_files_find(const struct model_files *files, struct span path)
 {
 	const struct model_file wanted = {.path = path};
-	return files->count > 0 ? bsearch(&wanted, files->files, files->count, sizeof(wanted), order_by_path) : NULL;
+	return files->count > 0
+		? bsearch(&wanted, files->files, files->count, sizeof(wanted), order_by_path)
+		: NULL;
 }
 
-static void place_shard(const struct model_file *const file, const struct model_place *const start, const struct schema *const schema,
-	struct model_place *const out_places)
+static void place_shard(const struct model_file *file, const struct model_place *start,
+	const struct schema *schema, struct model_place *out_places)
 {
 	for (size_t i = 0; i < safetensors_count(file->parsed); i++) {
 		const struct safetensors_tensor *const tensor = safetensors_tensor(file->parsed, i);
 		const ptrdiff_t at = schema_find(schema, tensor->name);
 		ASSERT(at >= 0);
-		out_places[at] = (struct model_place){start->file, start->shard, start->at + tensor->begin};
+		out_places[at] =
+			(struct model_place){start->file, start->shard, start->at + tensor->begin};
 	}
 }
 
-void model_files_place(const struct model_files *const files, const struct schema *const schema, struct model_place *const out_places)
+void model_files_place(const struct model_files *files, const struct schema *schema,
+	struct model_place *out_places)
 {
 	size_t shard = 0;
 	for (size_t i = 0; i < files->count; i++) {
 		const struct model_file *const file = &files->files[i];
 		if (!file->is_shard)
 			continue;
-		const struct model_place start = {.file = i, .shard = shard++, .at = LENGTH_BYTES + file->json.len};
+		const struct model_place start = {
+			.file = i, .shard = shard++, .at = LENGTH_BYTES + file->json.len};
 		place_shard(file, &start, schema, out_places);
 	}
 }

@@ -6,23 +6,28 @@
 
 enum { COPIED_BYTES = 1 << 20, MADE_CAP_BYTES = 1 << 30 };
 
-const struct payload_ops *payload_ops_of(const enum delta_format format)
+const struct payload_ops *payload_ops_of(enum delta_format format)
 {
 	static const struct payload_ops *const all[DELTA_FORMATS] = {
-		[DELTA_ULP_CLASS] = &payload_blocks, [DELTA_SLIME_XOR] = &payload_xor, [DELTA_SLIME_OVERWRITE] = &payload_overwrite,
-		[DELTA_TRL_GAP] = &payload_trl, [DELTA_TRL_RAW] = &payload_trl, [DELTA_TRL_V1] = &payload_trl,
+		[DELTA_ULP_CLASS] = &payload_blocks,
+		[DELTA_SLIME_XOR] = &payload_xor,
+		[DELTA_SLIME_OVERWRITE] = &payload_overwrite,
+		[DELTA_TRL_GAP] = &payload_trl,
+		[DELTA_TRL_RAW] = &payload_trl,
+		[DELTA_TRL_V1] = &payload_trl,
 	};
 	return all[format];
 }
 
-static void place_pieces(struct payload *const payload)
+static void place_pieces(struct payload *payload)
 {
 	const size_t count = schema_count(payload->schema);
 	uint64_t total = 0;
 	for (size_t i = 0; i < count; i++) {
 		payload->tensors[i].facts = schema_tensor(payload->schema, i);
 		const uint64_t blocks = tensor_source_blocks(payload->params->next, i);
-		payload->tensors[i].piece_count = payload->ops->keeps_tensors && blocks > 0 ? 1 : blocks;
+		payload->tensors[i].piece_count =
+			payload->ops->keeps_tensors && blocks > 0 ? 1 : blocks;
 		total += payload->tensors[i].piece_count;
 	}
 	payload->pieces = memory_new_array((size_t)total, sizeof(payload->pieces[0]));
@@ -33,15 +38,16 @@ static void place_pieces(struct payload *const payload)
 	}
 }
 
-void payload_init(struct payload *const payload, const struct delta_encode_params *const params, const struct file_ops *const files,
-	struct staging *const staging, const unsigned workers)
+void payload_init(struct payload *payload, const struct delta_encode_params *params,
+	const struct file_ops *files, struct staging *staging, unsigned workers)
 {
 	*payload = (struct payload){
 		.params = params,
 		.ops = payload_ops_of(params->format),
 		.files = files,
 		.schema = params->next->schema,
-		.tensors = memory_new_array(schema_count(params->next->schema), sizeof(payload->tensors[0])),
+		.tensors = memory_new_array(
+			schema_count(params->next->schema), sizeof(payload->tensors[0])),
 		.spool = spool_new(staging, files, (size_t)workers * PAYLOAD_STREAMS),
 		.workers = memory_new_array(workers, sizeof(payload->workers[0])),
 		.worker_count = workers,
@@ -51,7 +57,7 @@ void payload_init(struct payload *const payload, const struct delta_encode_param
 	place_pieces(payload);
 }
 
-void payload_release(struct payload *const payload)
+void payload_release(struct payload *payload)
 {
 	for (unsigned i = 0; i < payload->worker_count; i++) {
 		struct payload_worker *const worker = &payload->workers[i];
@@ -70,7 +76,7 @@ void payload_release(struct payload *const payload)
 	*payload = (struct payload){0};
 }
 
-void payload_sum(struct payload *const payload, struct delta_stats *const stats)
+void payload_sum(struct payload *payload, struct delta_stats *stats)
 {
 	for (size_t i = 0; i < schema_count(payload->schema); i++) {
 		struct payload_tensor *const tensor = &payload->tensors[i];
@@ -86,13 +92,14 @@ void payload_sum(struct payload *const payload, struct delta_stats *const stats)
 			stats->ulp_steps[k] += payload->workers[i].stats.ulp_steps[k];
 }
 
-struct payload_piece *payload_piece(const struct payload *const payload, const struct tensor_block *const block)
+struct payload_piece *payload_piece(const struct payload *payload, const struct tensor_block *block)
 {
-	return &payload->tensors[block->tensor].pieces[payload->ops->keeps_tensors ? 0 : block->number];
+	return &payload->tensors[block->tensor]
+			.pieces[payload->ops->keeps_tensors ? 0 : block->number];
 }
 
-int payload_spool(struct payload *const payload, const unsigned worker, struct payload_piece *const piece, const struct span bytes,
-	struct error *const err)
+int payload_spool(struct payload *payload, unsigned worker, struct payload_piece *piece,
+	struct span bytes, struct error *err)
 {
 	piece->stream = worker * PAYLOAD_STREAMS;
 	piece->at = spool_end(payload->spool, piece->stream);
@@ -100,8 +107,8 @@ int payload_spool(struct payload *const payload, const unsigned worker, struct p
 	return spool_add(payload->spool, piece->stream, bytes, err);
 }
 
-int payload_copy(struct payload *const payload, const unsigned worker, const struct payload_piece *const piece,
-	const struct staged_file *const file, const uint64_t at, struct error *const err)
+int payload_copy(struct payload *payload, unsigned worker, const struct payload_piece *piece,
+	const struct staged_file *file, uint64_t at, struct error *err)
 {
 	struct buffer *const made = &payload->workers[worker].made;
 	buffer_reset(made);
@@ -109,10 +116,14 @@ int payload_copy(struct payload *const payload, const unsigned worker, const str
 	if (room == NULL)
 		return buffer_check(made, "a piece of the delta", err);
 	for (uint64_t done = 0; done < piece->bytes; done += COPIED_BYTES) {
-		const size_t len = piece->bytes - done < COPIED_BYTES ? (size_t)(piece->bytes - done) : COPIED_BYTES;
-		if (spool_read(payload->spool, piece->stream, piece->at + done, room, len, err) != 0)
+		const size_t len = piece->bytes - done < COPIED_BYTES
+			? (size_t)(piece->bytes - done)
+			: COPIED_BYTES;
+		if (spool_read(payload->spool, piece->stream, piece->at + done, room, len, err) !=
+			0)
 			return -1;
-		if (file_write_at(payload->files, file->fd, span_of(room, len), (off_t)(at + done), file->path, err) != 0)
+		if (file_write_at(payload->files, file->fd, span_of(room, len), (off_t)(at + done),
+			    file->path, err) != 0)
 			return -1;
 	}
 	return 0;

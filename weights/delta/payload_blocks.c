@@ -1,7 +1,8 @@
 /* ulp-class: each block is coded for itself; a changed tensor is all of its blocks. */
 #include "weights/delta/payload.h"
 
-static int take_block(struct payload *const payload, const unsigned number, const struct tensor_block *const block, struct error *const err)
+static int take_block(struct payload *payload, unsigned number, const struct tensor_block *block,
+	struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	struct payload_piece *const piece = payload_piece(payload, block);
@@ -9,15 +10,16 @@ static int take_block(struct payload *const payload, const unsigned number, cons
 	if (worker->code == NULL)
 		worker->code = block_code_context_new();
 	buffer_reset(&worker->made);
-	block_code_encode(worker->code, schema_tensor(payload->schema, block->tensor)->dtype, block->base, block->next, &worker->made,
-		&worker->stats);
+	block_code_encode(worker->code, schema_tensor(payload->schema, block->tensor)->dtype,
+		block->base, block->next, &worker->made, &worker->stats);
 	piece->changed = worker->stats.changed - before;
 	if (buffer_check(&worker->made, "a block of the delta", err) != 0)
 		return -1;
 	return payload_spool(payload, number, piece, buffer_span(&worker->made), err);
 }
 
-static unsigned layout(struct payload *const payload, struct payload_tensor *const tensor, struct payload_part parts[PAYLOAD_PARTS])
+static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+	struct payload_part parts[PAYLOAD_PARTS])
 {
 	(void)payload;
 	parts[0] = (struct payload_part){.suffix = "", .dtype = DTYPE_U8};
@@ -26,7 +28,8 @@ static unsigned layout(struct payload *const payload, struct payload_tensor *con
 	return 1;
 }
 
-static int write_tensor(struct payload *const payload, const unsigned worker, struct payload_tensor *const tensor, struct error *const err)
+static int write_tensor(
+	struct payload *payload, unsigned worker, struct payload_tensor *tensor, struct error *err)
 {
 	uint64_t at = tensor->at[0];
 	for (uint64_t i = 0; i < tensor->piece_count; i++) {
@@ -37,4 +40,5 @@ static int write_tensor(struct payload *const payload, const unsigned worker, st
 	return 0;
 }
 
-const struct payload_ops payload_blocks = {.block = take_block, .layout = layout, .write = write_tensor};
+const struct payload_ops payload_blocks = {
+	.block = take_block, .layout = layout, .write = write_tensor};

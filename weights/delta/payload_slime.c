@@ -1,5 +1,6 @@
-/* Slime's directories: one zstd frame per changed tensor, made by the thread that has the tensor, front to back. Nothing is compressed before
- * the first change; the checksum is of the whole new tensor. */
+/* Slime's directories: one zstd frame per changed tensor, made by the thread that has the tensor,
+ * front to back. Nothing is compressed before the first change; the checksum is of the whole new
+ * tensor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,16 @@
 #include "weights/codec/element_scan.h"
 #include "weights/delta/payload.h"
 
-enum { LEVEL = 1, POSITION_BYTES = 4, GATHERED_BYTES = 1 << 16, BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8 };
+enum {
+	LEVEL = 1,
+	POSITION_BYTES = 4,
+	GATHERED_BYTES = 1 << 16,
+	BLOCK_BYTES_MAX = BLOCK_CODE_ELEMENTS * 8
+};
 /* Behind the worker's own stream: */
 enum { STREAM_POSITIONS = 1, STREAM_VALUES = 2 };
 
-static void begin_tensor(struct payload *const payload, struct payload_worker *const worker)
+static void begin_tensor(struct payload *payload, struct payload_worker *worker)
 {
 	const enum delta_checksum kind = payload->params->checksum;
 	worker->begun = false;
@@ -28,26 +34,29 @@ static void begin_tensor(struct payload *const payload, struct payload_worker *c
 		tensor_checksum_reset(worker->checksum);
 }
 
-static uint64_t count_changed(const struct payload *const payload, const struct tensor_block *const block)
+static uint64_t count_changed(const struct payload *payload, const struct tensor_block *block)
 {
 	const unsigned bits = dtype_bits(schema_tensor(payload->schema, block->tensor)->dtype);
-	return element_scan_count(block->base.data, block->next.data, block->next.len, bits < 8 ? 1 : bits / 8);
+	return element_scan_count(
+		block->base.data, block->next.data, block->next.len, bits < 8 ? 1 : bits / 8);
 }
 
-static bool is_last(const struct payload *const payload, const struct tensor_block *const block)
+static bool is_last(const struct payload *payload, const struct tensor_block *block)
 {
 	return block->at + block->next.len == schema_tensor(payload->schema, block->tensor)->bytes;
 }
 
 /* What every block has: statistics and checksum. */
-static uint64_t note_block(struct payload *const payload, struct payload_worker *const worker, const struct tensor_block *const block)
+static uint64_t note_block(
+	struct payload *payload, struct payload_worker *worker, const struct tensor_block *block)
 {
 	if (block->number == 0)
 		begin_tensor(payload, worker);
 	if (worker->checksum != NULL) {
 		tensor_checksum_add(worker->checksum, block->next);
 		if (is_last(payload, block))
-			tensor_checksum_result(worker->checksum, payload->tensors[block->tensor].checksum);
+			tensor_checksum_result(
+				worker->checksum, payload->tensors[block->tensor].checksum);
 	}
 	const uint64_t changed = count_changed(payload, block);
 	worker->changed += changed;
@@ -55,7 +64,8 @@ static uint64_t note_block(struct payload *const payload, struct payload_worker 
 }
 
 /* Adds to the frame; what comes out goes to the worker's stream. */
-static int add_to_frame(struct payload *const payload, const unsigned number, const struct span bytes, const bool last, struct error *const err)
+static int add_to_frame(
+	struct payload *payload, unsigned number, struct span bytes, bool last, struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	buffer_reset(&worker->made);
@@ -65,7 +75,7 @@ static int add_to_frame(struct payload *const payload, const unsigned number, co
 	return spool_add(payload->spool, number * PAYLOAD_STREAMS, buffer_span(&worker->made), err);
 }
 
-static void begin_frame(struct payload *const payload, const unsigned number, const uint64_t bytes)
+static void begin_frame(struct payload *payload, unsigned number, uint64_t bytes)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	worker->begun = true;
@@ -73,32 +83,40 @@ static void begin_frame(struct payload *const payload, const unsigned number, co
 	zstd_writer_begin(worker->zstd, bytes);
 }
 
-static void end_frame(struct payload *const payload, const unsigned number, const struct tensor_block *const block)
+static void end_frame(struct payload *payload, unsigned number, const struct tensor_block *block)
 {
 	const struct payload_worker *const worker = &payload->workers[number];
 	const unsigned stream = number * PAYLOAD_STREAMS;
 	*payload_piece(payload, block) = (struct payload_piece){
-		.stream = stream, .at = worker->at, .bytes = spool_end(payload->spool, stream) - worker->at, .changed = worker->changed,
+		.stream = stream,
+		.at = worker->at,
+		.bytes = spool_end(payload->spool, stream) - worker->at,
+		.changed = worker->changed,
 	};
 }
 
-static int add_zeros(struct payload *const payload, const unsigned number, const uint64_t bytes, struct error *const err)
+static int add_zeros(struct payload *payload, unsigned number, uint64_t bytes, struct error *err)
 {
 	uint8_t *const zeros = payload->workers[number].block;
 	memset(zeros, 0, BLOCK_BYTES_MAX);
 	for (uint64_t at = 0; at < bytes; at += BLOCK_BYTES_MAX)
-		if (add_to_frame(payload, number, span_of(zeros, bytes - at < BLOCK_BYTES_MAX ? (size_t)(bytes - at) : BLOCK_BYTES_MAX), false, err) != 0)
+		if (add_to_frame(payload, number,
+			    span_of(zeros,
+				    bytes - at < BLOCK_BYTES_MAX ? (size_t)(bytes - at)
+								 : BLOCK_BYTES_MAX),
+			    false, err) != 0)
 			return -1;
 	return 0;
 }
 
-static void put_over(uint8_t *const into, const uint8_t *const a, const uint8_t *const b, const size_t len)
+static void put_over(uint8_t *into, const uint8_t *a, const uint8_t *b, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		into[i] = a[i] ^ b[i];
 }
 
-static int take_xor(struct payload *const payload, const unsigned number, const struct tensor_block *const block, struct error *const err)
+static int take_xor(struct payload *payload, unsigned number, const struct tensor_block *block,
+	struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	const uint64_t changed = note_block(payload, worker, block);
@@ -118,14 +136,16 @@ static int take_xor(struct payload *const payload, const unsigned number, const 
 	return 0;
 }
 
-static int refuse_large(const struct schema_tensor *const tensor, struct error *const err)
+static int refuse_large(const struct schema_tensor *tensor, struct error *err)
 {
-	return error_set(err, ERROR_UNSUPPORTED, "tensor '%.*s' is over 4 GiB and changed: slime-overwrite cannot address it",
+	return error_set(err, ERROR_UNSUPPORTED,
+		"tensor '%.*s' is over 4 GiB and changed: slime-overwrite cannot address it",
 		(int)(tensor->name.len < 120 ? tensor->name.len : 120), tensor->name.data);
 }
 
 /* The changed bytes' positions and values, each to its list. */
-static int gather(struct payload *const payload, const unsigned number, const struct tensor_block *const block, struct error *const err)
+static int gather(struct payload *payload, unsigned number, const struct tensor_block *block,
+	struct error *err)
 {
 	uint8_t positions[GATHERED_BYTES];
 	uint8_t values[GATHERED_BYTES / POSITION_BYTES];
@@ -134,36 +154,42 @@ static int gather(struct payload *const payload, const unsigned number, const st
 		if (block->base.data[i] != block->next.data[i]) {
 			const uint32_t position = (uint32_t)(block->at + i);
 			for (unsigned k = 0; k < POSITION_BYTES; k++)
-				positions[POSITION_BYTES * count + k] = (uint8_t)(position >> (8 * k));
+				positions[POSITION_BYTES * count + k] =
+					(uint8_t)(position >> (8 * k));
 			values[count++] = block->next.data[i];
 		}
 		if (count < sizeof(values) && (i + 1 < block->next.len || count == 0))
 			continue;
-		if (spool_add(payload->spool, number * PAYLOAD_STREAMS + STREAM_POSITIONS, span_of(positions, count * POSITION_BYTES), err) != 0 ||
-			spool_add(payload->spool, number * PAYLOAD_STREAMS + STREAM_VALUES, span_of(values, count), err) != 0)
+		if (spool_add(payload->spool, number * PAYLOAD_STREAMS + STREAM_POSITIONS,
+			    span_of(positions, count * POSITION_BYTES), err) != 0 ||
+			spool_add(payload->spool, number * PAYLOAD_STREAMS + STREAM_VALUES,
+				span_of(values, count), err) != 0)
 			return -1;
 		count = 0;
 	}
 	return 0;
 }
 
-static int add_list(struct payload *const payload, const unsigned number, const unsigned list, const bool last, struct error *const err)
+static int add_list(
+	struct payload *payload, unsigned number, unsigned list, bool last, struct error *err)
 {
 	const size_t stream = number * PAYLOAD_STREAMS + list;
 	const uint64_t bytes = spool_end(payload->spool, stream);
 	uint8_t *const piece = payload->workers[number].block;
 	for (uint64_t at = 0; at < bytes; at += BLOCK_BYTES_MAX) {
-		const size_t len = bytes - at < BLOCK_BYTES_MAX ? (size_t)(bytes - at) : BLOCK_BYTES_MAX;
+		const size_t len =
+			bytes - at < BLOCK_BYTES_MAX ? (size_t)(bytes - at) : BLOCK_BYTES_MAX;
 		if (spool_read(payload->spool, stream, at, piece, len, err) != 0)
 			return -1;
-		if (add_to_frame(payload, number, span_of(piece, len), last && at + len == bytes, err) != 0)
+		if (add_to_frame(payload, number, span_of(piece, len), last && at + len == bytes,
+			    err) != 0)
 			return -1;
 	}
 	spool_rewind(payload->spool, stream);
 	return 0;
 }
 
-static int write_lists(struct payload *const payload, const unsigned number, struct error *const err)
+static int write_lists(struct payload *payload, unsigned number, struct error *err)
 {
 	const uint64_t count = spool_end(payload->spool, number * PAYLOAD_STREAMS + STREAM_VALUES);
 	uint8_t text[POSITION_BYTES];
@@ -172,10 +198,13 @@ static int write_lists(struct payload *const payload, const unsigned number, str
 	begin_frame(payload, number, POSITION_BYTES + (POSITION_BYTES + 1) * count);
 	if (add_to_frame(payload, number, span_of(text, sizeof(text)), false, err) != 0)
 		return -1;
-	return add_list(payload, number, STREAM_POSITIONS, false, err) != 0 ? -1 : add_list(payload, number, STREAM_VALUES, true, err);
+	return add_list(payload, number, STREAM_POSITIONS, false, err) != 0
+		? -1
+		: add_list(payload, number, STREAM_VALUES, true, err);
 }
 
-static int take_overwrite(struct payload *const payload, const unsigned number, const struct tensor_block *const block, struct error *const err)
+static int take_overwrite(struct payload *payload, unsigned number,
+	const struct tensor_block *block, struct error *err)
 {
 	struct payload_worker *const worker = &payload->workers[number];
 	const struct schema_tensor *const tensor = schema_tensor(payload->schema, block->tensor);
@@ -192,17 +221,22 @@ static int take_overwrite(struct payload *const payload, const unsigned number, 
 	return 0;
 }
 
-static unsigned layout(struct payload *const payload, struct payload_tensor *const tensor, struct payload_part parts[PAYLOAD_PARTS])
+static unsigned layout(struct payload *payload, struct payload_tensor *tensor,
+	struct payload_part parts[PAYLOAD_PARTS])
 {
 	(void)payload;
-	parts[0] = (struct payload_part){.suffix = "", .dtype = DTYPE_U8, .count = tensor->pieces[0].bytes};
+	parts[0] = (struct payload_part){
+		.suffix = "", .dtype = DTYPE_U8, .count = tensor->pieces[0].bytes};
 	return 1;
 }
 
-static int write_tensor(struct payload *const payload, const unsigned worker, struct payload_tensor *const tensor, struct error *const err)
+static int write_tensor(
+	struct payload *payload, unsigned worker, struct payload_tensor *tensor, struct error *err)
 {
 	return payload_copy(payload, worker, &tensor->pieces[0], tensor->file, tensor->at[0], err);
 }
 
-const struct payload_ops payload_xor = {.keeps_tensors = true, .block = take_xor, .layout = layout, .write = write_tensor};
-const struct payload_ops payload_overwrite = {.keeps_tensors = true, .block = take_overwrite, .layout = layout, .write = write_tensor};
+const struct payload_ops payload_xor = {
+	.keeps_tensors = true, .block = take_xor, .layout = layout, .write = write_tensor};
+const struct payload_ops payload_overwrite = {
+	.keeps_tensors = true, .block = take_overwrite, .layout = layout, .write = write_tensor};

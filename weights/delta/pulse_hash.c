@@ -7,18 +7,29 @@ enum { SHAPE_TEXT_BYTES = 1024 };
 
 /* As torch calls them. */
 static const char *const torch_names[DTYPE_COUNT] = {
-	[DTYPE_U64] = "uint64", [DTYPE_I64] = "int64", [DTYPE_F64] = "float64",
-	[DTYPE_C64] = "complex64", [DTYPE_F32] = "float32", [DTYPE_U32] = "uint32",
-	[DTYPE_I32] = "int32", [DTYPE_BF16] = "bfloat16", [DTYPE_F16] = "float16",
-	[DTYPE_U16] = "uint16", [DTYPE_I16] = "int16",
-	[DTYPE_F8_E5M2FNUZ] = "float8_e5m2fnuz", [DTYPE_F8_E4M3FNUZ] = "float8_e4m3fnuz",
-	[DTYPE_F8_E8M0] = "float8_e8m0fnu", [DTYPE_F8_E4M3] = "float8_e4m3fn",
-	[DTYPE_F8_E5M2] = "float8_e5m2", [DTYPE_I8] = "int8", [DTYPE_U8] = "uint8",
+	[DTYPE_U64] = "uint64",
+	[DTYPE_I64] = "int64",
+	[DTYPE_F64] = "float64",
+	[DTYPE_C64] = "complex64",
+	[DTYPE_F32] = "float32",
+	[DTYPE_U32] = "uint32",
+	[DTYPE_I32] = "int32",
+	[DTYPE_BF16] = "bfloat16",
+	[DTYPE_F16] = "float16",
+	[DTYPE_U16] = "uint16",
+	[DTYPE_I16] = "int16",
+	[DTYPE_F8_E5M2FNUZ] = "float8_e5m2fnuz",
+	[DTYPE_F8_E4M3FNUZ] = "float8_e4m3fnuz",
+	[DTYPE_F8_E8M0] = "float8_e8m0fnu",
+	[DTYPE_F8_E4M3] = "float8_e4m3fn",
+	[DTYPE_F8_E5M2] = "float8_e5m2",
+	[DTYPE_I8] = "int8",
+	[DTYPE_U8] = "uint8",
 	[DTYPE_BOOL] = "bool",
 };
 
 /* "torch.bfloat16(2, 3)", and of one dimension "torch.bfloat16(5,)". */
-static void print_facts(const struct schema_tensor *const tensor, struct buffer *const out)
+static void print_facts(const struct schema_tensor *tensor, struct buffer *out)
 {
 	buffer_format(out, "torch.%s(", torch_names[tensor->dtype]);
 	for (unsigned i = 0; i < tensor->rank; i++)
@@ -26,13 +37,13 @@ static void print_facts(const struct schema_tensor *const tensor, struct buffer 
 	buffer_add_text(out, tensor->rank == 1 ? ",)" : ")");
 }
 
-static int add_facts(struct sha256_stream *const stream, const struct schema_tensor *const tensor,
-	struct error *const err)
+static int add_facts(
+	struct sha256_stream *stream, const struct schema_tensor *tensor, struct error *err)
 {
 	struct buffer text;
 	if (torch_names[tensor->dtype] == NULL)
-		return error_set(err, ERROR_UNSUPPORTED, "a weights_hash has no name for the dtype %s",
-			dtype_name(tensor->dtype));
+		return error_set(err, ERROR_UNSUPPORTED,
+			"a weights_hash has no name for the dtype %s", dtype_name(tensor->dtype));
 	buffer_init(&text, SHAPE_TEXT_BYTES);
 	print_facts(tensor, &text);
 	const int result = buffer_check(&text, "the text of a shape", err);
@@ -42,8 +53,7 @@ static int add_facts(struct sha256_stream *const stream, const struct schema_ten
 	return result;
 }
 
-static int add_bytes(struct sha256_stream *const stream, struct tensor_cursor *const cursor,
-	struct error *const err)
+static int add_bytes(struct sha256_stream *stream, struct tensor_cursor *cursor, struct error *err)
 {
 	struct span block;
 	int got;
@@ -52,8 +62,7 @@ static int add_bytes(struct sha256_stream *const stream, struct tensor_cursor *c
 	return got;
 }
 
-static int add_all(struct sha256_stream *const stream, struct tensor_source *const tensors,
-	struct error *const err)
+static int add_all(struct sha256_stream *stream, struct tensor_source *tensors, struct error *err)
 {
 	struct tensor_cursor *cursor = NULL;
 	int result = 0;
@@ -68,8 +77,7 @@ static int add_all(struct sha256_stream *const stream, struct tensor_source *con
 	return result;
 }
 
-int pulse_hash_find(struct tensor_source *const tensors, uint8_t out[SHA256_BYTES],
-	struct error *const err)
+int pulse_hash_find(struct tensor_source *tensors, uint8_t out[SHA256_BYTES], struct error *err)
 {
 	struct sha256_stream *const stream = sha256_stream_new();
 	const int result = add_all(stream, tensors, err);
@@ -78,13 +86,15 @@ int pulse_hash_find(struct tensor_source *const tensors, uint8_t out[SHA256_BYTE
 	return result;
 }
 
-int pulse_hash_check(struct tensor_source *const tensors, const uint8_t hash[SHA256_BYTES],
-	struct error *const err)
+int pulse_hash_check(
+	struct tensor_source *tensors, const uint8_t hash[SHA256_BYTES], struct error *err)
 {
 	uint8_t found[SHA256_BYTES];
 	if (pulse_hash_find(tensors, found, err) != 0)
 		return -1;
-	return memcmp(found, hash, SHA256_BYTES) == 0 ? 0 : error_set(err, ERROR_DIGEST_MISMATCH,
-		"the weights do not have the weights_hash that the delta's metadata.json says: its base was"
-		" another one, or its maker lost a change");
+	return memcmp(found, hash, SHA256_BYTES) == 0
+		? 0
+		: error_set(err, ERROR_DIGEST_MISMATCH,
+			  "the weights do not have the weights_hash that the delta's metadata.json says: its base was"
+			  " another one, or its maker lost a change");
 }

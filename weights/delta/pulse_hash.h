@@ -9,7 +9,7 @@
 /* Reads all tensors, one behind the other. unsupported: a dtype that torch has no name for here. */
 int pulse_hash_find(struct tensor_source *tensors, uint8_t out[SHA256_BYTES], struct error *err);
 /* digest_mismatch unless that is the hash. */
-int pulse_hash_check(struct tensor_source *tensors, const uint8_t hash[SHA256_BYTES],
-	struct error *err);
+int pulse_hash_check(
+	struct tensor_source *tensors, const uint8_t hash[SHA256_BYTES], struct error *err);
 
 #endif

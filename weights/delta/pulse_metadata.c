@@ -14,12 +14,12 @@ struct target {
 	struct span format;
 };
 
-static bool scan_window(struct json_scan *const scan, struct target *const target)
+static bool scan_window(struct json_scan *scan, struct target *target)
 {
 	return json_scan_u64(scan, &target->metadata->window);
 }
 
-static bool scan_prev(struct json_scan *const scan, struct target *const target)
+static bool scan_prev(struct json_scan *scan, struct target *target)
 {
 	if (json_scan_accept_null(scan))
 		return true;
@@ -27,23 +27,23 @@ static bool scan_prev(struct json_scan *const scan, struct target *const target)
 	return json_scan_u64(scan, &target->metadata->prev_window);
 }
 
-static bool scan_type(struct json_scan *const scan, struct target *const target)
+static bool scan_type(struct json_scan *scan, struct target *target)
 {
 	return json_scan_string(scan, &target->metadata->strings, &target->type);
 }
 
-static bool scan_hash(struct json_scan *const scan, struct target *const target)
+static bool scan_hash(struct json_scan *scan, struct target *target)
 {
 	return json_scan_accept_null(scan) ||
 		json_scan_string(scan, &target->metadata->strings, &target->hash);
 }
 
-static bool scan_files(struct json_scan *const scan, struct target *const target)
+static bool scan_files(struct json_scan *scan, struct target *target)
 {
 	return json_scan_pairs(scan, &target->metadata->strings, &target->metadata->files);
 }
 
-static bool scan_format(struct json_scan *const scan, struct target *const target)
+static bool scan_format(struct json_scan *scan, struct target *target)
 {
 	return json_scan_string(scan, &target->metadata->strings, &target->format);
 }
@@ -55,16 +55,18 @@ struct member {
 };
 
 static const struct member checkpoint_members[] = {
-	{"window", scan_window, true}, {"file_manifest", scan_files, true},
-	{"checkpoint_type", scan_type, true}, {"prev_window", scan_prev, false},
+	{"window", scan_window, true},
+	{"file_manifest", scan_files, true},
+	{"checkpoint_type", scan_type, true},
+	{"prev_window", scan_prev, false},
 	{"weights_hash", scan_hash, false},
 };
 enum { CHECKPOINT_MEMBERS = sizeof(checkpoint_members) / sizeof(checkpoint_members[0]) };
 static const struct member delta_members[] = {{"format", scan_format, true}};
 enum { DELTA_MEMBERS = sizeof(delta_members) / sizeof(delta_members[0]) };
 
-static bool scan_member(struct json_scan *const scan, const struct member *const members,
-	const unsigned count, struct target *const target, unsigned *const seen)
+static bool scan_member(struct json_scan *scan, const struct member *members, unsigned count,
+	struct target *target, unsigned *seen)
 {
 	struct span name;
 	if (!json_scan_name(scan, &target->metadata->strings, &name))
@@ -80,8 +82,8 @@ static bool scan_member(struct json_scan *const scan, const struct member *const
 	return json_scan_skip(scan);
 }
 
-static bool scan_object(struct json_scan *const scan, const struct member *const members,
-	const unsigned count, struct target *const target)
+static bool scan_object(
+	struct json_scan *scan, const struct member *members, unsigned count, struct target *target)
 {
 	unsigned seen = 0;
 	bool first = true;
@@ -98,21 +100,21 @@ static bool scan_object(struct json_scan *const scan, const struct member *const
 	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
 }
 
-static int scan_text(struct target *const target, const struct span json,
-	const struct member *const members, const unsigned count, const char *const path,
-	struct error *const err)
+static int scan_text(struct target *target, struct span json, const struct member *members,
+	unsigned count, const char *path, struct error *err)
 {
 	struct pulse_metadata *const metadata = target->metadata;
 	if (json.len > PULSE_METADATA_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d", path,
-			json.len, PULSE_METADATA_MAX_BYTES);
+		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d",
+			path, json.len, PULSE_METADATA_MAX_BYTES);
 	if (!span_is_utf8(json))
 		return error_set(err, ERROR_INVALID, "%s is not UTF-8", path);
 	buffer_init(&metadata->strings, json.len + 1);
 	buffer_init(&metadata->files,
 		(json.len / FILE_LEAST_BYTES + 1) * sizeof(struct json_scan_pair));
 	if (buffer_reserve(&metadata->strings, json.len) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
+		return error_set(
+			err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
 	struct json_scan scan;
 	json_scan_init(&scan, json);
 	if (!scan_object(&scan, members, count, target))
@@ -121,8 +123,8 @@ static int scan_text(struct target *const target, const struct span json,
 	return buffer_check(&metadata->files, "the file_manifest", err);
 }
 
-static int judge(struct pulse_metadata *const metadata, const struct target *const target,
-	const char *const path, struct error *const err)
+static int judge(struct pulse_metadata *metadata, const struct target *target, const char *path,
+	struct error *err)
 {
 	metadata->is_delta = span_equal_text(target->type, "DELTA");
 	metadata->has_hash = target->hash.data != NULL;
@@ -136,12 +138,13 @@ static int judge(struct pulse_metadata *const metadata, const struct target *con
 		return error_set(err, ERROR_INVALID,
 			"%s: the delta lacks prev_window or weights_hash", path);
 	if (metadata->has_prev && metadata->prev_window >= metadata->window)
-		return error_set(err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
+		return error_set(
+			err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
 	return 0;
 }
 
-int pulse_metadata_parse(struct pulse_metadata *const out, const struct span json,
-	const char *const path, struct error *const err)
+int pulse_metadata_parse(
+	struct pulse_metadata *out, struct span json, const char *path, struct error *err)
 {
 	*out = (struct pulse_metadata){0};
 	struct target target = {.metadata = out};
@@ -150,26 +153,26 @@ int pulse_metadata_parse(struct pulse_metadata *const out, const struct span jso
 	return judge(out, &target, path, err);
 }
 
-void pulse_metadata_release(struct pulse_metadata *const metadata)
+void pulse_metadata_release(struct pulse_metadata *metadata)
 {
 	buffer_release(&metadata->strings);
 	buffer_release(&metadata->files);
 }
 
-size_t pulse_metadata_file_count(const struct pulse_metadata *const metadata)
+size_t pulse_metadata_file_count(const struct pulse_metadata *metadata)
 {
 	return metadata->files.len / sizeof(struct json_scan_pair);
 }
 
-const struct json_scan_pair *pulse_metadata_file(const struct pulse_metadata *const metadata,
-	const size_t index)
+const struct json_scan_pair *pulse_metadata_file(
+	const struct pulse_metadata *metadata, size_t index)
 {
 	ASSERT(index < pulse_metadata_file_count(metadata));
 	return (const struct json_scan_pair *)metadata->files.data + index;
 }
 
-int pulse_metadata_prove(const struct pulse_metadata *const metadata, const struct span name,
-	const uint8_t sha256[SHA256_BYTES], const char *const path, struct error *const err)
+int pulse_metadata_prove(const struct pulse_metadata *metadata, struct span name,
+	const uint8_t sha256[SHA256_BYTES], const char *path, struct error *err)
 {
 	uint8_t wanted[SHA256_BYTES];
 	size_t i = 0;
@@ -178,15 +181,16 @@ int pulse_metadata_prove(const struct pulse_metadata *const metadata, const stru
 		i++;
 	if (i == pulse_metadata_file_count(metadata) ||
 		!decode_hex(pulse_metadata_file(metadata, i)->value, wanted, sizeof(wanted)))
-		return error_set(err, ERROR_INVALID, "the file_manifest has no SHA-256 of '%s'", path);
+		return error_set(
+			err, ERROR_INVALID, "the file_manifest has no SHA-256 of '%s'", path);
 	if (memcmp(wanted, sha256, sizeof(wanted)) != 0)
 		return error_set(err, ERROR_DIGEST_MISMATCH,
 			"'%s' does not have the SHA-256 that the file_manifest says", path);
 	return 0;
 }
 
-static int find_codec(enum pulse_codec *const out, const struct span format, const char *const path,
-	struct error *const err)
+static int find_codec(
+	enum pulse_codec *out, struct span format, const char *path, struct error *err)
 {
 	static const struct {
 		const char *name;
@@ -199,13 +203,14 @@ static int find_codec(enum pulse_codec *const out, const struct span format, con
 			return 0;
 		}
 	}
-	return error_set(err, ERROR_UNSUPPORTED, "%s: the delta's format '%.*s' is not read;"
-		" sparse_codec_v2, sparse_codec_v3 and sparse_codec_v3.1 are", path,
-		(int)(format.len < SHOWN_BYTES ? format.len : SHOWN_BYTES), (const char *)format.data);
+	return error_set(err, ERROR_UNSUPPORTED,
+		"%s: the delta's format '%.*s' is not read;"
+		" sparse_codec_v2, sparse_codec_v3 and sparse_codec_v3.1 are",
+		path, (int)(format.len < SHOWN_BYTES ? format.len : SHOWN_BYTES),
+		(const char *)format.data);
 }
 
-int pulse_codec_parse(enum pulse_codec *const out, const struct span json, const char *const path,
-	struct error *const err)
+int pulse_codec_parse(enum pulse_codec *out, struct span json, const char *path, struct error *err)
 {
 	struct pulse_metadata strings = {0};
 	struct target target = {.metadata = &strings};

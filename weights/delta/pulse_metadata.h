@@ -12,23 +12,23 @@ enum { PULSE_METADATA_MAX_BYTES = 64 << 20 };
 struct pulse_metadata {
 	uint64_t window;
 	bool is_delta;
-	bool has_prev;        /* always of a delta */
-	uint64_t prev_window; /* the window whose weights the delta builds on */
-	bool has_hash;        /* always of a delta */
+	bool has_prev;              /* always of a delta */
+	uint64_t prev_window;       /* the window whose weights the delta builds on */
+	bool has_hash;              /* always of a delta */
 	uint8_t hash[SHA256_BYTES]; /* of the weights, weights/delta/pulse_hash.h */
-	struct buffer strings; /* owned */
-	struct buffer files;   /* owned; struct json_scan_pair: name to SHA-256 in hex */
+	struct buffer strings;      /* owned */
+	struct buffer files;        /* owned; struct json_scan_pair: name to SHA-256 in hex */
 };
 
 /* `path` names the file in messages. invalid: malformed, a member missing or given twice. *out
  * needs pulse_metadata_release in any case. */
-int pulse_metadata_parse(struct pulse_metadata *out, struct span json, const char *path,
-	struct error *err);
+int pulse_metadata_parse(
+	struct pulse_metadata *out, struct span json, const char *path, struct error *err);
 void pulse_metadata_release(struct pulse_metadata *metadata);
 
 size_t pulse_metadata_file_count(const struct pulse_metadata *metadata);
-const struct json_scan_pair *pulse_metadata_file(const struct pulse_metadata *metadata,
-	size_t index);
+const struct json_scan_pair *pulse_metadata_file(
+	const struct pulse_metadata *metadata, size_t index);
 /* digest_mismatch unless the file's bytes have the SHA-256 that is noted; invalid when none is. */
 int pulse_metadata_prove(const struct pulse_metadata *metadata, struct span name,
 	const uint8_t sha256[SHA256_BYTES], const char *path, struct error *err);

@@ -26,7 +26,7 @@ struct pulse_payload {
 	struct buffer shapes;  /* uint64_t */
 	struct buffer records; /* struct record; while opening */
 	struct buffer tensors; /* struct pulse_tensor */
-	uint64_t bytes; /* behind the header */
+	uint64_t bytes;        /* behind the header */
 	struct span data;
 	bool is_unpacked;
 };
@@ -73,8 +73,7 @@ static const struct member {
 };
 enum { MEMBER_COUNT = sizeof(members) / sizeof(members[0]) };
 
-static bool scan_shape(struct json_scan *const scan, struct pulse_payload *const payload,
-	struct record *const record)
+static bool scan_shape(struct json_scan *scan, struct pulse_payload *payload, struct record *record)
 {
 	bool first = true;
 	record->shape_at = payload->shapes.len / sizeof(uint64_t);
@@ -92,8 +91,8 @@ static bool scan_shape(struct json_scan *const scan, struct pulse_payload *const
 	return scan->fault == NULL;
 }
 
-static bool scan_value(struct json_scan *const scan, struct pulse_payload *const payload,
-	const struct member *const member, struct record *const record)
+static bool scan_value(struct json_scan *scan, struct pulse_payload *payload,
+	const struct member *member, struct record *record)
 {
 	char *const at = (char *)record + member->offset;
 	if (member->kind == MEMBER_SHAPE)
@@ -103,8 +102,8 @@ static bool scan_value(struct json_scan *const scan, struct pulse_payload *const
 	return json_scan_string(scan, &payload->strings, (struct span *)at);
 }
 
-static bool scan_member(struct json_scan *const scan, struct pulse_payload *const payload,
-	struct record *const record, unsigned *const seen)
+static bool scan_member(struct json_scan *scan, struct pulse_payload *payload,
+	struct record *record, unsigned *seen)
 {
 	struct span name;
 	if (!json_scan_name(scan, &payload->strings, &name))
@@ -120,7 +119,7 @@ static bool scan_member(struct json_scan *const scan, struct pulse_payload *cons
 	return json_scan_skip(scan);
 }
 
-static bool has_members(const enum pulse_codec codec, const unsigned seen)
+static bool has_members(enum pulse_codec codec, unsigned seen)
 {
 	const unsigned in = IN_ALL | (codec != PULSE_CODEC_2 ? IN_3 : 0) |
 		(codec == PULSE_CODEC_3_1 ? IN_3_1 : 0);
@@ -130,7 +129,7 @@ static bool has_members(const enum pulse_codec codec, const unsigned seen)
 	return true;
 }
 
-static bool scan_record(struct json_scan *const scan, struct pulse_payload *const payload)
+static bool scan_record(struct json_scan *scan, struct pulse_payload *payload)
 {
 	struct record record = {0};
 	unsigned seen = 0;
@@ -146,7 +145,7 @@ static bool scan_record(struct json_scan *const scan, struct pulse_payload *cons
 	return scan->fault == NULL;
 }
 
-static bool scan_tensors(struct json_scan *const scan, struct pulse_payload *const payload)
+static bool scan_tensors(struct json_scan *scan, struct pulse_payload *payload)
 {
 	bool first = true;
 	if (!json_scan_expect(scan, '['))
@@ -157,13 +156,14 @@ static bool scan_tensors(struct json_scan *const scan, struct pulse_payload *con
 	return scan->fault == NULL;
 }
 
-static bool scan_version(struct json_scan *const scan, struct pulse_payload *const payload)
+static bool scan_version(struct json_scan *scan, struct pulse_payload *payload)
 {
 	uint64_t version;
 	if (!json_scan_u64(scan, &version))
 		return false;
 	return version == payload->codec ||
-		json_scan_fail(scan, "the version is not that of the format in delta_metadata.json");
+		json_scan_fail(
+			scan, "the version is not that of the format in delta_metadata.json");
 }
 
 static const struct {
@@ -172,8 +172,7 @@ static const struct {
 } parts[] = {{"version", scan_version}, {"tensors", scan_tensors}};
 enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
 
-static bool scan_part(struct json_scan *const scan, struct pulse_payload *const payload,
-	unsigned *const seen)
+static bool scan_part(struct json_scan *scan, struct pulse_payload *payload, unsigned *seen)
 {
 	struct span name;
 	if (!json_scan_name(scan, &payload->strings, &name))
@@ -189,7 +188,7 @@ static bool scan_part(struct json_scan *const scan, struct pulse_payload *const 
 	return json_scan_skip(scan);
 }
 
-static bool scan_header(struct json_scan *const scan, struct pulse_payload *const payload)
+static bool scan_header(struct json_scan *scan, struct pulse_payload *payload)
 {
 	unsigned seen = 0;
 	bool first = true;
@@ -205,13 +204,14 @@ static bool scan_header(struct json_scan *const scan, struct pulse_payload *cons
 	return json_scan_done(scan) || json_scan_fail(scan, "text behind the object");
 }
 
-static int refuse(const struct span name, const char *const what, struct error *const err)
+static int refuse(struct span name, const char *what, struct error *err)
 {
 	return error_set(err, ERROR_INVALID, "tensor '%.*s' %s",
-		(int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data, what);
+		(int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data,
+		what);
 }
 
-static bool take_dtype(const struct span name, enum dtype *const out)
+static bool take_dtype(struct span name, enum dtype *out)
 {
 	static const struct {
 		const char *name;
@@ -226,7 +226,7 @@ static bool take_dtype(const struct span name, enum dtype *const out)
 	return false;
 }
 
-static bool take_width(const struct span name, unsigned *const out)
+static bool take_width(struct span name, unsigned *out)
 {
 	static const struct {
 		const char *name;
@@ -242,8 +242,8 @@ static bool take_width(const struct span name, unsigned *const out)
 }
 
 /* A tensor has as many rows as its first dimension; the others make its columns. */
-static bool take_shape(const struct pulse_payload *const payload, const struct record *const record,
-	uint64_t *const out_elements, uint64_t *const out_columns)
+static bool take_shape(const struct pulse_payload *payload, const struct record *record,
+	uint64_t *out_elements, uint64_t *out_columns)
 {
 	const uint64_t *const shape = (const uint64_t *)payload->shapes.data + record->shape_at;
 	*out_elements = 1;
@@ -258,16 +258,17 @@ static bool take_shape(const struct pulse_payload *const payload, const struct r
 	return true;
 }
 
-static int take_index(const struct record *const record, const enum pulse_codec codec,
-	const uint64_t columns, struct index_code *const out, struct error *const err)
+static int take_index(const struct record *record, enum pulse_codec codec, uint64_t columns,
+	struct index_code *out, struct error *err)
 {
 	*out = (struct index_code){.form = INDEX_STEP32};
 	if (codec == PULSE_CODEC_2)
 		return 0;
 	*out = (struct index_code){
 		.form = INDEX_GRID, .columns = columns, .row_bytes = 4, .col_bytes = 4};
-	if (codec == PULSE_CODEC_3_1 && (!take_width(record->row_dtype, &out->row_bytes) ||
-		!take_width(record->col_dtype, &out->col_bytes)))
+	if (codec == PULSE_CODEC_3_1 &&
+		(!take_width(record->row_dtype, &out->row_bytes) ||
+			!take_width(record->col_dtype, &out->col_bytes)))
 		return refuse(record->name,
 			"has a row_dtype or col_dtype other than uint8, uint16 and int32", err);
 	return 0;
@@ -275,23 +276,25 @@ static int take_index(const struct record *const record, const enum pulse_codec 
 
 /* Sections follow one another without a gap, as every encoder writes them: so what is unpacked is
  * as long as the sizes say. */
-static bool sizes_fit(const struct pulse_payload *const payload, const struct record *const record,
-	const struct pulse_tensor *const tensor)
+static bool sizes_fit(const struct pulse_payload *payload, const struct record *record,
+	const struct pulse_tensor *tensor)
 {
 	const bool is_grid = tensor->index.form == INDEX_GRID;
 	return record->indices_offset == payload->bytes &&
 		record->indices_size == tensor->index_bytes &&
 		record->values_offset == payload->bytes + tensor->index_bytes &&
 		record->values_size == tensor->value_bytes &&
-		(!is_grid || (record->rows_size == tensor->count * tensor->index.row_bytes &&
-			record->cols_size == tensor->count * tensor->index.col_bytes));
+		(!is_grid ||
+			(record->rows_size == tensor->count * tensor->index.row_bytes &&
+				record->cols_size == tensor->count * tensor->index.col_bytes));
 }
 
-static int add_tensor(struct pulse_payload *const payload, const struct record *const record,
-	struct error *const err)
+static int add_tensor(struct pulse_payload *payload, const struct record *record, struct error *err)
 {
 	struct pulse_tensor tensor = {
-		.name = record->name, .rank = record->rank, .count = record->num_nonzero,
+		.name = record->name,
+		.rank = record->rank,
+		.count = record->num_nonzero,
 		.at = payload->bytes,
 		.shape = (const uint64_t *)payload->shapes.data + record->shape_at,
 	};
@@ -303,7 +306,8 @@ static int add_tensor(struct pulse_payload *const payload, const struct record *
 	if (!take_shape(payload, record, &elements, &columns))
 		return refuse(record->name, "has a shape of too many elements", err);
 	if (tensor.count > elements)
-		return refuse(record->name, "has more changed elements than its shape has elements", err);
+		return refuse(
+			record->name, "has more changed elements than its shape has elements", err);
 	if (take_index(record, payload->codec, columns, &tensor.index, err) != 0)
 		return -1;
 	tensor.index_bytes = tensor.count * index_code_bytes(&tensor.index);
@@ -317,7 +321,7 @@ static int add_tensor(struct pulse_payload *const payload, const struct record *
 	return 0;
 }
 
-static int take_records(struct pulse_payload *const payload, struct error *const err)
+static int take_records(struct pulse_payload *payload, struct error *err)
 {
 	const struct record *const records = (const struct record *)payload->records.data;
 	const size_t count = payload->records.len / sizeof(records[0]);
@@ -328,8 +332,7 @@ static int take_records(struct pulse_payload *const payload, struct error *const
 	return buffer_check(&payload->tensors, "the table of the delta's tensors", err);
 }
 
-static int parse_header(struct pulse_payload *const payload, const struct span json,
-	struct error *const err)
+static int parse_header(struct pulse_payload *payload, struct span json, struct error *err)
 {
 	const size_t most = json.len / RECORD_LEAST_BYTES + 1;
 	if (!span_is_utf8(json))
@@ -339,7 +342,8 @@ static int parse_header(struct pulse_payload *const payload, const struct span j
 	buffer_init(&payload->records, most * sizeof(struct record));
 	buffer_init(&payload->tensors, most * sizeof(struct pulse_tensor));
 	if (buffer_reserve(&payload->strings, json.len) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "no memory for a header of %zu bytes", json.len);
+		return error_set(
+			err, ERROR_NO_MEMORY, "no memory for a header of %zu bytes", json.len);
 	struct json_scan scan;
 	json_scan_init(&scan, json);
 	if (!scan_header(&scan, payload))
@@ -352,8 +356,7 @@ static int parse_header(struct pulse_payload *const payload, const struct span j
 }
 
 /* In pieces, so that memory follows what is there and not what is said. */
-static int read_header(struct pulse_payload *const payload, struct buffer *const out,
-	struct error *const err)
+static int read_header(struct pulse_payload *payload, struct buffer *out, struct error *err)
 {
 	uint8_t length[LENGTH_BYTES];
 	if (zstd_reader_take(payload->reader, length, sizeof(length), err) != 0)
@@ -361,8 +364,9 @@ static int read_header(struct pulse_payload *const payload, struct buffer *const
 	uint64_t left = (uint64_t)length[0] | (uint64_t)length[1] << 8 | (uint64_t)length[2] << 16 |
 		(uint64_t)length[3] << 24;
 	if (left > HEADER_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "its header has %llu bytes, over the limit of %d",
-			(unsigned long long)left, HEADER_MAX_BYTES);
+		return error_set(err, ERROR_TOO_LARGE,
+			"its header has %llu bytes, over the limit of %d", (unsigned long long)left,
+			HEADER_MAX_BYTES);
 	while (left > 0) {
 		const size_t len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 		uint8_t *const room = buffer_reserve(out, len);
@@ -377,15 +381,15 @@ static int read_header(struct pulse_payload *const payload, struct buffer *const
 }
 
 /* A frame that does not decode is the publisher's fault, no stored bytes of ours. */
-static int blame(const char *const path, struct error *const err)
+static int blame(const char *path, struct error *err)
 {
 	if (err->kind == ERROR_CORRUPT)
 		err->kind = ERROR_INVALID;
 	return error_wrap(err, "'%s'", path);
 }
 
-struct pulse_payload *pulse_payload_open(const struct span frame, const enum pulse_codec codec,
-	const char *const path, struct error *const err)
+struct pulse_payload *pulse_payload_open(
+	struct span frame, enum pulse_codec codec, const char *path, struct error *err)
 {
 	struct pulse_payload *const payload = memory_new(sizeof(*payload));
 	struct buffer header;
@@ -405,7 +409,7 @@ struct pulse_payload *pulse_payload_open(const struct span frame, const enum pul
 	return NULL;
 }
 
-void pulse_payload_free(struct pulse_payload *const payload)
+void pulse_payload_free(struct pulse_payload *payload)
 {
 	if (payload == NULL)
 		return;
@@ -418,20 +422,18 @@ void pulse_payload_free(struct pulse_payload *const payload)
 	free(payload);
 }
 
-size_t pulse_payload_count(const struct pulse_payload *const payload)
+size_t pulse_payload_count(const struct pulse_payload *payload)
 {
 	return payload->tensors.len / sizeof(struct pulse_tensor);
 }
 
-const struct pulse_tensor *pulse_payload_tensor(const struct pulse_payload *const payload,
-	const size_t index)
+const struct pulse_tensor *pulse_payload_tensor(const struct pulse_payload *payload, size_t index)
 {
 	ASSERT(index < pulse_payload_count(payload));
 	return (const struct pulse_tensor *)payload->tensors.data + index;
 }
 
-static int unpack_into(struct pulse_payload *const payload, struct unnamed_file *const file,
-	struct error *const err)
+static int unpack_into(struct pulse_payload *payload, struct unnamed_file *file, struct error *err)
 {
 	uint8_t *const piece = memory_new(PIECE_BYTES);
 	int result = 0;
@@ -448,8 +450,7 @@ static int unpack_into(struct pulse_payload *const payload, struct unnamed_file 
 	return result == 0 ? unnamed_file_map(file, &payload->data, err) : -1;
 }
 
-int pulse_payload_unpack(struct pulse_payload *const payload, const char *const folder,
-	struct error *const err)
+int pulse_payload_unpack(struct pulse_payload *payload, const char *folder, struct error *err)
 {
 	struct unnamed_file file;
 	if (payload->is_unpacked)
@@ -462,20 +463,19 @@ int pulse_payload_unpack(struct pulse_payload *const payload, const char *const 
 	return result == 0 ? 0 : blame(folder, err);
 }
 
-static struct span section(const struct pulse_payload *const payload, const uint64_t at,
-	const uint64_t bytes)
+static struct span section(const struct pulse_payload *payload, uint64_t at, uint64_t bytes)
 {
 	ASSERT(payload->is_unpacked);
 	return span_slice(payload->data, (size_t)at, (size_t)bytes);
 }
 
-struct span pulse_payload_index(const struct pulse_payload *const payload, const size_t index)
+struct span pulse_payload_index(const struct pulse_payload *payload, size_t index)
 {
 	const struct pulse_tensor *const tensor = pulse_payload_tensor(payload, index);
 	return section(payload, tensor->at, tensor->index_bytes);
 }
 
-struct span pulse_payload_values(const struct pulse_payload *const payload, const size_t index)
+struct span pulse_payload_values(const struct pulse_payload *payload, size_t index)
 {
 	const struct pulse_tensor *const tensor = pulse_payload_tensor(payload, index);
 	return section(payload, tensor->at + tensor->index_bytes, tensor->value_bytes);

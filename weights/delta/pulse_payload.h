@@ -16,7 +16,8 @@ struct pulse_tensor {
 	const uint64_t *shape;
 	uint64_t count;          /* of changed elements; at most what the shape has */
 	struct index_code index; /* how its positions are written */
-	uint64_t at;             /* of the positions, in the unpacked bytes; the values follow them */
+	/* of the positions, in the unpacked bytes; the values follow them */
+	uint64_t at;
 	uint64_t index_bytes;
 	uint64_t value_bytes;
 };
@@ -25,8 +26,8 @@ struct pulse_payload;
 
 /* `frame` is borrowed. invalid: malformed, sizes that do not add up, a version or dtype that the
  * codec does not have; too_large: the header. `path` names the file in messages. */
-struct pulse_payload *pulse_payload_open(struct span frame, enum pulse_codec codec,
-	const char *path, struct error *err);
+struct pulse_payload *pulse_payload_open(
+	struct span frame, enum pulse_codec codec, const char *path, struct error *err);
 void pulse_payload_free(struct pulse_payload *payload); /* NULL is fine */
 
 size_t pulse_payload_count(const struct pulse_payload *payload);

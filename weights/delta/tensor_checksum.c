@@ -16,7 +16,7 @@ struct tensor_checksum {
 	uint32_t adler;
 };
 
-struct tensor_checksum *tensor_checksum_new(const enum delta_checksum kind)
+struct tensor_checksum *tensor_checksum_new(enum delta_checksum kind)
 {
 	struct tensor_checksum *const checksum = memory_new(sizeof(*checksum));
 	checksum->kind = kind;
@@ -28,7 +28,7 @@ struct tensor_checksum *tensor_checksum_new(const enum delta_checksum kind)
 	return checksum;
 }
 
-void tensor_checksum_reset(struct tensor_checksum *const checksum)
+void tensor_checksum_reset(struct tensor_checksum *checksum)
 {
 	checksum->adler = ADLER32_SEED;
 	if (checksum->xxh3 != NULL)
@@ -37,7 +37,7 @@ void tensor_checksum_reset(struct tensor_checksum *const checksum)
 		blake3_stream_reset(checksum->blake3);
 }
 
-void tensor_checksum_add(struct tensor_checksum *const checksum, const struct span bytes)
+void tensor_checksum_add(struct tensor_checksum *checksum, struct span bytes)
 {
 	if (checksum->xxh3 != NULL)
 		xxh3_stream_add(checksum->xxh3, bytes);
@@ -47,7 +47,8 @@ void tensor_checksum_add(struct tensor_checksum *const checksum, const struct sp
 		checksum->adler = checksum_adler32(checksum->adler, bytes);
 }
 
-void tensor_checksum_result(const struct tensor_checksum *const checksum, char out[TENSOR_CHECKSUM_TEXT_BYTES])
+void tensor_checksum_result(
+	const struct tensor_checksum *checksum, char out[TENSOR_CHECKSUM_TEXT_BYTES])
 {
 	uint8_t bytes[BLAKE3_BYTES];
 	if (checksum->xxh3 != NULL) {
@@ -61,7 +62,7 @@ void tensor_checksum_result(const struct tensor_checksum *const checksum, char o
 	}
 }
 
-void tensor_checksum_free(struct tensor_checksum *const checksum)
+void tensor_checksum_free(struct tensor_checksum *checksum)
 {
 	if (checksum == NULL)
 		return;

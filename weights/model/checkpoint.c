@@ -1,4 +1,5 @@
-/* Opening walks the folder, decides which files are shards, maps everything, and binds each tensor of the schema to its bytes. */
+/* Opening walks the folder, decides which files are shards, maps everything, and binds each tensor
+ * of the schema to its bytes. */
 #include "weights/model/checkpoint.h"
 
 #include <stdlib.h>
@@ -29,35 +30,40 @@ struct checkpoint {
 	bool is_folder;
 	const struct checkpoint_choice *choice; /* while it opens; NULL: all files */
 	char *pickle;                           /* one that was seen, NULL: none */
-	struct entry *entries; /* sorted by path */
+	struct entry *entries;                  /* sorted by path */
 	size_t count;
 	struct schema *schema;
 	struct span *tensors; /* in schema order */
 	uint64_t bytes;
 };
 
-static int shown_len(const struct span name)
+static int shown_len(struct span name)
 {
 	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
 }
 
-static int add_entry(struct checkpoint *const checkpoint, const char *const path, const char *const full_path, struct error *const err)
+static int add_entry(
+	struct checkpoint *checkpoint, const char *path, const char *full_path, struct error *err)
 {
 	if (!relative_path_is_valid(span_text(path)))
-		return error_set(err, ERROR_INVALID, "'%s' has a name that a checkpoint cannot hold", full_path);
+		return error_set(err, ERROR_INVALID,
+			"'%s' has a name that a checkpoint cannot hold", full_path);
 	if (checkpoint->count == FILES_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "the folder of '%s' has over %d files", full_path, FILES_MAX);
+		return error_set(err, ERROR_TOO_LARGE, "the folder of '%s' has over %d files",
+			full_path, FILES_MAX);
 	if ((checkpoint->count & (checkpoint->count - 1)) == 0)
-		checkpoint->entries = memory_grow(checkpoint->entries, checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
-	checkpoint->entries[checkpoint->count++] =
-		(struct entry){.path = memory_copy_text(path), .full_path = memory_copy_text(full_path)};
+		checkpoint->entries = memory_grow(checkpoint->entries,
+			checkpoint->count > 0 ? checkpoint->count * 2 : 1, sizeof(struct entry));
+	checkpoint->entries[checkpoint->count++] = (struct entry){
+		.path = memory_copy_text(path), .full_path = memory_copy_text(full_path)};
 	return 0;
 }
 
 /* What trainers pickle beside the weights is none. */
-static bool is_trainers(const char *const path)
+static bool is_trainers(const char *path)
 {
-	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler", "rng_state", "random_states_", "training_args"};
+	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler",
+		"rng_state", "random_states_", "training_args"};
 	const char *const slash = strrchr(path, '/');
 	const char *const name = slash == NULL ? path : slash + 1;
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
@@ -66,14 +72,16 @@ static bool is_trainers(const char *const path)
 	return false;
 }
 
-static bool is_pickle(const char *const path)
+static bool is_pickle(const char *path)
 {
 	const struct span text = span_text(path);
-	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth")) && !is_trainers(path);
+	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") ||
+		       span_ends_text(text, ".pth")) &&
+		!is_trainers(path);
 }
 
-static int take_file(struct checkpoint *const checkpoint, const char *const path, const char *const full_path,
-	const uint64_t size, struct error *const err)
+static int take_file(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	uint64_t size, struct error *err)
 {
 	const struct checkpoint_choice *const choice = checkpoint->choice;
 	if (checkpoint->pickle == NULL && is_pickle(path))
@@ -83,11 +91,12 @@ static int take_file(struct checkpoint *const checkpoint, const char *const path
 	return add_entry(checkpoint, path, full_path, err);
 }
 
-static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix, unsigned depth, struct error *err);
+static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix,
+	unsigned depth, struct error *err);
 
 /* `full_path` is `folder`/`name`; `path` the same below the checkpoint. */
-static int visit(struct checkpoint *const checkpoint, const char *const path, const char *const full_path, const unsigned depth,
-	struct error *const err)
+static int visit(struct checkpoint *checkpoint, const char *path, const char *full_path,
+	unsigned depth, struct error *err)
 {
 	struct stat facts;
 	if (lstat(full_path, &facts) != 0)
@@ -96,23 +105,27 @@ static int visit(struct checkpoint *const checkpoint, const char *const path, co
 		return walk(checkpoint, full_path, path, depth + 1, err);
 	if (S_ISLNK(facts.st_mode) && stat(full_path, &facts) != 0)
 		return error_set_errno(err, "cannot follow the link '%s'", full_path);
-	return S_ISREG(facts.st_mode) ? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err) : 0;
+	return S_ISREG(facts.st_mode)
+		? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err)
+		: 0;
 }
 
-static int walk(struct checkpoint *const checkpoint, const char *const folder, const char *const prefix, const unsigned depth,
-	struct error *const err)
+static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix,
+	unsigned depth, struct error *err)
 {
 	char **names = NULL;
 	size_t count = 0;
 	if (depth > FOLDER_DEPTH_MAX)
-		return error_set(err, ERROR_INVALID, "'%s' is nested over %d folders deep", folder, FOLDER_DEPTH_MAX);
+		return error_set(err, ERROR_INVALID, "'%s' is nested over %d folders deep", folder,
+			FOLDER_DEPTH_MAX);
 	if (file_list(folder, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		if (names[i][0] == '.')
 			continue;
-		char *const path = depth > 0 ? relative_path_join(prefix, span_text(names[i])) : memory_copy_text(names[i]);
+		char *const path = depth > 0 ? relative_path_join(prefix, span_text(names[i]))
+					     : memory_copy_text(names[i]);
 		char *const full_path = relative_path_join(folder, span_text(names[i]));
 		result = visit(checkpoint, path, full_path, depth, err);
 		free(path);
@@ -122,12 +135,12 @@ static int walk(struct checkpoint *const checkpoint, const char *const folder, c
 	return result;
 }
 
-static int order_by_path(const void *const left, const void *const right)
+static int order_by_path(const void *left, const void *right)
 {
 	return strcmp(((const struct entry *)left)->path, ((const struct entry *)right)->path);
 }
 
-static struct entry *find_entry(const struct checkpoint *const checkpoint, const struct span path)
+static struct entry *find_entry(const struct checkpoint *checkpoint, struct span path)
 {
 	for (size_t low = 0, high = checkpoint->count; low < high;) {
 		const size_t middle = low + (high - low) / 2;
@@ -142,13 +155,13 @@ static struct entry *find_entry(const struct checkpoint *const checkpoint, const
 	return NULL;
 }
 
-static bool is_directly_inside(const struct entry *const entry, const char *const suffix)
+static bool is_directly_inside(const struct entry *entry, const char *suffix)
 {
 	return strchr(entry->path, '/') == NULL && span_ends_text(span_text(entry->path), suffix);
 }
 
 /* The index to go by, or NULL when the folder has none. */
-static int choose_index(struct checkpoint *const checkpoint, struct entry **const out_index, struct error *const err)
+static int choose_index(struct checkpoint *checkpoint, struct entry **out_index, struct error *err)
 {
 	*out_index = find_entry(checkpoint, span_text(index_name));
 	for (size_t i = 0; *out_index == NULL && i < checkpoint->count; i++)
@@ -156,31 +169,35 @@ static int choose_index(struct checkpoint *const checkpoint, struct entry **cons
 			*out_index = &checkpoint->entries[i];
 	if (*out_index == NULL || strcmp((*out_index)->path, index_name) == 0)
 		return 0;
-	for (struct entry *other = *out_index + 1; other < checkpoint->entries + checkpoint->count; other++)
+	for (struct entry *other = *out_index + 1; other < checkpoint->entries + checkpoint->count;
+		other++)
 		if (is_directly_inside(other, ".safetensors.index.json"))
-			return error_set(err, ERROR_INVALID, "'%s' and '%s' are both indexes and none is %s", (*out_index)->full_path,
-				other->full_path, index_name);
+			return error_set(err, ERROR_INVALID,
+				"'%s' and '%s' are both indexes and none is %s",
+				(*out_index)->full_path, other->full_path, index_name);
 	return 0;
 }
 
-static int mark_indexed(struct checkpoint *const checkpoint, const struct entry *const from, const struct shard_index *const index,
-	struct error *const err)
+static int mark_indexed(struct checkpoint *checkpoint, const struct entry *from,
+	const struct shard_index *index, struct error *err)
 {
 	for (size_t i = 0; i < checkpoint->count; i++)
-		checkpoint->entries[i].is_stale = is_directly_inside(&checkpoint->entries[i], ".safetensors");
+		checkpoint->entries[i].is_stale =
+			is_directly_inside(&checkpoint->entries[i], ".safetensors");
 	for (size_t i = 0; i < shard_index_file_count(index); i++) {
 		const struct span name = shard_index_file(index, i);
 		struct entry *const entry = find_entry(checkpoint, name);
 		if (entry == NULL)
-			return error_set(err, ERROR_INVALID, "'%s' names the file '%.*s', which is missing", from->full_path, shown_len(name),
-				name.data);
+			return error_set(err, ERROR_INVALID,
+				"'%s' names the file '%.*s', which is missing", from->full_path,
+				shown_len(name), name.data);
 		entry->is_shard = true;
 		entry->is_stale = false;
 	}
 	return 0;
 }
 
-static void drop_stale(struct checkpoint *const checkpoint)
+static void drop_stale(struct checkpoint *checkpoint)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < checkpoint->count; i++) {
@@ -195,7 +212,7 @@ static void drop_stale(struct checkpoint *const checkpoint)
 	checkpoint->count = kept;
 }
 
-static int map_entry(struct entry *const entry, uint64_t *const total, struct error *const err)
+static int map_entry(struct entry *entry, uint64_t *total, struct error *err)
 {
 	if (mapped_file_open(entry->full_path, &entry->file.bytes, err) != 0)
 		return -1;
@@ -205,26 +222,29 @@ static int map_entry(struct entry *const entry, uint64_t *const total, struct er
 	*total += entry->file.size;
 	if (!entry->is_shard)
 		return 0;
-	entry->shard = mapped_file_safetensors(entry->file.bytes, entry->full_path, &entry->file.header, &entry->file.data, err);
+	entry->shard = mapped_file_safetensors(
+		entry->file.bytes, entry->full_path, &entry->file.header, &entry->file.data, err);
 	entry->file.shard = entry->shard;
 	return entry->shard != NULL ? 0 : -1;
 }
 
-static int check_indexed(struct checkpoint *const checkpoint, const struct entry *const from, const struct shard_index *const index,
-	struct error *const err)
+static int check_indexed(struct checkpoint *checkpoint, const struct entry *from,
+	const struct shard_index *index, struct error *err)
 {
 	for (size_t i = 0; i < shard_index_count(index); i++) {
 		const struct json_scan_pair *const pair = shard_index_pair(index, i);
 		const struct entry *const entry = find_entry(checkpoint, pair->value);
 		ASSERT(entry != NULL && entry->shard != NULL);
 		if (safetensors_find(entry->shard, pair->key) == NULL)
-			return error_set(err, ERROR_INVALID, "'%s' places the tensor '%.*s' in '%.*s', which lacks it", from->full_path,
-				shown_len(pair->key), pair->key.data, shown_len(pair->value), pair->value.data);
+			return error_set(err, ERROR_INVALID,
+				"'%s' places the tensor '%.*s' in '%.*s', which lacks it",
+				from->full_path, shown_len(pair->key), pair->key.data,
+				shown_len(pair->value), pair->value.data);
 	}
 	return 0;
 }
 
-static int map_all(struct checkpoint *const checkpoint, struct error *const err)
+static int map_all(struct checkpoint *checkpoint, struct error *err)
 {
 	for (size_t i = 0; i < checkpoint->count; i++)
 		if (map_entry(&checkpoint->entries[i], &checkpoint->bytes, err) != 0)
@@ -232,7 +252,7 @@ static int map_all(struct checkpoint *const checkpoint, struct error *const err)
 	return 0;
 }
 
-static int open_indexed(struct checkpoint *const checkpoint, const struct entry *const from, struct error *const err)
+static int open_indexed(struct checkpoint *checkpoint, const struct entry *from, struct error *err)
 {
 	struct span text = {0};
 	/* The table moves when stale entries leave it; the name is needed longer. */
@@ -254,7 +274,7 @@ static int open_indexed(struct checkpoint *const checkpoint, const struct entry 
 	return result;
 }
 
-static int open_folder(struct checkpoint *const checkpoint, const char *const path, struct error *const err)
+static int open_folder(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
 	struct entry *index = NULL;
 	if (walk(checkpoint, path, "", 0, err) != 0)
@@ -266,11 +286,12 @@ static int open_folder(struct checkpoint *const checkpoint, const char *const pa
 	if (index != NULL)
 		return open_indexed(checkpoint, index, err);
 	for (size_t i = 0; i < checkpoint->count; i++)
-		checkpoint->entries[i].is_shard = is_directly_inside(&checkpoint->entries[i], ".safetensors");
+		checkpoint->entries[i].is_shard =
+			is_directly_inside(&checkpoint->entries[i], ".safetensors");
 	return map_all(checkpoint, err);
 }
 
-static int open_single(struct checkpoint *const checkpoint, const char *const path, struct error *const err)
+static int open_single(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
 	if (add_entry(checkpoint, single_name, path, err) != 0)
 		return -1;
@@ -278,15 +299,18 @@ static int open_single(struct checkpoint *const checkpoint, const char *const pa
 	return map_all(checkpoint, err);
 }
 
-static int refuse_without_shards(const struct checkpoint *const checkpoint, const char *const path, struct error *const err)
+static int refuse_without_shards(
+	const struct checkpoint *checkpoint, const char *path, struct error *err)
 {
 	if (checkpoint->pickle != NULL)
-		return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
-			"them with safe_serialization=True", path, checkpoint->pickle);
+		return error_set(err, ERROR_INVALID,
+			"'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
+			"them with safe_serialization=True",
+			path, checkpoint->pickle);
 	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
 }
 
-static int build_schema(struct checkpoint *const checkpoint, const char *const path, struct error *const err)
+static int build_schema(struct checkpoint *checkpoint, const char *path, struct error *err)
 {
 	size_t shards = 0;
 	checkpoint->schema = schema_new();
@@ -302,27 +326,30 @@ static int build_schema(struct checkpoint *const checkpoint, const char *const p
 	return 0;
 }
 
-static void bind_tensors(struct checkpoint *const checkpoint)
+static void bind_tensors(struct checkpoint *checkpoint)
 {
-	checkpoint->tensors = memory_new_array(schema_count(checkpoint->schema), sizeof(struct span));
+	checkpoint->tensors =
+		memory_new_array(schema_count(checkpoint->schema), sizeof(struct span));
 	for (size_t i = 0; i < checkpoint->count; i++) {
 		const struct entry *const entry = &checkpoint->entries[i];
 		for (size_t k = 0; entry->is_shard && k < safetensors_count(entry->shard); k++) {
-			const struct safetensors_tensor *const tensor = safetensors_tensor(entry->shard, k);
+			const struct safetensors_tensor *const tensor =
+				safetensors_tensor(entry->shard, k);
 			const ptrdiff_t at = schema_find(checkpoint->schema, tensor->name);
 			ASSERT(at >= 0);
-			checkpoint->tensors[at] = span_slice(entry->file.data, (size_t)tensor->begin, (size_t)(tensor->end - tensor->begin));
+			checkpoint->tensors[at] = span_slice(entry->file.data,
+				(size_t)tensor->begin, (size_t)(tensor->end - tensor->begin));
 		}
 	}
 }
 
-struct checkpoint *checkpoint_open(const char *const path, struct error *const err)
+struct checkpoint *checkpoint_open(const char *path, struct error *err)
 {
 	return checkpoint_open_chosen(path, NULL, err);
 }
 
-struct checkpoint *checkpoint_open_chosen(const char *const path, const struct checkpoint_choice *const choice,
-	struct error *const err)
+struct checkpoint *checkpoint_open_chosen(
+	const char *path, const struct checkpoint_choice *choice, struct error *err)
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0) {
@@ -332,7 +359,8 @@ struct checkpoint *checkpoint_open_chosen(const char *const path, const struct c
 	struct checkpoint *const checkpoint = memory_new(sizeof(*checkpoint));
 	checkpoint->is_folder = S_ISDIR(facts.st_mode);
 	checkpoint->choice = choice;
-	const int opened = checkpoint->is_folder ? open_folder(checkpoint, path, err) : open_single(checkpoint, path, err);
+	const int opened = checkpoint->is_folder ? open_folder(checkpoint, path, err)
+						 : open_single(checkpoint, path, err);
 	if (opened != 0 || build_schema(checkpoint, path, err) != 0) {
 		checkpoint_close(checkpoint);
 		return NULL;
@@ -342,7 +370,7 @@ struct checkpoint *checkpoint_open_chosen(const char *const path, const struct c
 	return checkpoint;
 }
 
-void checkpoint_close(struct checkpoint *const checkpoint)
+void checkpoint_close(struct checkpoint *checkpoint)
 {
 	if (checkpoint == NULL)
 		return;
@@ -360,33 +388,33 @@ void checkpoint_close(struct checkpoint *const checkpoint)
 	free(checkpoint);
 }
 
-bool checkpoint_is_folder(const struct checkpoint *const checkpoint)
+bool checkpoint_is_folder(const struct checkpoint *checkpoint)
 {
 	return checkpoint->is_folder;
 }
 
-size_t checkpoint_file_count(const struct checkpoint *const checkpoint)
+size_t checkpoint_file_count(const struct checkpoint *checkpoint)
 {
 	return checkpoint->count;
 }
 
-const struct checkpoint_file *checkpoint_file(const struct checkpoint *const checkpoint, const size_t index)
+const struct checkpoint_file *checkpoint_file(const struct checkpoint *checkpoint, size_t index)
 {
 	ASSERT(index < checkpoint->count);
 	return &checkpoint->entries[index].file;
 }
 
-const struct schema *checkpoint_schema(const struct checkpoint *const checkpoint)
+const struct schema *checkpoint_schema(const struct checkpoint *checkpoint)
 {
 	return checkpoint->schema;
 }
 
-uint64_t checkpoint_bytes(const struct checkpoint *const checkpoint)
+uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
 {
 	return checkpoint->bytes;
 }
 
-struct span checkpoint_tensor(const struct checkpoint *const checkpoint, const size_t index)
+struct span checkpoint_tensor(const struct checkpoint *checkpoint, size_t index)
 {
 	ASSERT(index < schema_count(checkpoint->schema));
 	return checkpoint->tensors[index];
@@ -398,37 +426,39 @@ struct digest_run {
 	struct digest128 *digests;
 };
 
-static int digest_bytes(const struct digest_run *const run, const size_t item, const struct span bytes, struct error *const err)
+static int digest_bytes(
+	const struct digest_run *run, size_t item, struct span bytes, struct error *err)
 {
 	run->digests[item] = xxh3_128(bytes);
 	return work_watch_step(run->watch, bytes.len, err);
 }
 
-static int digest_tensor(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int digest_tensor(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct digest_run *const run = state;
 	(void)worker;
 	return digest_bytes(run, item, run->checkpoint->tensors[item], err);
 }
 
-static int digest_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int digest_file(void *state, size_t item, unsigned worker, struct error *err)
 {
 	const struct digest_run *const run = state;
 	(void)worker;
 	return digest_bytes(run, item, checkpoint_file(run->checkpoint, item)->bytes, err);
 }
 
-int checkpoint_tensor_digests(const struct checkpoint *const checkpoint, const unsigned threads, struct work_watch *const watch,
-	struct digest128 *const out_digests, struct error *const err)
+int checkpoint_tensor_digests(const struct checkpoint *checkpoint, unsigned threads,
+	struct work_watch *watch, struct digest128 *out_digests, struct error *err)
 {
 	struct digest_run run = {checkpoint, watch, out_digests};
 	const size_t count = schema_count(checkpoint->schema);
 	return parallel_run(parallel_workers(threads, count), count, digest_tensor, &run, err);
 }
 
-int checkpoint_file_digests(const struct checkpoint *const checkpoint, const unsigned threads, struct work_watch *const watch,
-	struct digest128 *const out_digests, struct error *const err)
+int checkpoint_file_digests(const struct checkpoint *checkpoint, unsigned threads,
+	struct work_watch *watch, struct digest128 *out_digests, struct error *err)
 {
 	struct digest_run run = {checkpoint, watch, out_digests};
-	return parallel_run(parallel_workers(threads, checkpoint->count), checkpoint->count, digest_file, &run, err);
+	return parallel_run(parallel_workers(threads, checkpoint->count), checkpoint->count,
+		digest_file, &run, err);
 }

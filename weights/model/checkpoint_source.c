@@ -15,10 +15,11 @@ struct checkpoint_cursor {
 	uint64_t block_bytes;
 };
 
-static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
-	const struct checkpoint_source *const source = (const struct checkpoint_source *)cursor->source;
+	const struct checkpoint_source *const source =
+		(const struct checkpoint_source *)cursor->source;
 	(void)err;
 	self->tensor = checkpoint_tensor(source->checkpoint, tensor);
 	self->block_bytes = tensor_source_block_bytes(cursor->source, tensor);
@@ -26,7 +27,8 @@ static int seek(struct tensor_cursor *const cursor, const size_t tensor, const u
 	return 0;
 }
 
-static struct tensor_cursor *open_cursor(struct tensor_source *const source, const size_t tensor, struct error *const err)
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	struct checkpoint_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
@@ -34,7 +36,7 @@ static struct tensor_cursor *open_cursor(struct tensor_source *const source, con
 	return &cursor->cursor;
 }
 
-static int next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
 	(void)err;
@@ -45,30 +47,36 @@ static int next(struct tensor_cursor *const cursor, struct span *const out, stru
 	return 1;
 }
 
-static void close_cursor(struct tensor_cursor *const cursor)
+static void close_cursor(struct tensor_cursor *cursor)
 {
 	free(cursor);
 }
 
-static void free_source(struct tensor_source *const source)
+static void free_source(struct tensor_source *source)
 {
 	free(source);
 }
 
-static bool splits(const struct tensor_source *const source, const size_t tensor)
+static bool splits(const struct tensor_source *source, size_t tensor)
 {
 	(void)source;
 	(void)tensor;
 	return true;
 }
 
-struct tensor_source *checkpoint_source_new(const struct checkpoint *const checkpoint)
+struct tensor_source *checkpoint_source_new(const struct checkpoint *checkpoint)
 {
 	static const struct tensor_source_ops ops = {
-		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
+		.open = open_cursor,
+		.next = next,
+		.close_cursor = close_cursor,
+		.free = free_source,
+		.seek = seek,
+		.splits = splits,
 	};
 	struct checkpoint_source *const source = memory_new(sizeof(*source));
-	source->source = (struct tensor_source){.ops = &ops, .schema = checkpoint_schema(checkpoint)};
+	source->source =
+		(struct tensor_source){.ops = &ops, .schema = checkpoint_schema(checkpoint)};
 	source->checkpoint = checkpoint;
 	return &source->source;
 }

@@ -6,32 +6,33 @@
 
 enum { DEPTH_MAX = 128 };
 
-void json_scan_init(struct json_scan *const scan, const struct span text)
+void json_scan_init(struct json_scan *scan, struct span text)
 {
 	/* An empty file has no address, and C allows no arithmetic on none. */
 	const uint8_t *const begin = text.data != NULL ? text.data : (const uint8_t *)"";
 	*scan = (struct json_scan){.begin = begin, .at = begin, .end = begin + text.len};
 }
 
-size_t json_scan_offset(const struct json_scan *const scan)
+size_t json_scan_offset(const struct json_scan *scan)
 {
 	return (size_t)(scan->at - scan->begin);
 }
 
-bool json_scan_fail(struct json_scan *const scan, const char *const fault)
+bool json_scan_fail(struct json_scan *scan, const char *fault)
 {
 	if (scan->fault == NULL)
 		scan->fault = fault;
 	return false;
 }
 
-static void skip_space(struct json_scan *const scan)
+static void skip_space(struct json_scan *scan)
 {
-	while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
+	while (scan->at < scan->end &&
+		(*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
 		scan->at++;
 }
 
-bool json_scan_accept(struct json_scan *const scan, const char byte)
+bool json_scan_accept(struct json_scan *scan, char byte)
 {
 	skip_space(scan);
 	if (scan->fault != NULL || scan->at == scan->end || *scan->at != (uint8_t)byte)
@@ -40,18 +41,18 @@ bool json_scan_accept(struct json_scan *const scan, const char byte)
 	return true;
 }
 
-bool json_scan_expect(struct json_scan *const scan, const char byte)
+bool json_scan_expect(struct json_scan *scan, char byte)
 {
 	return json_scan_accept(scan, byte) || json_scan_fail(scan, "unexpected character");
 }
 
-bool json_scan_at_string(struct json_scan *const scan)
+bool json_scan_at_string(struct json_scan *scan)
 {
 	skip_space(scan);
 	return scan->at < scan->end && *scan->at == '"';
 }
 
-static bool accept_word(struct json_scan *const scan, const char *const word)
+static bool accept_word(struct json_scan *scan, const char *word)
 {
 	const size_t len = strlen(word);
 	if ((size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len) != 0)
@@ -60,13 +61,13 @@ static bool accept_word(struct json_scan *const scan, const char *const word)
 	return true;
 }
 
-bool json_scan_accept_null(struct json_scan *const scan)
+bool json_scan_accept_null(struct json_scan *scan)
 {
 	skip_space(scan);
 	return scan->fault == NULL && accept_word(scan, "null");
 }
 
-bool json_scan_next(struct json_scan *const scan, const char close, bool *const first)
+bool json_scan_next(struct json_scan *scan, char close, bool *first)
 {
 	if (*first && json_scan_accept(scan, close))
 		return false;
@@ -80,7 +81,7 @@ bool json_scan_next(struct json_scan *const scan, const char close, bool *const 
 	return scan->fault == NULL;
 }
 
-static bool hex4(struct json_scan *const scan, unsigned *const out_unit)
+static bool hex4(struct json_scan *scan, unsigned *out_unit)
 {
 	uint8_t bytes[2];
 	if (scan->end - scan->at < 4 || !decode_hex(span_of(scan->at, 4), bytes, sizeof(bytes)))
@@ -90,7 +91,7 @@ static bool hex4(struct json_scan *const scan, unsigned *const out_unit)
 	return true;
 }
 
-static void add_utf8(struct buffer *const out, const unsigned code)
+static void add_utf8(struct buffer *out, unsigned code)
 {
 	if (code < 0x80) {
 		buffer_add_byte(out, (uint8_t)code);
@@ -109,7 +110,7 @@ static void add_utf8(struct buffer *const out, const unsigned code)
 	}
 }
 
-static bool unicode_escape(struct json_scan *const scan, struct buffer *const strings)
+static bool unicode_escape(struct json_scan *scan, struct buffer *strings)
 {
 	unsigned code = 0;
 	if (!hex4(scan, &code))
@@ -129,7 +130,7 @@ static bool unicode_escape(struct json_scan *const scan, struct buffer *const st
 static const char escape_letters[] = "\"\\/bfnrt";
 static const char escape_values[] = "\"\\/\b\f\n\r\t";
 
-static bool escape(struct json_scan *const scan, struct buffer *const strings)
+static bool escape(struct json_scan *scan, struct buffer *strings)
 {
 	if (scan->at == scan->end)
 		return json_scan_fail(scan, "unfinished string");
@@ -143,8 +144,9 @@ static bool escape(struct json_scan *const scan, struct buffer *const strings)
 	return true;
 }
 
-/* Adds the run of plain characters at `at` and stops at the quote, the escape or the fault behind it. */
-static void plain_run(struct json_scan *const scan, struct buffer *const strings)
+/* Adds the run of plain characters at `at` and stops at the quote, the escape or the fault behind
+ * it. */
+static void plain_run(struct json_scan *scan, struct buffer *strings)
 {
 	const uint8_t *const from = scan->at;
 	while (scan->at < scan->end && *scan->at != '"' && *scan->at != '\\' && *scan->at >= 0x20)
@@ -152,7 +154,7 @@ static void plain_run(struct json_scan *const scan, struct buffer *const strings
 	buffer_add(strings, from, (size_t)(scan->at - from));
 }
 
-bool json_scan_string(struct json_scan *const scan, struct buffer *const strings, struct span *const out_text)
+bool json_scan_string(struct json_scan *scan, struct buffer *strings, struct span *out_text)
 {
 	if (!json_scan_accept(scan, '"'))
 		return json_scan_fail(scan, "a string is expected");
@@ -174,12 +176,12 @@ bool json_scan_string(struct json_scan *const scan, struct buffer *const strings
 	return true;
 }
 
-bool json_scan_name(struct json_scan *const scan, struct buffer *const strings, struct span *const out_name)
+bool json_scan_name(struct json_scan *scan, struct buffer *strings, struct span *out_name)
 {
 	return json_scan_string(scan, strings, out_name) && json_scan_expect(scan, ':');
 }
 
-bool json_scan_u64(struct json_scan *const scan, uint64_t *const out_value)
+bool json_scan_u64(struct json_scan *scan, uint64_t *out_value)
 {
 	skip_space(scan);
 	const uint8_t *const from = scan->at;
@@ -187,13 +189,15 @@ bool json_scan_u64(struct json_scan *const scan, uint64_t *const out_value)
 		scan->at++;
 	const struct span digits = span_of(from, (size_t)(scan->at - from));
 	const bool leading_zero = digits.len > 1 && digits.data[0] == '0';
-	const bool fraction = scan->at < scan->end && (*scan->at == '.' || *scan->at == 'e' || *scan->at == 'E');
-	if (scan->fault != NULL || digits.len == 0 || leading_zero || fraction || !span_parse_u64(digits, out_value))
+	const bool fraction =
+		scan->at < scan->end && (*scan->at == '.' || *scan->at == 'e' || *scan->at == 'E');
+	if (scan->fault != NULL || digits.len == 0 || leading_zero || fraction ||
+		!span_parse_u64(digits, out_value))
 		return json_scan_fail(scan, "a whole number from 0 to 2^64-1 is expected");
 	return true;
 }
 
-static size_t digits(struct json_scan *const scan)
+static size_t digits(struct json_scan *scan)
 {
 	const uint8_t *const from = scan->at;
 	while (scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9')
@@ -201,7 +205,7 @@ static size_t digits(struct json_scan *const scan)
 	return (size_t)(scan->at - from);
 }
 
-static bool take_one_of(struct json_scan *const scan, const char *const bytes)
+static bool take_one_of(struct json_scan *scan, const char *bytes)
 {
 	if (scan->at == scan->end || *scan->at == 0 || strchr(bytes, *scan->at) == NULL)
 		return false;
@@ -209,7 +213,7 @@ static bool take_one_of(struct json_scan *const scan, const char *const bytes)
 	return true;
 }
 
-static bool skip_number(struct json_scan *const scan)
+static bool skip_number(struct json_scan *scan)
 {
 	take_one_of(scan, "-");
 	const bool zero = scan->at < scan->end && *scan->at == '0';
@@ -226,7 +230,7 @@ static bool skip_number(struct json_scan *const scan)
 	return true;
 }
 
-static bool skip_string(struct json_scan *const scan)
+static bool skip_string(struct json_scan *scan)
 {
 	struct buffer text;
 	buffer_init(&text, (size_t)(scan->end - scan->at) + 1);
@@ -236,7 +240,7 @@ static bool skip_string(struct json_scan *const scan)
 	return taken;
 }
 
-static bool skip_scalar(struct json_scan *const scan)
+static bool skip_scalar(struct json_scan *scan)
 {
 	skip_space(scan);
 	if (scan->at < scan->end && *scan->at == '"')
@@ -246,9 +250,9 @@ static bool skip_scalar(struct json_scan *const scan)
 	return skip_number(scan);
 }
 
-/* After a whole value: closes what ends here, and leaves the scan before the next value. False at the end of the outermost value
- * (no fault) or at a fault. */
-static bool step_to_next(struct json_scan *const scan, const char *const closers, unsigned *const depth)
+/* After a whole value: closes what ends here, and leaves the scan before the next value. False at
+ * the end of the outermost value (no fault) or at a fault. */
+static bool step_to_next(struct json_scan *scan, const char *closers, unsigned *depth)
 {
 	while (*depth > 0) {
 		const char close = closers[*depth - 1];
@@ -263,8 +267,9 @@ static bool step_to_next(struct json_scan *const scan, const char *const closers
 	return false;
 }
 
-/* Takes an opening bracket and what must stand before the first value in it. *out_empty: the container closed at once. */
-static bool open_container(struct json_scan *const scan, char *const closers, unsigned *const depth, bool *const out_empty)
+/* Takes an opening bracket and what must stand before the first value in it. *out_empty: the
+ * container closed at once. */
+static bool open_container(struct json_scan *scan, char *closers, unsigned *depth, bool *out_empty)
 {
 	const bool object = json_scan_accept(scan, '{');
 	if (!object && !json_scan_accept(scan, '['))
@@ -279,7 +284,7 @@ static bool open_container(struct json_scan *const scan, char *const closers, un
 	return !object || (skip_string(scan) && json_scan_expect(scan, ':'));
 }
 
-bool json_scan_skip(struct json_scan *const scan)
+bool json_scan_skip(struct json_scan *scan)
 {
 	char closers[DEPTH_MAX];
 	unsigned depth = 0;
@@ -293,27 +298,28 @@ bool json_scan_skip(struct json_scan *const scan)
 	return scan->fault == NULL;
 }
 
-bool json_scan_pairs(struct json_scan *const scan, struct buffer *const strings, struct buffer *const pairs)
+bool json_scan_pairs(struct json_scan *scan, struct buffer *strings, struct buffer *pairs)
 {
 	if (!json_scan_expect(scan, '{'))
 		return false;
 	bool first = true;
 	while (json_scan_next(scan, '}', &first)) {
 		struct json_scan_pair pair;
-		if (!json_scan_name(scan, strings, &pair.key) || !json_scan_string(scan, strings, &pair.value))
+		if (!json_scan_name(scan, strings, &pair.key) ||
+			!json_scan_string(scan, strings, &pair.value))
 			return false;
 		buffer_add(pairs, &pair, sizeof(pair));
 	}
 	return scan->fault == NULL;
 }
 
-bool json_scan_done(struct json_scan *const scan)
+bool json_scan_done(struct json_scan *scan)
 {
 	skip_space(scan);
 	return scan->fault == NULL && scan->at == scan->end;
 }
 
-static void quote_byte(const uint8_t byte, struct buffer *const out)
+static void quote_byte(uint8_t byte, struct buffer *out)
 {
 	static const char letters[] = "\"\\bfnrt";
 	static const char values[] = "\"\\\b\f\n\r\t";
@@ -326,7 +332,7 @@ static void quote_byte(const uint8_t byte, struct buffer *const out)
 	buffer_add_byte(out, (uint8_t)letters[found - values]);
 }
 
-void json_scan_quote(const struct span text, struct buffer *const out)
+void json_scan_quote(struct span text, struct buffer *out)
 {
 	buffer_add_byte(out, '"');
 	size_t from = 0;

@@ -8,7 +8,7 @@
 
 enum { LENGTH_BYTES = 8 };
 
-static int map(const int fd, const char *const path, struct span *const out_bytes, struct error *const err)
+static int map(int fd, const char *path, struct span *out_bytes, struct error *err)
 {
 	struct stat facts;
 	if (fstat(fd, &facts) != 0)
@@ -29,7 +29,7 @@ static int map(const int fd, const char *const path, struct span *const out_byte
 	return 0;
 }
 
-int mapped_file_open(const char *const path, struct span *const out_bytes, struct error *const err)
+int mapped_file_open(const char *path, struct span *out_bytes, struct error *err)
 {
 	/* Not to be held up by a pipe that stands where a file should. */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -40,21 +40,23 @@ int mapped_file_open(const char *const path, struct span *const out_bytes, struc
 	return result;
 }
 
-void mapped_file_close(const struct span bytes)
+void mapped_file_close(struct span bytes)
 {
 	if (bytes.len > 0)
 		munmap((void *)(uintptr_t)bytes.data, bytes.len);
 }
 
-struct safetensors *mapped_file_safetensors(const struct span bytes, const char *const path, struct span *const out_header,
-	struct span *const out_data, struct error *const err)
+struct safetensors *mapped_file_safetensors(struct span bytes, const char *path,
+	struct span *out_header, struct span *out_data, struct error *err)
 {
 	uint64_t size = 0;
-	if (safetensors_header_size(span_slice(bytes, 0, LENGTH_BYTES), bytes.len, &size, err) != 0) {
+	if (safetensors_header_size(span_slice(bytes, 0, LENGTH_BYTES), bytes.len, &size, err) !=
+		0) {
 		error_wrap(err, "'%s'", path);
 		return NULL;
 	}
 	*out_header = span_slice(bytes, 0, LENGTH_BYTES + (size_t)size);
 	*out_data = span_slice(bytes, out_header->len, bytes.len);
-	return safetensors_parse(span_slice(*out_header, LENGTH_BYTES, (size_t)size), out_data->len, path, err);
+	return safetensors_parse(
+		span_slice(*out_header, LENGTH_BYTES, (size_t)size), out_data->len, path, err);
 }

@@ -10,8 +10,9 @@
 int mapped_file_open(const char *path, struct span *out_bytes, struct error *err);
 void mapped_file_close(struct span bytes); /* the empty span is fine */
 
-/* Parses the header of a mapped safetensors file; *out_header (length and JSON) and *out_data lie in `bytes`. */
-struct safetensors *mapped_file_safetensors(struct span bytes, const char *path, struct span *out_header, struct span *out_data,
-	struct error *err);
+/* Parses the header of a mapped safetensors file; *out_header (length and JSON) and *out_data lie
+ * in `bytes`. */
+struct safetensors *mapped_file_safetensors(struct span bytes, const char *path,
+	struct span *out_header, struct span *out_data, struct error *err);
 
 #endif

@@ -4,12 +4,12 @@
 
 #include "weights/model/json_scan.h"
 
-static int order_spans(const void *const left, const void *const right)
+static int order_spans(const void *left, const void *right)
 {
 	return span_compare(*(const struct span *)left, *(const struct span *)right);
 }
 
-static bool scan_names(struct json_scan *const scan, struct name_list *const list)
+static bool scan_names(struct json_scan *scan, struct name_list *list)
 {
 	bool first = true;
 	if (!json_scan_expect(scan, '['))
@@ -23,7 +23,7 @@ static bool scan_names(struct json_scan *const scan, struct name_list *const lis
 	return json_scan_done(scan) && !buffer_failed(&list->names);
 }
 
-int name_list_parse(struct name_list *const list, const struct span text, const char *const what, struct error *const err)
+int name_list_parse(struct name_list *list, struct span text, const char *what, struct error *err)
 {
 	buffer_init(&list->strings, text.len + 1);
 	/* Three bytes make a name. */
@@ -32,32 +32,34 @@ int name_list_parse(struct name_list *const list, const struct span text, const 
 		return 0;
 	struct json_scan scan;
 	json_scan_init(&scan, text);
-	if (!span_is_utf8(text) || buffer_reserve(&list->strings, text.len) == NULL || !scan_names(&scan, list))
+	if (!span_is_utf8(text) || buffer_reserve(&list->strings, text.len) == NULL ||
+		!scan_names(&scan, list))
 		return error_set(err, ERROR_INVALID, "%s is not a list of names", what);
 	if (name_list_count(list) > 0)
 		qsort(list->names.data, name_list_count(list), sizeof(struct span), order_spans);
 	return 0;
 }
 
-void name_list_release(struct name_list *const list)
+void name_list_release(struct name_list *list)
 {
 	buffer_release(&list->strings);
 	buffer_release(&list->names);
 }
 
-size_t name_list_count(const struct name_list *const list)
+size_t name_list_count(const struct name_list *list)
 {
 	return list->names.len / sizeof(struct span);
 }
 
-struct span name_list_at(const struct name_list *const list, const size_t index)
+struct span name_list_at(const struct name_list *list, size_t index)
 {
 	ASSERT(index < name_list_count(list));
 	return ((const struct span *)list->names.data)[index];
 }
 
-bool name_list_has(const struct name_list *const list, const struct span name)
+bool name_list_has(const struct name_list *list, struct span name)
 {
 	return name_list_count(list) > 0 &&
-		bsearch(&name, list->names.data, name_list_count(list), sizeof(struct span), order_spans) != NULL;
+		bsearch(&name, list->names.data, name_list_count(list), sizeof(struct span),
+			order_spans) != NULL;
 }

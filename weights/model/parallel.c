@@ -27,7 +27,7 @@ struct parallel_worker {
 	struct error err;
 };
 
-unsigned parallel_workers(const unsigned wanted, const size_t items)
+unsigned parallel_workers(unsigned wanted, size_t items)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t workers = wanted > 0 ? wanted : (size_t)(cores > 0 ? cores : 1);
@@ -38,7 +38,7 @@ unsigned parallel_workers(const unsigned wanted, const size_t items)
 	return workers > 0 ? (unsigned)workers : 1;
 }
 
-static void *work(void *const argument)
+static void *work(void *argument)
 {
 	struct parallel_worker *const worker = argument;
 	struct parallel *const run = worker->run;
@@ -55,7 +55,7 @@ static void *work(void *const argument)
 	return NULL;
 }
 
-int parallel_run(const unsigned workers, const size_t items, parallel_fn *const fn, void *const state, struct error *const err)
+int parallel_run(unsigned workers, size_t items, parallel_fn *fn, void *state, struct error *err)
 {
 	ASSERT(workers >= 1 && workers <= WORKERS_MAX);
 	struct parallel run = {.fn = fn, .state = state, .items = items};

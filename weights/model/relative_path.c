@@ -6,14 +6,15 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-static bool name_is_valid(const struct span name)
+static bool name_is_valid(struct span name)
 {
 	return name.len > 0 && name.len <= NAME_MAX_BYTES && name.data[0] != '.';
 }
 
-bool relative_path_is_valid(const struct span path)
+bool relative_path_is_valid(struct span path)
 {
-	if (path.len == 0 || path.len > RELATIVE_PATH_MAX_BYTES || !span_is_utf8(path) || path.data[path.len - 1] == '/')
+	if (path.len == 0 || path.len > RELATIVE_PATH_MAX_BYTES || !span_is_utf8(path) ||
+		path.data[path.len - 1] == '/')
 		return false;
 	for (size_t i = 0; i < path.len; i++)
 		if (path.data[i] < 0x20 || path.data[i] == 0x7f)
@@ -26,7 +27,7 @@ bool relative_path_is_valid(const struct span path)
 	return true;
 }
 
-char *relative_path_join(const char *const folder, const struct span path)
+char *relative_path_join(const char *folder, struct span path)
 {
 	const size_t folder_len = strlen(folder);
 	char *const joined = memory_new(folder_len + 1 + path.len + 1);

@@ -1,7 +1,8 @@
-/* The reader of safetensors headers. Names, shapes and metadata go into three buffers whose memory is reserved whole before the
- * first byte is read, so the tables can point into them. None of them can outgrow a small multiple of the header's own size, which is
- * bounded first. The checks are those of the reference reader in its order, and one more: a name given twice is refused even where the
- * two entries agree. */
+/* The reader of safetensors headers. Names, shapes and metadata go into three buffers whose memory
+ * is reserved whole before the first byte is read, so the tables can point into them. None of them
+ * can outgrow a small multiple of the header's own size, which is bounded first. The checks are
+ * those of the reference reader in its order, and one more: a name given twice is refused even
+ * where the two entries agree. */
 #include "weights/model/safetensors.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ struct safetensors {
 
 enum { LENGTH_BYTES = 8, SHOWN_NAME_BYTES = 160 };
 
-/* What else weights come in, by the first bytes. A header never begins so: it would be over the limit. */
+/* What else weights come in, by the first bytes. A header never begins so: it would be over the
+ * limit. */
 static const struct {
 	struct span begins;
 	const char *what;
@@ -34,38 +36,47 @@ static const struct {
 	{{(const uint8_t *)"\x89HDF", 4}, "an HDF5 file"},
 };
 
-static int refuse_size(const struct span first8, const uint64_t size, struct error *const err)
+static int refuse_size(struct span first8, uint64_t size, struct error *err)
 {
 	for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
 		if (span_starts(first8, OTHERS[i].begins))
-			return error_set(err, ERROR_INVALID, "this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
-				"save_pretrained(..., safe_serialization=True)", OTHERS[i].what);
-	return error_set(err, ERROR_INVALID, "the safetensors header claims %llu bytes, over the limit of %llu", (unsigned long long)size,
-		(unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
+			return error_set(err, ERROR_INVALID,
+				"this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
+				"save_pretrained(..., safe_serialization=True)",
+				OTHERS[i].what);
+	return error_set(err, ERROR_INVALID,
+		"the safetensors header claims %llu bytes, over the limit of %llu",
+		(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
 }
 
-int safetensors_header_size(const struct span first8, const uint64_t file_size, uint64_t *const out_size, struct error *const err)
+int safetensors_header_size(
+	struct span first8, uint64_t file_size, uint64_t *out_size, struct error *err)
 {
 	if (first8.len < LENGTH_BYTES || file_size < LENGTH_BYTES)
-		return error_set(err, ERROR_INVALID, "a safetensors file has at least 8 bytes, this one %llu", (unsigned long long)file_size);
+		return error_set(err, ERROR_INVALID,
+			"a safetensors file has at least 8 bytes, this one %llu",
+			(unsigned long long)file_size);
 	uint64_t size = 0;
 	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
 		size = size << 8 | first8.data[i];
 	if (size > SAFETENSORS_HEADER_MAX_BYTES)
 		return refuse_size(first8, size, err);
 	if (size > file_size - LENGTH_BYTES)
-		return error_set(err, ERROR_INVALID, "the file has %llu bytes and ends inside of its header, which takes %llu: it is cut off, or no "
-			"safetensors file", (unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
+		return error_set(err, ERROR_INVALID,
+			"the file has %llu bytes and ends inside of its header, which takes %llu: it is cut off, or no "
+			"safetensors file",
+			(unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
 	*out_size = size;
 	return 0;
 }
 
-static int shown_len(const struct span name)
+static int shown_len(struct span name)
 {
 	return (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
 }
 
-static bool scan_shape(struct json_scan *const scan, struct safetensors *const header, struct safetensors_tensor *const tensor)
+static bool scan_shape(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
 {
 	if (!json_scan_expect(scan, '['))
 		return false;
@@ -82,14 +93,17 @@ static bool scan_shape(struct json_scan *const scan, struct safetensors *const h
 	return scan->fault == NULL;
 }
 
-static bool scan_offsets(struct json_scan *const scan, struct safetensors *const header, struct safetensors_tensor *const tensor)
+static bool scan_offsets(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
 {
 	(void)header;
-	return json_scan_expect(scan, '[') && json_scan_u64(scan, &tensor->begin) && json_scan_expect(scan, ',') &&
-		json_scan_u64(scan, &tensor->end) && json_scan_expect(scan, ']');
+	return json_scan_expect(scan, '[') && json_scan_u64(scan, &tensor->begin) &&
+		json_scan_expect(scan, ',') && json_scan_u64(scan, &tensor->end) &&
+		json_scan_expect(scan, ']');
 }
 
-static bool scan_dtype(struct json_scan *const scan, struct safetensors *const header, struct safetensors_tensor *const tensor)
+static bool scan_dtype(
+	struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor)
 {
 	struct span name;
 	if (!json_scan_string(scan, &header->strings, &name))
@@ -99,15 +113,18 @@ static bool scan_dtype(struct json_scan *const scan, struct safetensors *const h
 
 struct entry_field {
 	const char *name;
-	bool (*scan)(struct json_scan *scan, struct safetensors *header, struct safetensors_tensor *tensor);
+	bool (*scan)(struct json_scan *scan, struct safetensors *header,
+		struct safetensors_tensor *tensor);
 };
 
-static const struct entry_field entry_fields[] = {{"dtype", scan_dtype}, {"shape", scan_shape}, {"data_offsets", scan_offsets}};
+static const struct entry_field entry_fields[] = {
+	{"dtype", scan_dtype}, {"shape", scan_shape}, {"data_offsets", scan_offsets}};
 enum { ENTRY_FIELD_COUNT = sizeof(entry_fields) / sizeof(entry_fields[0]) };
 
-/* One member of a tensor's entry; *seen gets its bit. Members that the format does not know are skipped. */
-static bool scan_field(struct json_scan *const scan, struct safetensors *const header, struct safetensors_tensor *const tensor,
-	unsigned *const seen)
+/* One member of a tensor's entry; *seen gets its bit. Members that the format does not know are
+ * skipped. */
+static bool scan_field(struct json_scan *scan, struct safetensors *header,
+	struct safetensors_tensor *tensor, unsigned *seen)
 {
 	struct span name;
 	if (!json_scan_name(scan, &header->strings, &name))
@@ -123,7 +140,7 @@ static bool scan_field(struct json_scan *const scan, struct safetensors *const h
 	return json_scan_skip(scan);
 }
 
-static bool scan_tensor(struct json_scan *const scan, struct safetensors *const header, const struct span name)
+static bool scan_tensor(struct json_scan *scan, struct safetensors *header, struct span name)
 {
 	struct safetensors_tensor tensor = {.name = name};
 	unsigned seen = 0;
@@ -139,7 +156,7 @@ static bool scan_tensor(struct json_scan *const scan, struct safetensors *const 
 	return scan->fault == NULL;
 }
 
-static bool scan_metadata(struct json_scan *const scan, struct safetensors *const header, bool *const seen)
+static bool scan_metadata(struct json_scan *scan, struct safetensors *header, bool *seen)
 {
 	if (*seen)
 		return json_scan_fail(scan, "__metadata__ is given twice");
@@ -151,7 +168,8 @@ static bool scan_metadata(struct json_scan *const scan, struct safetensors *cons
 	const bool scanned = json_scan_pairs(scan, &header->strings, &pairs);
 	const struct json_scan_pair *const pair = (const struct json_scan_pair *)pairs.data;
 	for (size_t i = 0; scanned && i < pairs.len / sizeof(*pair); i++) {
-		const struct safetensors_metadata item = {.key = pair[i].key, .value = pair[i].value};
+		const struct safetensors_metadata item = {
+			.key = pair[i].key, .value = pair[i].value};
 		buffer_add(&header->metadata, &item, sizeof(item));
 	}
 	header->metadata.failed |= pairs.failed;
@@ -159,7 +177,7 @@ static bool scan_metadata(struct json_scan *const scan, struct safetensors *cons
 	return scanned;
 }
 
-static bool scan_header(struct json_scan *const scan, struct safetensors *const header)
+static bool scan_header(struct json_scan *scan, struct safetensors *header)
 {
 	bool metadata_seen = false;
 	bool first = true;
@@ -170,23 +188,25 @@ static bool scan_header(struct json_scan *const scan, struct safetensors *const 
 		if (!json_scan_name(scan, &header->strings, &name))
 			return false;
 		const bool special = span_equal_text(name, "__metadata__");
-		if (special ? !scan_metadata(scan, header, &metadata_seen) : !scan_tensor(scan, header, name))
+		if (special ? !scan_metadata(scan, header, &metadata_seen)
+			    : !scan_tensor(scan, header, name))
 			return false;
 	}
-	return scan->fault == NULL && (json_scan_done(scan) || json_scan_fail(scan, "text behind the header object"));
+	return scan->fault == NULL &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the header object"));
 }
 
-static struct safetensors_tensor *tensor_table(const struct safetensors *const header)
+static struct safetensors_tensor *tensor_table(const struct safetensors *header)
 {
 	return (struct safetensors_tensor *)header->tensors.data;
 }
 
-static const struct safetensors_tensor **name_table(const struct safetensors *const header)
+static const struct safetensors_tensor **name_table(const struct safetensors *header)
 {
 	return (const struct safetensors_tensor **)header->by_name.data;
 }
 
-static int order_by_data(const void *const left, const void *const right)
+static int order_by_data(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const a = left;
 	const struct safetensors_tensor *const b = right;
@@ -197,51 +217,59 @@ static int order_by_data(const void *const left, const void *const right)
 	return span_compare(a->name, b->name);
 }
 
-static int order_by_name(const void *const left, const void *const right)
+static int order_by_name(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const *const a = left;
 	const struct safetensors_tensor *const *const b = right;
 	return span_compare((*a)->name, (*b)->name);
 }
 
-static int order_by_key(const void *const left, const void *const right)
+static int order_by_key(const void *left, const void *right)
 {
-	return span_compare(((const struct safetensors_metadata *)left)->key, ((const struct safetensors_metadata *)right)->key);
+	return span_compare(((const struct safetensors_metadata *)left)->key,
+		((const struct safetensors_metadata *)right)->key);
 }
 
 /* Elements and bytes from the shape, each step checked for overflow. */
-static int measure(struct safetensors_tensor *const tensor, uint64_t *const out_bytes, const char *const path, struct error *const err)
+static int measure(
+	struct safetensors_tensor *tensor, uint64_t *out_bytes, const char *path, struct error *err)
 {
 	uint64_t bits;
 	uint64_t elements = 1;
 	bool overflow = false;
 	for (unsigned i = 0; i < tensor->rank; i++)
-		overflow = overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
+		overflow =
+			overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
 	if (overflow || __builtin_mul_overflow(elements, dtype_bits(tensor->dtype), &bits))
-		return error_set(err, ERROR_INVALID, "%s: the shape of tensor '%.*s' overflows", path, shown_len(tensor->name), tensor->name.data);
+		return error_set(err, ERROR_INVALID, "%s: the shape of tensor '%.*s' overflows",
+			path, shown_len(tensor->name), tensor->name.data);
 	if (bits % 8 != 0)
-		return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' does not fill whole bytes", path, shown_len(tensor->name),
-			tensor->name.data);
+		return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' does not fill whole bytes",
+			path, shown_len(tensor->name), tensor->name.data);
 	tensor->elements = elements;
 	*out_bytes = bits / 8;
 	return 0;
 }
 
 /* *out_end: how far the tensors reach, which follow on one another. */
-static int check_order(const struct safetensors *const header, const char *const path, uint64_t *const out_end, struct error *const err)
+static int check_order(
+	const struct safetensors *header, const char *path, uint64_t *out_end, struct error *err)
 {
 	uint64_t position = 0;
 	for (size_t i = 0; i < safetensors_count(header); i++) {
 		struct safetensors_tensor *const tensor = &tensor_table(header)[i];
 		uint64_t bytes = 0;
 		if (tensor->begin != position || tensor->end < tensor->begin)
-			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' does not begin where the one before it ends", path,
-				shown_len(tensor->name), tensor->name.data);
+			return error_set(err, ERROR_INVALID,
+				"%s: tensor '%.*s' does not begin where the one before it ends",
+				path, shown_len(tensor->name), tensor->name.data);
 		if (measure(tensor, &bytes, path, err) != 0)
 			return -1;
 		if (tensor->end - tensor->begin != bytes)
-			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' has %llu bytes where its shape needs %llu", path,
-				shown_len(tensor->name), tensor->name.data, (unsigned long long)(tensor->end - tensor->begin),
+			return error_set(err, ERROR_INVALID,
+				"%s: tensor '%.*s' has %llu bytes where its shape needs %llu", path,
+				shown_len(tensor->name), tensor->name.data,
+				(unsigned long long)(tensor->end - tensor->begin),
 				(unsigned long long)bytes);
 		position = tensor->end;
 	}
@@ -250,8 +278,8 @@ static int check_order(const struct safetensors *const header, const char *const
 }
 
 /* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
-static int check_layout(const struct safetensors *const header, const size_t json_len, const uint64_t data_size, const char *const path,
-	struct error *const err)
+static int check_layout(const struct safetensors *header, size_t json_len, uint64_t data_size,
+	const char *path, struct error *err)
 {
 	uint64_t end = 0;
 	if (check_order(header, path, &end, err) != 0)
@@ -259,11 +287,13 @@ static int check_layout(const struct safetensors *const header, const size_t jso
 	const unsigned long long before = LENGTH_BYTES + json_len;
 	if (end == data_size)
 		return 0;
-	return error_set(err, ERROR_INVALID, "%s has %llu bytes, and its header says that it has %llu: %s", path, before + data_size, before + end,
+	return error_set(err, ERROR_INVALID,
+		"%s has %llu bytes, and its header says that it has %llu: %s", path,
+		before + data_size, before + end,
 		end > data_size ? "it is cut off" : "something else stands behind the tensors");
 }
 
-static int check_names(struct safetensors *const header, const char *const path, struct error *const err)
+static int check_names(struct safetensors *header, const char *path, struct error *err)
 {
 	const size_t count = safetensors_count(header);
 	for (size_t i = 0; i < count; i++) {
@@ -277,24 +307,27 @@ static int check_names(struct safetensors *const header, const char *const path,
 		qsort(names, count, sizeof(names[0]), order_by_name);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(names[i - 1]->name, names[i]->name))
-			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' is given twice", path, shown_len(names[i]->name), names[i]->name.data);
+			return error_set(err, ERROR_INVALID, "%s: tensor '%.*s' is given twice",
+				path, shown_len(names[i]->name), names[i]->name.data);
 	return 0;
 }
 
 /* Sorts the metadata for the search; its order means nothing. */
-static int check_metadata(struct safetensors *const header, const char *const path, struct error *const err)
+static int check_metadata(struct safetensors *header, const char *path, struct error *err)
 {
-	struct safetensors_metadata *const items = (struct safetensors_metadata *)header->metadata.data;
+	struct safetensors_metadata *const items =
+		(struct safetensors_metadata *)header->metadata.data;
 	const size_t count = safetensors_metadata_count(header);
 	if (count > 0)
 		qsort(items, count, sizeof(items[0]), order_by_key);
 	for (size_t i = 1; i < count; i++)
 		if (span_equal(items[i - 1].key, items[i].key))
-			return error_set(err, ERROR_INVALID, "%s: metadata '%.*s' is given twice", path, shown_len(items[i].key), items[i].key.data);
+			return error_set(err, ERROR_INVALID, "%s: metadata '%.*s' is given twice",
+				path, shown_len(items[i].key), items[i].key.data);
 	return 0;
 }
 
-static int reserve(struct safetensors *const header, const size_t json_len, struct error *const err)
+static int reserve(struct safetensors *header, size_t json_len, struct error *err)
 {
 	/* At least two bytes of JSON make a dimension, 40 a tensor, 6 a metadata item. */
 	buffer_init(&header->strings, json_len + 1);
@@ -302,35 +335,43 @@ static int reserve(struct safetensors *const header, const size_t json_len, stru
 	buffer_init(&header->tensors, (json_len / 40 + 1) * sizeof(struct safetensors_tensor));
 	buffer_init(&header->by_name, (json_len / 40 + 1) * sizeof(struct safetensors_tensor *));
 	buffer_init(&header->metadata, (json_len / 5 + 1) * sizeof(struct safetensors_metadata));
-	if (buffer_reserve(&header->strings, json_len) == NULL || buffer_reserve(&header->shapes, json_len / 2 * sizeof(uint64_t)) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "no memory for a safetensors header of %zu bytes", json_len);
+	if (buffer_reserve(&header->strings, json_len) == NULL ||
+		buffer_reserve(&header->shapes, json_len / 2 * sizeof(uint64_t)) == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"no memory for a safetensors header of %zu bytes", json_len);
 	return 0;
 }
 
-static int parse(struct safetensors *const header, const struct span json, const uint64_t data_size, const char *const path,
-	struct error *const err)
+static int parse(struct safetensors *header, struct span json, uint64_t data_size, const char *path,
+	struct error *err)
 {
 	if (json.len > SAFETENSORS_HEADER_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "%s: the safetensors header has %zu bytes, over the limit", path, json.len);
+		return error_set(err, ERROR_INVALID,
+			"%s: the safetensors header has %zu bytes, over the limit", path, json.len);
 	if (!span_is_utf8(json))
-		return error_set(err, ERROR_INVALID, "%s: the safetensors header is not UTF-8", path);
+		return error_set(
+			err, ERROR_INVALID, "%s: the safetensors header is not UTF-8", path);
 	if (reserve(header, json.len, err) != 0)
 		return -1;
 	struct json_scan scan;
 	json_scan_init(&scan, json);
 	if (!scan_header(&scan, header))
-		return error_set(err, ERROR_INVALID, "%s: the safetensors header is malformed at byte %zu: %s", path, json_scan_offset(&scan),
-			scan.fault);
-	if (buffer_check(&header->tensors, "the table of tensors", err) != 0 || buffer_check(&header->metadata, "the metadata", err) != 0)
+		return error_set(err, ERROR_INVALID,
+			"%s: the safetensors header is malformed at byte %zu: %s", path,
+			json_scan_offset(&scan), scan.fault);
+	if (buffer_check(&header->tensors, "the table of tensors", err) != 0 ||
+		buffer_check(&header->metadata, "the metadata", err) != 0)
 		return -1;
 	if (header->tensors.len > 0)
-		qsort(tensor_table(header), safetensors_count(header), sizeof(struct safetensors_tensor), order_by_data);
+		qsort(tensor_table(header), safetensors_count(header),
+			sizeof(struct safetensors_tensor), order_by_data);
 	if (check_names(header, path, err) != 0 || check_metadata(header, path, err) != 0)
 		return -1;
 	return check_layout(header, json.len, data_size, path, err);
 }
 
-struct safetensors *safetensors_parse(const struct span json, const uint64_t data_size, const char *const path, struct error *const err)
+struct safetensors *safetensors_parse(
+	struct span json, uint64_t data_size, const char *path, struct error *err)
 {
 	struct safetensors *const header = memory_new(sizeof(*header));
 	if (parse(header, json, data_size, path, err) == 0)
@@ -339,7 +380,7 @@ struct safetensors *safetensors_parse(const struct span json, const uint64_t dat
 	return NULL;
 }
 
-void safetensors_free(struct safetensors *const header)
+void safetensors_free(struct safetensors *header)
 {
 	if (header == NULL)
 		return;
@@ -351,45 +392,47 @@ void safetensors_free(struct safetensors *const header)
 	free(header);
 }
 
-size_t safetensors_count(const struct safetensors *const header)
+size_t safetensors_count(const struct safetensors *header)
 {
 	return header->tensors.len / sizeof(struct safetensors_tensor);
 }
 
-const struct safetensors_tensor *safetensors_tensor(const struct safetensors *const header, const size_t index)
+const struct safetensors_tensor *safetensors_tensor(const struct safetensors *header, size_t index)
 {
 	ASSERT(index < safetensors_count(header));
 	return &tensor_table(header)[index];
 }
 
-const struct safetensors_tensor *safetensors_find(const struct safetensors *const header, const struct span name)
+const struct safetensors_tensor *safetensors_find(
+	const struct safetensors *header, struct span name)
 {
 	if (safetensors_count(header) == 0)
 		return NULL;
 	const struct safetensors_tensor wanted = {.name = name};
 	const struct safetensors_tensor *const key = &wanted;
-	const struct safetensors_tensor **const found =
-		bsearch(&key, name_table(header), safetensors_count(header), sizeof(key), order_by_name);
+	const struct safetensors_tensor **const found = bsearch(
+		&key, name_table(header), safetensors_count(header), sizeof(key), order_by_name);
 	return found != NULL ? *found : NULL;
 }
 
-size_t safetensors_metadata_count(const struct safetensors *const header)
+size_t safetensors_metadata_count(const struct safetensors *header)
 {
 	return header->metadata.len / sizeof(struct safetensors_metadata);
 }
 
-const struct safetensors_metadata *safetensors_metadata(const struct safetensors *const header, const size_t index)
+const struct safetensors_metadata *safetensors_metadata(
+	const struct safetensors *header, size_t index)
 {
 	ASSERT(index < safetensors_metadata_count(header));
 	return (const struct safetensors_metadata *)header->metadata.data + index;
 }
 
-struct span safetensors_metadata_find(const struct safetensors *const header, const char *const key)
+struct span safetensors_metadata_find(const struct safetensors *header, const char *key)
 {
 	const struct safetensors_metadata wanted = {.key = span_text(key)};
 	if (safetensors_metadata_count(header) == 0)
 		return (struct span){0};
-	const struct safetensors_metadata *const found =
-		bsearch(&wanted, header->metadata.data, safetensors_metadata_count(header), sizeof(wanted), order_by_key);
+	const struct safetensors_metadata *const found = bsearch(&wanted, header->metadata.data,
+		safetensors_metadata_count(header), sizeof(wanted), order_by_key);
 	return found != NULL ? found->value : (struct span){0};
 }

@@ -1,5 +1,5 @@
-/* The writing half of safetensors.h: the reference writer's order, spelling and padding, so that equal tensors give equal files whichever
- * program wrote them. */
+/* The writing half of safetensors.h: the reference writer's order, spelling and padding, so that
+ * equal tensors give equal files whichever program wrote them. */
 #include <stdlib.h>
 
 #include "weights/model/json_scan.h"
@@ -7,7 +7,7 @@
 
 enum { LENGTH_BYTES = 8, SHOWN_NAME_BYTES = 160 };
 
-static int order_as_reference(const void *const left, const void *const right)
+static int order_as_reference(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const a = left;
 	const struct safetensors_tensor *const b = right;
@@ -16,21 +16,22 @@ static int order_as_reference(const void *const left, const void *const right)
 	return span_compare(a->name, b->name);
 }
 
-static int order_by_name(const void *const left, const void *const right)
+static int order_by_name(const void *left, const void *right)
 {
 	const struct safetensors_tensor *const *const a = left;
 	const struct safetensors_tensor *const *const b = right;
 	return span_compare((*a)->name, (*b)->name);
 }
 
-static int refuse_name(const struct span name, const char *const why, struct error *const err)
+static int refuse_name(struct span name, const char *why, struct error *err)
 {
 	const int shown = (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
-	return error_set(err, ERROR_INVALID, "a safetensors file cannot be written: tensor '%.*s' %s", shown, name.data, why);
+	return error_set(err, ERROR_INVALID,
+		"a safetensors file cannot be written: tensor '%.*s' %s", shown, name.data, why);
 }
 
 /* Tensors of one name may differ in dtype, so the file's order does not bring them together. */
-static int check_names(const struct safetensors_tensor *const tensors, const size_t count, struct error *const err)
+static int check_names(const struct safetensors_tensor *tensors, size_t count, struct error *err)
 {
 	struct buffer names;
 	buffer_init(&names, SIZE_MAX - 1);
@@ -39,7 +40,8 @@ static int check_names(const struct safetensors_tensor *const tensors, const siz
 		buffer_add(&names, &tensor, sizeof(tensor));
 	}
 	int result = buffer_check(&names, "the table of tensor names", err);
-	const struct safetensors_tensor **const sorted = (const struct safetensors_tensor **)names.data;
+	const struct safetensors_tensor **const sorted =
+		(const struct safetensors_tensor **)names.data;
 	if (result == 0 && count > 0)
 		qsort(sorted, count, sizeof(sorted[0]), order_by_name);
 	for (size_t i = 0; result == 0 && i < count; i++) {
@@ -52,16 +54,18 @@ static int check_names(const struct safetensors_tensor *const tensors, const siz
 	return result;
 }
 
-static int place(struct safetensors_tensor *const tensor, uint64_t *const position, struct error *const err)
+static int place(struct safetensors_tensor *tensor, uint64_t *position, struct error *err)
 {
 	uint64_t bits;
 	uint64_t elements = 1;
 	bool overflow = false;
 	for (unsigned i = 0; i < tensor->rank; i++)
-		overflow = overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
+		overflow =
+			overflow || __builtin_mul_overflow(elements, tensor->shape[i], &elements);
 	overflow = overflow || __builtin_mul_overflow(elements, dtype_bits(tensor->dtype), &bits);
 	if (overflow || bits % 8 != 0)
-		return refuse_name(tensor->name, "has a shape that overflows or does not fill whole bytes", err);
+		return refuse_name(tensor->name,
+			"has a shape that overflows or does not fill whole bytes", err);
 	tensor->elements = elements;
 	tensor->begin = *position;
 	if (__builtin_add_overflow(*position, bits / 8, &tensor->end))
@@ -70,7 +74,8 @@ static int place(struct safetensors_tensor *const tensor, uint64_t *const positi
 	return 0;
 }
 
-static void print_metadata(const struct safetensors_metadata *const items, const size_t count, struct buffer *const out)
+static void print_metadata(
+	const struct safetensors_metadata *items, size_t count, struct buffer *out)
 {
 	buffer_add_text(out, "\"__metadata__\":{");
 	for (size_t i = 0; i < count; i++) {
@@ -83,17 +88,18 @@ static void print_metadata(const struct safetensors_metadata *const items, const
 	buffer_add_byte(out, '}');
 }
 
-static void print_tensor(const struct safetensors_tensor *const tensor, struct buffer *const out)
+static void print_tensor(const struct safetensors_tensor *tensor, struct buffer *out)
 {
 	json_scan_quote(tensor->name, out);
 	buffer_format(out, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(tensor->dtype));
 	for (unsigned i = 0; i < tensor->rank; i++)
 		buffer_format(out, i > 0 ? ",%llu" : "%llu", (unsigned long long)tensor->shape[i]);
-	buffer_format(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)tensor->begin, (unsigned long long)tensor->end);
+	buffer_format(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)tensor->begin,
+		(unsigned long long)tensor->end);
 }
 
-static void print_json(const struct safetensors_tensor *const tensors, const size_t count,
-	const struct safetensors_metadata *const metadata, const size_t metadata_count, struct buffer *const out)
+static void print_json(const struct safetensors_tensor *tensors, size_t count,
+	const struct safetensors_metadata *metadata, size_t metadata_count, struct buffer *out)
 {
 	buffer_add_byte(out, '{');
 	if (metadata_count > 0)
@@ -106,8 +112,9 @@ static void print_json(const struct safetensors_tensor *const tensors, const siz
 	buffer_add_byte(out, '}');
 }
 
-int safetensors_write_header(struct safetensors_tensor *const tensors, const size_t count,
-	const struct safetensors_metadata *const metadata, const size_t metadata_count, struct buffer *const out, struct error *const err)
+int safetensors_write_header(struct safetensors_tensor *tensors, size_t count,
+	const struct safetensors_metadata *metadata, size_t metadata_count, struct buffer *out,
+	struct error *err)
 {
 	if (check_names(tensors, count, err) != 0)
 		return -1;
@@ -127,7 +134,8 @@ int safetensors_write_header(struct safetensors_tensor *const tensors, const siz
 		return -1;
 	const uint64_t size = out->len - start - LENGTH_BYTES;
 	if (size > SAFETENSORS_HEADER_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "the safetensors header would have %llu bytes, over the limit of %llu",
+		return error_set(err, ERROR_TOO_LARGE,
+			"the safetensors header would have %llu bytes, over the limit of %llu",
 			(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
 	for (int i = 0; i < LENGTH_BYTES; i++)
 		out->data[start + (size_t)i] = (uint8_t)(size >> (8 * i));

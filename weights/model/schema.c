@@ -1,6 +1,7 @@
-/* A schema owns copies of its names and shapes in an arena. Tensors stand sorted by name at all times: each shard is sorted by itself
- * and merged in, so that a duplicate is found when it is added. A name may not hold a zero byte, because the text form ends names with
- * one and two schemas must never share a text. */
+/* A schema owns copies of its names and shapes in an arena. Tensors stand sorted by name at all
+ * times: each shard is sorted by itself and merged in, so that a duplicate is found when it is
+ * added. A name may not hold a zero byte, because the text form ends names with one and two schemas
+ * must never share a text. */
 #include "weights/model/schema.h"
 
 #include <inttypes.h>
@@ -29,7 +30,7 @@ struct schema *schema_new(void)
 	return schema;
 }
 
-void schema_free(struct schema *const schema)
+void schema_free(struct schema *schema)
 {
 	if (schema == NULL)
 		return;
@@ -38,37 +39,40 @@ void schema_free(struct schema *const schema)
 	free(schema);
 }
 
-static struct schema_tensor *table(const struct schema *const schema)
+static struct schema_tensor *table(const struct schema *schema)
 {
 	return (struct schema_tensor *)schema->tensors.data;
 }
 
-static size_t table_count(const struct schema *const schema)
+static size_t table_count(const struct schema *schema)
 {
 	return schema->tensors.len / sizeof(struct schema_tensor);
 }
 
-static int order_by_name(const void *const left, const void *const right)
+static int order_by_name(const void *left, const void *right)
 {
-	return span_compare(((const struct schema_tensor *)left)->name, ((const struct schema_tensor *)right)->name);
+	return span_compare(((const struct schema_tensor *)left)->name,
+		((const struct schema_tensor *)right)->name);
 }
 
-static int refuse(const struct span name, const enum error_kind kind, const char *const what, struct error *const err)
+static int refuse(struct span name, enum error_kind kind, const char *what, struct error *err)
 {
 	const int shown = (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES);
 	return error_set(err, kind, "tensor '%.*s' %s", shown, name.data, what);
 }
 
 /* Copies one tensor to the end of the table. */
-static int append(struct schema *const schema, const struct schema_tensor *const from, struct error *const err)
+static int append(struct schema *schema, const struct schema_tensor *from, struct error *err)
 {
 	if (span_find(from->name, 0) >= 0)
 		return refuse(from->name, ERROR_INVALID, "has a zero byte in its name", err);
 	struct schema_tensor tensor = *from;
 	tensor.name = arena_copy(schema->arena, from->name);
-	uint64_t *const shape = arena_take_array(schema->arena, from->rank > 0 ? from->rank : 1, sizeof(uint64_t));
+	uint64_t *const shape =
+		arena_take_array(schema->arena, from->rank > 0 ? from->rank : 1, sizeof(uint64_t));
 	if (arena_overflowed(schema->arena) || shape == NULL)
-		return error_set(err, ERROR_TOO_LARGE, "the schema has more tensors than fit into its memory");
+		return error_set(err, ERROR_TOO_LARGE,
+			"the schema has more tensors than fit into its memory");
 	if (from->rank > 0)
 		memcpy(shape, from->shape, from->rank * sizeof(uint64_t));
 	tensor.shape = shape;
@@ -78,8 +82,9 @@ static int append(struct schema *const schema, const struct schema_tensor *const
 	return buffer_check(&schema->tensors, "the schema", err);
 }
 
-/* Merges the sorted runs [0, old) and [old, count) and finds names that stand in both or twice in one. */
-static int merge(struct schema *const schema, const size_t old, struct error *const err)
+/* Merges the sorted runs [0, old) and [old, count) and finds names that stand in both or twice in
+ * one. */
+static int merge(struct schema *schema, size_t old, struct error *err)
 {
 	const size_t count = table_count(schema);
 	if (count == old)
@@ -94,14 +99,18 @@ static int merge(struct schema *const schema, const size_t old, struct error *co
 	return 0;
 }
 
-int schema_add(struct schema *const schema, const struct safetensors *const shard, struct error *const err)
+int schema_add(struct schema *schema, const struct safetensors *shard, struct error *err)
 {
 	ASSERT(!schema->finished);
 	const size_t old = table_count(schema);
 	for (size_t i = 0; i < safetensors_count(shard); i++) {
 		const struct safetensors_tensor *const from = safetensors_tensor(shard, i);
 		const struct schema_tensor tensor = {
-			.name = from->name, .dtype = from->dtype, .rank = from->rank, .shape = from->shape, .bytes = from->end - from->begin,
+			.name = from->name,
+			.dtype = from->dtype,
+			.rank = from->rank,
+			.shape = from->shape,
+			.bytes = from->end - from->begin,
 		};
 		if (append(schema, &tensor, err) != 0)
 			return -1;
@@ -109,39 +118,41 @@ int schema_add(struct schema *const schema, const struct safetensors *const shar
 	return merge(schema, old, err);
 }
 
-void schema_finish(struct schema *const schema)
+void schema_finish(struct schema *schema)
 {
 	ASSERT(!schema->finished);
 	schema->finished = true;
 }
 
-size_t schema_count(const struct schema *const schema)
+size_t schema_count(const struct schema *schema)
 {
 	ASSERT(schema->finished);
 	return table_count(schema);
 }
 
-const struct schema_tensor *schema_tensor(const struct schema *const schema, const size_t index)
+const struct schema_tensor *schema_tensor(const struct schema *schema, size_t index)
 {
 	ASSERT(index < schema_count(schema));
 	return &table(schema)[index];
 }
 
-ptrdiff_t schema_find(const struct schema *const schema, const struct span name)
+ptrdiff_t schema_find(const struct schema *schema, struct span name)
 {
 	const size_t count = schema_count(schema);
 	const struct schema_tensor wanted = {.name = name};
-	const struct schema_tensor *const found = count > 0 ? bsearch(&wanted, table(schema), count, sizeof(wanted), order_by_name) : NULL;
+	const struct schema_tensor *const found = count > 0
+		? bsearch(&wanted, table(schema), count, sizeof(wanted), order_by_name)
+		: NULL;
 	return found != NULL ? found - table(schema) : -1;
 }
 
-uint64_t schema_bytes(const struct schema *const schema)
+uint64_t schema_bytes(const struct schema *schema)
 {
 	ASSERT(schema->finished);
 	return schema->bytes;
 }
 
-static void print_tensor(const struct schema_tensor *const tensor, struct buffer *const out)
+static void print_tensor(const struct schema_tensor *tensor, struct buffer *out)
 {
 	buffer_add_span(out, tensor->name);
 	buffer_add_byte(out, 0);
@@ -152,13 +163,13 @@ static void print_tensor(const struct schema_tensor *const tensor, struct buffer
 	buffer_add_byte(out, 0);
 }
 
-void schema_print(const struct schema *const schema, struct buffer *const out)
+void schema_print(const struct schema *schema, struct buffer *out)
 {
 	for (size_t i = 0; i < schema_count(schema); i++)
 		print_tensor(schema_tensor(schema, i), out);
 }
 
-static bool take_field(struct span *const rest, struct span *const out_field)
+static bool take_field(struct span *rest, struct span *out_field)
 {
 	const ptrdiff_t end = span_find(*rest, 0);
 	if (end < 0)
@@ -168,7 +179,7 @@ static bool take_field(struct span *const rest, struct span *const out_field)
 	return true;
 }
 
-static bool parse_shape(struct span text, struct buffer *const shape, uint64_t *const out_elements)
+static bool parse_shape(struct span text, struct buffer *shape, uint64_t *out_elements)
 {
 	uint64_t elements = 1;
 	if (text.len > 0 && text.data[text.len - 1] == 'x')
@@ -186,7 +197,8 @@ static bool parse_shape(struct span text, struct buffer *const shape, uint64_t *
 	return !buffer_failed(shape);
 }
 
-static int parse_tensor(struct schema *const schema, struct span *const rest, struct buffer *const shape, struct error *const err)
+static int parse_tensor(
+	struct schema *schema, struct span *rest, struct buffer *shape, struct error *err)
 {
 	struct schema_tensor tensor = {0};
 	struct span dtype;
@@ -194,19 +206,23 @@ static int parse_tensor(struct schema *const schema, struct span *const rest, st
 	uint64_t elements;
 	uint64_t bits;
 	buffer_reset(shape);
-	if (!take_field(rest, &tensor.name) || !take_field(rest, &dtype) || !take_field(rest, &dimensions))
+	if (!take_field(rest, &tensor.name) || !take_field(rest, &dtype) ||
+		!take_field(rest, &dimensions))
 		return error_set(err, ERROR_INVALID, "the text of a schema ends within a tensor");
-	if (!span_is_utf8(tensor.name) || !dtype_parse(dtype, &tensor.dtype) || !parse_shape(dimensions, shape, &elements))
-		return refuse(tensor.name, ERROR_INVALID, "has a malformed name, dtype or shape in the text of a schema", err);
+	if (!span_is_utf8(tensor.name) || !dtype_parse(dtype, &tensor.dtype) ||
+		!parse_shape(dimensions, shape, &elements))
+		return refuse(tensor.name, ERROR_INVALID,
+			"has a malformed name, dtype or shape in the text of a schema", err);
 	if (__builtin_mul_overflow(elements, dtype_bits(tensor.dtype), &bits) || bits % 8 != 0)
-		return refuse(tensor.name, ERROR_INVALID, "has a size that overflows or does not fill whole bytes", err);
+		return refuse(tensor.name, ERROR_INVALID,
+			"has a size that overflows or does not fill whole bytes", err);
 	tensor.bytes = bits / 8;
 	tensor.rank = (unsigned)(shape->len / sizeof(uint64_t));
 	tensor.shape = (const uint64_t *)shape->data;
 	return append(schema, &tensor, err);
 }
 
-struct schema *schema_parse(const struct span text, struct error *const err)
+struct schema *schema_parse(struct span text, struct error *err)
 {
 	struct schema *const schema = schema_new();
 	struct span rest = text;
@@ -226,20 +242,24 @@ struct schema *schema_parse(const struct span text, struct error *const err)
 	return NULL;
 }
 
-static bool same_tensor(const struct schema_tensor *const a, const struct schema_tensor *const b)
+static bool same_tensor(const struct schema_tensor *a, const struct schema_tensor *b)
 {
-	return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0])) == 0);
+	return a->dtype == b->dtype && a->rank == b->rank &&
+		(a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0])) == 0);
 }
 
 /* "BF16 300x100"; of a shape with many dimensions the first ones. */
-static void print_form(const struct schema_tensor *const tensor, char out[FORM_TEXT_BYTES])
+static void print_form(const struct schema_tensor *tensor, char out[FORM_TEXT_BYTES])
 {
-	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype), tensor->rank == 0 ? " scalar" : "");
+	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype),
+		tensor->rank == 0 ? " scalar" : "");
 	for (unsigned i = 0; i < tensor->rank && len < FORM_TEXT_BYTES; i++)
-		len += (size_t)snprintf(out + len, FORM_TEXT_BYTES - len, "%c%" PRIu64, i == 0 ? ' ' : 'x', tensor->shape[i]);
+		len += (size_t)snprintf(out + len, FORM_TEXT_BYTES - len, "%c%" PRIu64,
+			i == 0 ? ' ' : 'x', tensor->shape[i]);
 }
 
-static int refuse_form(const struct schema_tensor *const ours, const struct schema_tensor *const theirs, struct error *const err)
+static int refuse_form(
+	const struct schema_tensor *ours, const struct schema_tensor *theirs, struct error *err)
 {
 	char wanted[FORM_TEXT_BYTES];
 	char found[FORM_TEXT_BYTES];
@@ -250,7 +270,7 @@ static int refuse_form(const struct schema_tensor *const ours, const struct sche
 	return refuse(ours->name, ERROR_SCHEMA_MISMATCH, text, err);
 }
 
-int schema_check(const struct schema *const schema, const struct schema *const other, struct error *const err)
+int schema_check(const struct schema *schema, const struct schema *other, struct error *err)
 {
 	const struct schema_tensor *missing = NULL;
 	const size_t count = schema_count(schema);
@@ -260,17 +280,19 @@ int schema_check(const struct schema *const schema, const struct schema *const o
 		for (; at < count && span_compare(table(schema)[at].name, theirs->name) < 0; at++)
 			missing = missing != NULL ? missing : &table(schema)[at];
 		if (at == count || !span_equal(table(schema)[at].name, theirs->name))
-			return refuse(theirs->name, ERROR_SCHEMA_MISMATCH, "is not in the schema", err);
+			return refuse(
+				theirs->name, ERROR_SCHEMA_MISMATCH, "is not in the schema", err);
 		if (!same_tensor(&table(schema)[at], theirs))
 			return refuse_form(&table(schema)[at], theirs, err);
 		at++;
 	}
 	if (missing == NULL && at < count)
 		missing = &table(schema)[at];
-	return missing == NULL ? 0 : refuse(missing->name, ERROR_INCOMPLETE_ANCHOR, "is missing", err);
+	return missing == NULL ? 0
+			       : refuse(missing->name, ERROR_INCOMPLETE_ANCHOR, "is missing", err);
 }
 
-static struct digest128 digest_text(const struct schema *const schema, const struct digest128 *const digests)
+static struct digest128 digest_text(const struct schema *schema, const struct digest128 *digests)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	struct buffer text;
@@ -289,12 +311,13 @@ static struct digest128 digest_text(const struct schema *const schema, const str
 	return digest;
 }
 
-struct digest128 schema_digest(const struct schema *const schema)
+struct digest128 schema_digest(const struct schema *schema)
 {
 	return digest_text(schema, NULL);
 }
 
-struct digest128 schema_checkpoint_digest(const struct schema *const schema, const struct digest128 *const digests)
+struct digest128 schema_checkpoint_digest(
+	const struct schema *schema, const struct digest128 *digests)
 {
 	ASSERT(digests != NULL || schema_count(schema) == 0);
 	static const struct digest128 none;

@@ -15,7 +15,7 @@ struct shard_index {
 	struct buffer metadata; /* struct json_scan_pair */
 };
 
-static bool scan_metadata(struct json_scan *const scan, struct shard_index *const index)
+static bool scan_metadata(struct json_scan *scan, struct shard_index *index)
 {
 	if (!json_scan_accept(scan, '{'))
 		return json_scan_skip(scan);
@@ -36,7 +36,7 @@ static bool scan_metadata(struct json_scan *const scan, struct shard_index *cons
 	return scan->fault == NULL;
 }
 
-static bool scan_index(struct json_scan *const scan, struct shard_index *const index)
+static bool scan_index(struct json_scan *scan, struct shard_index *index)
 {
 	bool metadata_seen = false;
 	bool map_seen = false;
@@ -47,11 +47,15 @@ static bool scan_index(struct json_scan *const scan, struct shard_index *const i
 		struct span name;
 		if (!json_scan_name(scan, &index->strings, &name))
 			return false;
-		bool *const seen = span_equal_text(name, "weight_map") ? &map_seen : span_equal_text(name, "metadata") ? &metadata_seen : NULL;
+		bool *const seen = span_equal_text(name, "weight_map") ? &map_seen
+			: span_equal_text(name, "metadata")            ? &metadata_seen
+								       : NULL;
 		if (seen != NULL && *seen)
 			return json_scan_fail(scan, "a member is given twice");
-		const bool scanned = seen == &map_seen ? json_scan_pairs(scan, &index->strings, &index->pairs) :
-			seen != NULL ? scan_metadata(scan, index) : json_scan_skip(scan);
+		const bool scanned = seen == &map_seen
+			? json_scan_pairs(scan, &index->strings, &index->pairs)
+			: seen != NULL ? scan_metadata(scan, index)
+				       : json_scan_skip(scan);
 		if (!scanned)
 			return false;
 		if (seen != NULL)
@@ -59,20 +63,22 @@ static bool scan_index(struct json_scan *const scan, struct shard_index *const i
 	}
 	if (scan->fault == NULL && !map_seen)
 		return json_scan_fail(scan, "weight_map is missing");
-	return scan->fault == NULL && (json_scan_done(scan) || json_scan_fail(scan, "text behind the index object"));
+	return scan->fault == NULL &&
+		(json_scan_done(scan) || json_scan_fail(scan, "text behind the index object"));
 }
 
-static int order_by_key(const void *const left, const void *const right)
+static int order_by_key(const void *left, const void *right)
 {
-	return span_compare(((const struct json_scan_pair *)left)->key, ((const struct json_scan_pair *)right)->key);
+	return span_compare(((const struct json_scan_pair *)left)->key,
+		((const struct json_scan_pair *)right)->key);
 }
 
-static int order_spans(const void *const left, const void *const right)
+static int order_spans(const void *left, const void *right)
 {
 	return span_compare(*(const struct span *)left, *(const struct span *)right);
 }
 
-static int check_tensors(struct shard_index *const index, const char *const path, struct error *const err)
+static int check_tensors(struct shard_index *index, const char *path, struct error *err)
 {
 	struct json_scan_pair *const pairs = (struct json_scan_pair *)index->pairs.data;
 	const size_t count = shard_index_count(index);
@@ -80,17 +86,21 @@ static int check_tensors(struct shard_index *const index, const char *const path
 		qsort(pairs, count, sizeof(pairs[0]), order_by_key);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && span_equal(pairs[i - 1].key, pairs[i].key))
-			return error_set(err, ERROR_INVALID, "%s: the index names a tensor twice: '%.*s'", path,
-				(int)(pairs[i].key.len < 160 ? pairs[i].key.len : 160), pairs[i].key.data);
+			return error_set(err, ERROR_INVALID,
+				"%s: the index names a tensor twice: '%.*s'", path,
+				(int)(pairs[i].key.len < 160 ? pairs[i].key.len : 160),
+				pairs[i].key.data);
 		if (!relative_path_is_valid(pairs[i].value))
-			return error_set(err, ERROR_INVALID, "%s: the index names a file outside of its folder: '%.*s'", path,
-				(int)(pairs[i].value.len < 160 ? pairs[i].value.len : 160), pairs[i].value.data);
+			return error_set(err, ERROR_INVALID,
+				"%s: the index names a file outside of its folder: '%.*s'", path,
+				(int)(pairs[i].value.len < 160 ? pairs[i].value.len : 160),
+				pairs[i].value.data);
 		buffer_add_span(&index->files, span_of(&pairs[i].value, sizeof(pairs[i].value)));
 	}
 	return buffer_check(&index->files, "the table of files", err);
 }
 
-static void unite_files(struct shard_index *const index)
+static void unite_files(struct shard_index *index)
 {
 	struct span *const files = (struct span *)index->files.data;
 	const size_t count = shard_index_file_count(index);
@@ -103,10 +113,11 @@ static void unite_files(struct shard_index *const index)
 	index->files.len = kept * sizeof(files[0]);
 }
 
-static int parse(struct shard_index *const index, const struct span json, const char *const path, struct error *const err)
+static int parse(struct shard_index *index, struct span json, const char *path, struct error *err)
 {
 	if (json.len > INDEX_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "%s: the index has %zu bytes, over the limit", path, json.len);
+		return error_set(err, ERROR_TOO_LARGE,
+			"%s: the index has %zu bytes, over the limit", path, json.len);
 	if (!span_is_utf8(json))
 		return error_set(err, ERROR_INVALID, "%s: the index is not UTF-8", path);
 	/* Six bytes of JSON make a pair. */
@@ -116,12 +127,15 @@ static int parse(struct shard_index *const index, const struct span json, const 
 	buffer_init(&index->files, most * sizeof(struct span));
 	buffer_init(&index->metadata, most * sizeof(struct json_scan_pair));
 	if (buffer_reserve(&index->strings, json.len) == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for an index of %zu bytes", path, json.len);
+		return error_set(err, ERROR_NO_MEMORY, "%s: no memory for an index of %zu bytes",
+			path, json.len);
 	struct json_scan scan;
 	json_scan_init(&scan, json);
 	if (!scan_index(&scan, index))
-		return error_set(err, ERROR_INVALID, "%s: the index is malformed at byte %zu: %s", path, json_scan_offset(&scan), scan.fault);
-	if (buffer_check(&index->pairs, "the index", err) != 0 || buffer_check(&index->metadata, "the index's metadata", err) != 0)
+		return error_set(err, ERROR_INVALID, "%s: the index is malformed at byte %zu: %s",
+			path, json_scan_offset(&scan), scan.fault);
+	if (buffer_check(&index->pairs, "the index", err) != 0 ||
+		buffer_check(&index->metadata, "the index's metadata", err) != 0)
 		return -1;
 	if (check_tensors(index, path, err) != 0)
 		return -1;
@@ -129,7 +143,7 @@ static int parse(struct shard_index *const index, const struct span json, const 
 	return 0;
 }
 
-struct shard_index *shard_index_parse(const struct span json, const char *const path, struct error *const err)
+struct shard_index *shard_index_parse(struct span json, const char *path, struct error *err)
 {
 	struct shard_index *const index = memory_new(sizeof(*index));
 	if (parse(index, json, path, err) == 0)
@@ -138,15 +152,16 @@ struct shard_index *shard_index_parse(const struct span json, const char *const 
 	return NULL;
 }
 
-struct shard_index *shard_index_of(const struct json_scan_pair *const pairs, const size_t count,
-	const char *const path, struct error *const err)
+struct shard_index *shard_index_of(
+	const struct json_scan_pair *pairs, size_t count, const char *path, struct error *err)
 {
 	struct shard_index *const index = memory_new(sizeof(*index));
 	buffer_init(&index->pairs, (count + 1) * sizeof(pairs[0]));
 	buffer_init(&index->files, (count + 1) * sizeof(struct span));
 	if (count > 0)
 		buffer_add(&index->pairs, pairs, count * sizeof(pairs[0]));
-	if (buffer_check(&index->pairs, "the index", err) == 0 && check_tensors(index, path, err) == 0) {
+	if (buffer_check(&index->pairs, "the index", err) == 0 &&
+		check_tensors(index, path, err) == 0) {
 		unite_files(index);
 		return index;
 	}
@@ -154,7 +169,7 @@ struct shard_index *shard_index_of(const struct json_scan_pair *const pairs, con
 	return NULL;
 }
 
-void shard_index_free(struct shard_index *const index)
+void shard_index_free(struct shard_index *index)
 {
 	if (index == NULL)
 		return;
@@ -165,43 +180,44 @@ void shard_index_free(struct shard_index *const index)
 	free(index);
 }
 
-size_t shard_index_count(const struct shard_index *const index)
+size_t shard_index_count(const struct shard_index *index)
 {
 	return index->pairs.len / sizeof(struct json_scan_pair);
 }
 
-const struct json_scan_pair *shard_index_pair(const struct shard_index *const index, const size_t at)
+const struct json_scan_pair *shard_index_pair(const struct shard_index *index, size_t at)
 {
 	ASSERT(at < shard_index_count(index));
 	return (const struct json_scan_pair *)index->pairs.data + at;
 }
 
-size_t shard_index_file_count(const struct shard_index *const index)
+size_t shard_index_file_count(const struct shard_index *index)
 {
 	return index->files.len / sizeof(struct span);
 }
 
-struct span shard_index_file(const struct shard_index *const index, const size_t at)
+struct span shard_index_file(const struct shard_index *index, size_t at)
 {
 	ASSERT(at < shard_index_file_count(index));
 	return ((const struct span *)index->files.data)[at];
 }
 
-size_t shard_index_find_file(const struct shard_index *const index, const struct span file)
+size_t shard_index_find_file(const struct shard_index *index, struct span file)
 {
 	const struct span *const files = (const struct span *)index->files.data;
-	const struct span *const found =
-		files != NULL ? bsearch(&file, files, shard_index_file_count(index), sizeof(file), order_spans) : NULL;
+	const struct span *const found = files != NULL
+		? bsearch(&file, files, shard_index_file_count(index), sizeof(file), order_spans)
+		: NULL;
 	ASSERT(found != NULL);
 	return (size_t)(found - files);
 }
 
-size_t shard_index_metadata_count(const struct shard_index *const index)
+size_t shard_index_metadata_count(const struct shard_index *index)
 {
 	return index->metadata.len / sizeof(struct json_scan_pair);
 }
 
-const struct json_scan_pair *shard_index_metadata(const struct shard_index *const index, const size_t at)
+const struct json_scan_pair *shard_index_metadata(const struct shard_index *index, size_t at)
 {
 	ASSERT(at < shard_index_metadata_count(index));
 	return (const struct json_scan_pair *)index->metadata.data + at;

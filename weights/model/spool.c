@@ -10,7 +10,7 @@
 enum { HELD_BYTES = 4 << 20 };
 
 struct stream {
-	uint8_t *held;    /* made at the first byte */
+	uint8_t *held; /* made at the first byte */
 	size_t held_len;
 	uint64_t written; /* in the file, in front of what is held */
 	int fd;           /* -1: no file yet */
@@ -24,7 +24,7 @@ struct spool {
 	struct lock lock; /* of the staging */
 };
 
-struct spool *spool_new(struct staging *const staging, const struct file_ops *const ops, const size_t streams)
+struct spool *spool_new(struct staging *staging, const struct file_ops *ops, size_t streams)
 {
 	struct spool *const spool = memory_new(sizeof(*spool));
 	spool->staging = staging;
@@ -37,7 +37,7 @@ struct spool *spool_new(struct staging *const staging, const struct file_ops *co
 	return spool;
 }
 
-void spool_free(struct spool *const spool)
+void spool_free(struct spool *spool)
 {
 	if (spool == NULL)
 		return;
@@ -48,12 +48,12 @@ void spool_free(struct spool *const spool)
 	free(spool);
 }
 
-uint64_t spool_end(const struct spool *const spool, const size_t stream)
+uint64_t spool_end(const struct spool *spool, size_t stream)
 {
 	return spool->streams[stream].written + spool->streams[stream].held_len;
 }
 
-static int flush(struct spool *const spool, struct stream *const stream, struct error *const err)
+static int flush(struct spool *spool, struct stream *stream, struct error *err)
 {
 	if (stream->fd < 0) {
 		lock_enter(&spool->lock);
@@ -62,14 +62,15 @@ static int flush(struct spool *const spool, struct stream *const stream, struct 
 	}
 	if (stream->fd < 0)
 		return -1;
-	if (file_write_at(spool->ops, stream->fd, span_of(stream->held, stream->held_len), (off_t)stream->written, "a scratch file", err) != 0)
+	if (file_write_at(spool->ops, stream->fd, span_of(stream->held, stream->held_len),
+		    (off_t)stream->written, "a scratch file", err) != 0)
 		return -1;
 	stream->written += stream->held_len;
 	stream->held_len = 0;
 	return 0;
 }
 
-int spool_add(struct spool *const spool, const size_t number, const struct span bytes, struct error *const err)
+int spool_add(struct spool *spool, size_t number, struct span bytes, struct error *err)
 {
 	struct stream *const stream = &spool->streams[number];
 	if (stream->held == NULL)
@@ -85,20 +86,24 @@ int spool_add(struct spool *const spool, const size_t number, const struct span 
 	return 0;
 }
 
-int spool_read(const struct spool *const spool, const size_t number, const uint64_t at, uint8_t *const into, const size_t len,
-	struct error *const err)
+int spool_read(const struct spool *spool, size_t number, uint64_t at, uint8_t *into, size_t len,
+	struct error *err)
 {
 	const struct stream *const stream = &spool->streams[number];
 	ASSERT(at + len <= spool_end(spool, number));
-	const size_t filed = at >= stream->written ? 0 : stream->written - at < len ? (size_t)(stream->written - at) : len;
-	if (filed > 0 && file_read_at(spool->ops, stream->fd, into, filed, (off_t)at, "a scratch file", err) != 0)
+	const size_t filed = at >= stream->written ? 0
+		: stream->written - at < len       ? (size_t)(stream->written - at)
+						   : len;
+	if (filed > 0 &&
+		file_read_at(
+			spool->ops, stream->fd, into, filed, (off_t)at, "a scratch file", err) != 0)
 		return -1;
 	if (filed < len)
 		memcpy(into + filed, stream->held + (at + filed - stream->written), len - filed);
 	return 0;
 }
 
-void spool_rewind(struct spool *const spool, const size_t number)
+void spool_rewind(struct spool *spool, size_t number)
 {
 	spool->streams[number].written = 0;
 	spool->streams[number].held_len = 0;

@@ -29,7 +29,7 @@ struct staging {
 };
 
 /* `out` without trailing slashes, and the folder it stands in. */
-static void split_out(struct staging *const staging, const char *const out)
+static void split_out(struct staging *staging, const char *out)
 {
 	size_t len = strlen(out);
 	while (len > 1 && out[len - 1] == '/')
@@ -42,7 +42,7 @@ static void split_out(struct staging *const staging, const char *const out)
 		staging->parent[slash == staging->out ? 1 : slash - staging->out] = 0;
 }
 
-static void name_temp(struct staging *const staging)
+static void name_temp(struct staging *staging)
 {
 	uint8_t token[TOKEN_BYTES];
 	char text[2 * TOKEN_BYTES + 1];
@@ -53,13 +53,15 @@ static void name_temp(struct staging *const staging)
 	staging->temp = relative_path_join(staging->parent, span_text(name));
 }
 
-static void note_folder(struct staging *const staging, char *const path)
+static void note_folder(struct staging *staging, char *path)
 {
-	staging->folders = memory_grow(staging->folders, staging->folder_count + 1, sizeof(staging->folders[0]));
+	staging->folders = memory_grow(
+		staging->folders, staging->folder_count + 1, sizeof(staging->folders[0]));
 	staging->folders[staging->folder_count++] = path;
 }
 
-struct staging *staging_begin(const struct file_ops *const ops, const char *const out, const bool is_folder, struct error *const err)
+struct staging *staging_begin(
+	const struct file_ops *ops, const char *out, bool is_folder, struct error *err)
 {
 	struct staging *const staging = memory_new(sizeof(*staging));
 	staging->ops = ops;
@@ -72,7 +74,8 @@ struct staging *staging_begin(const struct file_ops *const ops, const char *cons
 	else if (file_exists(staging->out))
 		result = error_set(err, ERROR_EXISTS, "'%s' exists already", staging->out);
 	else if (!file_exists(staging->parent))
-		result = error_set(err, ERROR_NOT_FOUND, "the folder '%s' does not exist", staging->parent);
+		result = error_set(
+			err, ERROR_NOT_FOUND, "the folder '%s' does not exist", staging->parent);
 	else if (is_folder)
 		result = file_make_folder(staging->ops, staging->temp, 0755, err);
 	if (result != 0) {
@@ -84,7 +87,7 @@ struct staging *staging_begin(const struct file_ops *const ops, const char *cons
 	return staging;
 }
 
-static bool knows_folder(const struct staging *const staging, const char *const path)
+static bool knows_folder(const struct staging *staging, const char *path)
 {
 	for (size_t i = staging->folder_count; i-- > 0;)
 		if (strcmp(staging->folders[i], path) == 0)
@@ -93,10 +96,11 @@ static bool knows_folder(const struct staging *const staging, const char *const 
 }
 
 /* Makes every folder between temp and the file. */
-static int make_parents(struct staging *const staging, const char *const path, struct error *const err)
+static int make_parents(struct staging *staging, const char *path, struct error *err)
 {
 	const size_t start = strlen(staging->temp) + 1;
-	for (const char *slash = strchr(path + start, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(path + start, '/'); slash != NULL;
+		slash = strchr(slash + 1, '/')) {
 		char *const folder = memory_copy_text(path);
 		folder[slash - path] = 0;
 		if (knows_folder(staging, folder)) {
@@ -111,12 +115,14 @@ static int make_parents(struct staging *const staging, const char *const path, s
 }
 
 /* Where a file is being built, with its folders; the caller's to free, NULL on failure. */
-static char *place(struct staging *const staging, const struct span path, struct error *const err)
+static char *place(struct staging *staging, struct span path, struct error *err)
 {
 	if (!staging->is_folder)
 		return memory_copy_text(staging->temp);
 	if (!relative_path_is_valid(path)) {
-		error_set(err, ERROR_INVALID, "a file of '%s' has a path that leads elsewhere or is malformed", staging->out);
+		error_set(err, ERROR_INVALID,
+			"a file of '%s' has a path that leads elsewhere or is malformed",
+			staging->out);
 		return NULL;
 	}
 	char *const made = relative_path_join(staging->temp, path);
@@ -127,16 +133,18 @@ static char *place(struct staging *const staging, const struct span path, struct
 }
 
 /* Opens a new file; *out_path is the caller's to free, on failure too. */
-static int create(struct staging *const staging, const struct span path, char **const out_path, int *const out_fd, struct error *const err)
+static int create(
+	struct staging *staging, struct span path, char **out_path, int *out_fd, struct error *err)
 {
 	*out_path = place(staging, path, err);
 	if (*out_path == NULL)
 		return -1;
-	*out_fd = staging->ops->open(staging->ops, *out_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	*out_fd = staging->ops->open(
+		staging->ops, *out_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	return *out_fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", *out_path);
 }
 
-int staging_link(struct staging *const staging, const struct span path, const char *const from, struct error *const err)
+int staging_link(struct staging *staging, struct span path, const char *from, struct error *err)
 {
 	char *const to = place(staging, path, err);
 	const int result = to == NULL ? -1 : file_share(staging->ops, from, to, err);
@@ -144,7 +152,7 @@ int staging_link(struct staging *const staging, const struct span path, const ch
 	return result;
 }
 
-const struct staged_file *staging_add(struct staging *const staging, const struct span path, struct error *const err)
+const struct staged_file *staging_add(struct staging *staging, struct span path, struct error *err)
 {
 	struct staged_file *const file = memory_new(sizeof(*file));
 	file->fd = -1;
@@ -158,16 +166,17 @@ const struct staged_file *staging_add(struct staging *const staging, const struc
 	return file;
 }
 
-static int write_pieces(const struct file_ops *const ops, const int fd, const struct span bytes, const char *const path,
-	struct error *const err)
+static int write_pieces(
+	const struct file_ops *ops, int fd, struct span bytes, const char *path, struct error *err)
 {
 	for (size_t from = 0; from < bytes.len; from += PIECE_BYTES)
-		if (file_write_at(ops, fd, span_slice(bytes, from, PIECE_BYTES), (off_t)from, path, err) != 0)
+		if (file_write_at(ops, fd, span_slice(bytes, from, PIECE_BYTES), (off_t)from, path,
+			    err) != 0)
 			return -1;
 	return 0;
 }
 
-int staging_put(struct staging *const staging, const struct span path, const struct span bytes, struct error *const err)
+int staging_put(struct staging *staging, struct span path, struct span bytes, struct error *err)
 {
 	char *full_path = NULL;
 	int fd = -1;
@@ -182,14 +191,16 @@ int staging_put(struct staging *const staging, const struct span path, const str
 	return result;
 }
 
-int staging_scratch(struct staging *const staging, struct error *const err)
+int staging_scratch(struct staging *staging, struct error *err)
 {
 	uint8_t token[TOKEN_BYTES];
 	char name[2 * TOKEN_BYTES + 16] = ".part-";
 	random_bytes(token, sizeof(token));
 	encode_hex(span_of(token, sizeof(token)), name + strlen(name));
-	char *const path = relative_path_join(staging->is_folder ? staging->temp : staging->parent, span_text(name));
-	const int fd = staging->ops->open(staging->ops, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char *const path = relative_path_join(
+		staging->is_folder ? staging->temp : staging->parent, span_text(name));
+	const int fd =
+		staging->ops->open(staging->ops, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	const int result = fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", path);
 	if (fd >= 0 && staging->ops->unlink(staging->ops, path) != 0) {
 		error_set_errno(err, "cannot unlink '%s'", path);
@@ -201,15 +212,17 @@ int staging_scratch(struct staging *const staging, struct error *const err)
 	free(path);
 	if (result != 0)
 		return -1;
-	staging->scratch = memory_grow(staging->scratch, staging->scratch_count + 1, sizeof(staging->scratch[0]));
+	staging->scratch = memory_grow(
+		staging->scratch, staging->scratch_count + 1, sizeof(staging->scratch[0]));
 	staging->scratch[staging->scratch_count++] = fd;
 	return fd;
 }
 
-static int sync_all(struct staging *const staging, struct error *const err)
+static int sync_all(struct staging *staging, struct error *err)
 {
 	for (size_t i = 0; i < staging->count; i++)
-		if (file_sync(staging->ops, staging->files[i]->fd, staging->files[i]->path, err) != 0)
+		if (file_sync(staging->ops, staging->files[i]->fd, staging->files[i]->path, err) !=
+			0)
 			return -1;
 	/* Deepest last made, so entries are durable before the folder that names them. */
 	for (size_t i = staging->folder_count; i-- > 0;)
@@ -218,24 +231,27 @@ static int sync_all(struct staging *const staging, struct error *const err)
 	return 0;
 }
 
-int staging_commit(struct staging *const staging, struct error *const err)
+int staging_commit(struct staging *staging, struct error *err)
 {
 	if (sync_all(staging, err) != 0)
 		return -1;
 	if (file_exists(staging->out))
-		return error_set(err, ERROR_EXISTS, "'%s' has come into being meanwhile", staging->out);
+		return error_set(
+			err, ERROR_EXISTS, "'%s' has come into being meanwhile", staging->out);
 	if (staging->ops->rename(staging->ops, staging->temp, staging->out) != 0)
-		return error_set_errno(err, "cannot rename '%s' to '%s'", staging->temp, staging->out);
+		return error_set_errno(
+			err, "cannot rename '%s' to '%s'", staging->temp, staging->out);
 	staging->committed = true;
 	if (file_sync_folder(staging->ops, staging->parent, err) == 0)
 		return 0;
-	/* The name may or may not survive a crash, so the caller is told of a failure and must find none of it. */
+	/* The name may or may not survive a crash, so the caller is told of a failure and must find
+	 * none of it. */
 	struct error unused;
 	(void)file_remove_tree(staging->ops, staging->out, &unused);
 	return -1;
 }
 
-void staging_free(struct staging *const staging)
+void staging_free(struct staging *staging)
 {
 	if (staging == NULL)
 		return;

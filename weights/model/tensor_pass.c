@@ -1,5 +1,6 @@
-/* Items of work are runs of blocks: a whole tensor, or one block of a tensor that is split. Items are handed out in rising order and each that
- * was handed out is finished or failed, so whoever waits for his turn at a tensor's digest waits for work that is under way. */
+/* Items of work are runs of blocks: a whole tensor, or one block of a tensor that is split. Items
+ * are handed out in rising order and each that was handed out is finished or failed, so whoever
+ * waits for his turn at a tensor's digest waits for work that is under way. */
 #include "weights/model/tensor_pass.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct run {
 	struct lock_condition turned;
 };
 
-static uint64_t all_blocks(const struct tensor_pass *const pass)
+static uint64_t all_blocks(const struct tensor_pass *pass)
 {
 	uint64_t blocks = 0;
 	for (size_t i = 0; i < schema_count(pass->next->schema); i++)
@@ -49,25 +50,28 @@ static uint64_t all_blocks(const struct tensor_pass *const pass)
 	return blocks;
 }
 
-unsigned tensor_pass_workers(const struct tensor_pass *const pass)
+unsigned tensor_pass_workers(const struct tensor_pass *pass)
 {
-	const size_t most = pass->keeps_tensors ? schema_count(pass->next->schema) : (size_t)all_blocks(pass);
+	const size_t most =
+		pass->keeps_tensors ? schema_count(pass->next->schema) : (size_t)all_blocks(pass);
 	return parallel_workers(pass->threads, most);
 }
 
-static bool is_split(const struct tensor_pass *const pass, const size_t tensor, const uint64_t fair_share)
+static bool is_split(const struct tensor_pass *pass, size_t tensor, uint64_t fair_share)
 {
 	const uint64_t blocks = tensor_source_blocks(pass->next, tensor);
-	return !pass->keeps_tensors && blocks >= SPLIT_LEAST_BLOCKS && blocks > fair_share && tensor_source_splits(pass->next, tensor) &&
+	return !pass->keeps_tensors && blocks >= SPLIT_LEAST_BLOCKS && blocks > fair_share &&
+		tensor_source_splits(pass->next, tensor) &&
 		(pass->base == NULL || tensor_source_splits(pass->base, tensor));
 }
 
-static void list_items(struct run *const run, const unsigned workers)
+static void list_items(struct run *run, unsigned workers)
 {
 	const struct tensor_pass *const pass = run->pass;
 	const size_t count = schema_count(pass->next->schema);
 	const uint64_t total = all_blocks(pass);
-	const uint64_t fair_share = workers > 1 ? total / (workers * SHARES_PER_WORKER) : UINT64_MAX;
+	const uint64_t fair_share =
+		workers > 1 ? total / (workers * SHARES_PER_WORKER) : UINT64_MAX;
 	run->items = memory_new_array((size_t)total + count, sizeof(run->items[0]));
 	run->turns = memory_new_array(count, sizeof(run->turns[0]));
 	for (size_t i = 0; i < count; i++) {
@@ -78,18 +82,21 @@ static void list_items(struct run *const run, const unsigned workers)
 		}
 		run->turns[i].blocks = blocks;
 		for (uint64_t block = 0; block < blocks; block++)
-			run->items[run->item_count++] = (struct item){.tensor = i, .block = block, .count = 1};
+			run->items[run->item_count++] =
+				(struct item){.tensor = i, .block = block, .count = 1};
 	}
 }
 
-static bool is_hashed(const struct run *const run, const size_t tensor, const unsigned side)
+static bool is_hashed(const struct run *run, size_t tensor, unsigned side)
 {
-	return run->digests[side] != NULL && (side == 0 || run->pass->same == NULL || !run->pass->same[tensor]);
+	return run->digests[side] != NULL &&
+		(side == 0 || run->pass->same == NULL || !run->pass->same[tensor]);
 }
 
-/* Waits until all blocks before `number` are hashed, then hashes this one. -1 when one of them failed. */
-static int hash_in_turn(struct run *const run, const size_t tensor, const unsigned side, const uint64_t number, const struct span bytes,
-	struct error *const err)
+/* Waits until all blocks before `number` are hashed, then hashes this one. -1 when one of them
+ * failed. */
+static int hash_in_turn(struct run *run, size_t tensor, unsigned side, uint64_t number,
+	struct span bytes, struct error *err)
 {
 	struct turn *const turn = &run->turns[tensor];
 	lock_enter(&run->lock);
@@ -115,7 +122,8 @@ static int hash_in_turn(struct run *const run, const size_t tensor, const unsign
 	return 0;
 }
 
-static int take_block(struct run *const run, const struct worker *const worker, struct tensor_block *const block, struct error *const err)
+static int take_block(
+	struct run *run, const struct worker *worker, struct tensor_block *block, struct error *err)
 {
 	struct span *const sides[SIDES] = {&block->base, &block->next};
 	for (unsigned side = 0; side < SIDES; side++) {
@@ -124,15 +132,16 @@ static int take_block(struct run *const run, const struct worker *const worker, 
 		const int taken = tensor_cursor_next(worker->cursors[side], sides[side], err);
 		if (taken < 0)
 			return -1;
-		/* A source's blocks follow from its schema; one that ends early is at fault, not its bytes. */
+		/* A source's blocks follow from its schema; one that ends early is at fault, not
+		 * its bytes. */
 		ASSERT(taken == 1);
 	}
 	ASSERT(run->sources[0] == NULL || block->base.len == block->next.len);
 	return 0;
 }
 
-static int hash_block(struct run *const run, const struct worker *const worker, const struct tensor_block *const block,
-	struct error *const err)
+static int hash_block(struct run *run, const struct worker *worker,
+	const struct tensor_block *block, struct error *err)
 {
 	const struct span sides[SIDES] = {block->base, block->next};
 	const bool split = run->turns[block->tensor].blocks > 0;
@@ -141,33 +150,40 @@ static int hash_block(struct run *const run, const struct worker *const worker, 
 			continue;
 		if (!split)
 			xxh3_stream_add(worker->streams[side], sides[side]);
-		else if (hash_in_turn(run, block->tensor, side, block->number, sides[side], err) != 0)
+		else if (hash_in_turn(run, block->tensor, side, block->number, sides[side], err) !=
+			0)
 			return -1;
 	}
 	return 0;
 }
 
-static int run_blocks(struct run *const run, const struct item *const item, const unsigned number, struct error *const err)
+static int run_blocks(struct run *run, const struct item *item, unsigned number, struct error *err)
 {
 	const struct worker *const worker = &run->workers[number];
 	const uint64_t block_bytes = tensor_source_block_bytes(run->pass->next, item->tensor);
 	for (uint64_t i = 0; i < item->count; i++) {
-		struct tensor_block block = {.tensor = item->tensor, .number = item->block + i, .at = (item->block + i) * block_bytes};
+		struct tensor_block block = {.tensor = item->tensor,
+			.number = item->block + i,
+			.at = (item->block + i) * block_bytes};
 		if (take_block(run, worker, &block, err) != 0)
 			return -1;
-		if (run->pass->block != NULL && run->pass->block(run->pass->state, number, &block, err) != 0)
+		if (run->pass->block != NULL &&
+			run->pass->block(run->pass->state, number, &block, err) != 0)
 			return -1;
-		if (hash_block(run, worker, &block, err) != 0 || work_watch_step(run->pass->watch, block.next.len, err) != 0)
+		if (hash_block(run, worker, &block, err) != 0 ||
+			work_watch_step(run->pass->watch, block.next.len, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int begin_item(struct run *const run, const struct item *const item, struct worker *const worker, struct error *const err)
+static int begin_item(
+	struct run *run, const struct item *item, struct worker *worker, struct error *err)
 {
 	for (unsigned side = 0; side < SIDES; side++) {
 		if (run->sources[side] != NULL &&
-			tensor_source_move(run->sources[side], &worker->cursors[side], item->tensor, item->block, err) != 0)
+			tensor_source_move(run->sources[side], &worker->cursors[side], item->tensor,
+				item->block, err) != 0)
 			return -1;
 		if (worker->streams[side] != NULL)
 			xxh3_stream_reset(worker->streams[side]);
@@ -175,7 +191,7 @@ static int begin_item(struct run *const run, const struct item *const item, stru
 	return 0;
 }
 
-static void fail_turn(struct run *const run, const struct item *const item)
+static void fail_turn(struct run *run, const struct item *item)
 {
 	struct turn *const turn = &run->turns[item->tensor];
 	lock_enter(&run->lock);
@@ -185,30 +201,33 @@ static void fail_turn(struct run *const run, const struct item *const item)
 	lock_leave(&run->lock);
 }
 
-static int run_item(void *const state, const size_t number, const unsigned worker_number, struct error *const err)
+static int run_item(void *state, size_t number, unsigned worker_number, struct error *err)
 {
 	struct run *const run = state;
 	const struct item *const item = &run->items[number];
 	struct worker *const worker = &run->workers[worker_number];
-	if (begin_item(run, item, worker, err) != 0 || run_blocks(run, item, worker_number, err) != 0) {
+	if (begin_item(run, item, worker, err) != 0 ||
+		run_blocks(run, item, worker_number, err) != 0) {
 		fail_turn(run, item);
 		return -1;
 	}
 	for (unsigned side = 0; side < SIDES && run->turns[item->tensor].blocks == 0; side++)
 		if (is_hashed(run, item->tensor, side))
-			run->digests[side][item->tensor] = xxh3_stream_result(worker->streams[side]);
+			run->digests[side][item->tensor] =
+				xxh3_stream_result(worker->streams[side]);
 	return 0;
 }
 
-static void make_workers(struct run *const run, const unsigned count)
+static void make_workers(struct run *run, unsigned count)
 {
 	run->workers = memory_new_array(count, sizeof(run->workers[0]));
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned side = 0; side < SIDES; side++)
-			run->workers[i].streams[side] = run->digests[side] != NULL ? xxh3_stream_new() : NULL;
+			run->workers[i].streams[side] =
+				run->digests[side] != NULL ? xxh3_stream_new() : NULL;
 }
 
-static void release(struct run *const run, const unsigned workers)
+static void release(struct run *run, unsigned workers)
 {
 	for (unsigned side = 0; side < SIDES; side++) {
 		for (unsigned i = 0; i < workers; i++) {
@@ -227,15 +246,18 @@ static void release(struct run *const run, const unsigned workers)
 	lock_condition_release(&run->turned);
 }
 
-static void copy_same(const struct tensor_pass *const pass)
+static void copy_same(const struct tensor_pass *pass)
 {
-	const struct digest128 *const base = pass->known_base != NULL ? pass->known_base : pass->base_digests;
-	for (size_t i = 0; pass->same != NULL && pass->next_digests != NULL && i < schema_count(pass->next->schema); i++)
+	const struct digest128 *const base =
+		pass->known_base != NULL ? pass->known_base : pass->base_digests;
+	for (size_t i = 0; pass->same != NULL && pass->next_digests != NULL &&
+		i < schema_count(pass->next->schema);
+		i++)
 		if (pass->same[i])
 			pass->next_digests[i] = base[i];
 }
 
-int tensor_pass_run(const struct tensor_pass *const pass, struct error *const err)
+int tensor_pass_run(const struct tensor_pass *pass, struct error *err)
 {
 	ASSERT(pass->same == NULL || pass->known_base != NULL || pass->base_digests != NULL);
 	ASSERT(pass->base != NULL || pass->base_digests == NULL);
@@ -243,7 +265,8 @@ int tensor_pass_run(const struct tensor_pass *const pass, struct error *const er
 	struct run run = {
 		.pass = pass,
 		.sources = {pass->base, pass->next},
-		.digests = {pass->known_base == NULL ? pass->base_digests : NULL, pass->next_digests},
+		.digests = {pass->known_base == NULL ? pass->base_digests : NULL,
+			pass->next_digests},
 	};
 	lock_init(&run.lock, LOCK_TENSOR_PASS);
 	lock_condition_init(&run.turned);

@@ -14,7 +14,7 @@
 
 enum { TOKEN_BYTES = 16 };
 
-static int make(const char *const folder)
+static int make(const char *folder)
 {
 	const struct file_ops *const ops = file_system();
 	uint8_t token[TOKEN_BYTES];
@@ -31,8 +31,7 @@ static int make(const char *const folder)
 	return fd;
 }
 
-int unnamed_file_open(struct unnamed_file *const file, const char *const folder,
-	struct error *const err)
+int unnamed_file_open(struct unnamed_file *file, const char *folder, struct error *err)
 {
 	const char *const chosen = getenv("TMPDIR");
 	*file = (struct unnamed_file){.fd = make(folder)};
@@ -41,18 +40,16 @@ int unnamed_file_open(struct unnamed_file *const file, const char *const folder,
 	return file->fd >= 0 ? 0 : error_set_errno(err, "cannot make a file in '%s'", folder);
 }
 
-int unnamed_file_add(struct unnamed_file *const file, const struct span piece,
-	struct error *const err)
+int unnamed_file_add(struct unnamed_file *file, struct span piece, struct error *err)
 {
 	if (file_write_at(file_system(), file->fd, piece, (off_t)file->bytes, "an unpacked delta",
-		err) != 0)
+		    err) != 0)
 		return -1;
 	file->bytes += piece.len;
 	return 0;
 }
 
-int unnamed_file_map(const struct unnamed_file *const file, struct span *const out_bytes,
-	struct error *const err)
+int unnamed_file_map(const struct unnamed_file *file, struct span *out_bytes, struct error *err)
 {
 	*out_bytes = (struct span){0};
 	if (file->bytes == 0)
@@ -64,7 +61,7 @@ int unnamed_file_map(const struct unnamed_file *const file, struct span *const o
 	return 0;
 }
 
-void unnamed_file_close(struct unnamed_file *const file)
+void unnamed_file_close(struct unnamed_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);

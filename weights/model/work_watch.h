@@ -7,12 +7,13 @@
 #include "base/error.h"
 
 struct work_watch { /* embed in whoever watches */
-	/* From any of the threads that work: so many bytes more are done. -1 with busy ends the work with that error. */
+	/* From any of the threads that work: so many bytes more are done. -1 with busy ends the
+	 * work with that error. */
 	int (*step)(struct work_watch *watch, uint64_t bytes, struct error *err);
 };
 
 /* `watch` may be NULL. */
-static inline int work_watch_step(struct work_watch *const watch, const uint64_t bytes, struct error *const err)
+static inline int work_watch_step(struct work_watch *watch, uint64_t bytes, struct error *err)
 {
 	return watch != NULL ? watch->step(watch, bytes, err) : 0;
 }

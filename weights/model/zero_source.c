@@ -12,16 +12,18 @@ struct zero_cursor {
 	uint8_t *zeros; /* one block of the widest dtype; never touched, so it costs no memory */
 };
 
-static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
+static int seek(struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err)
 {
 	struct zero_cursor *const self = (struct zero_cursor *)cursor;
 	(void)err;
 	self->block_bytes = tensor_source_block_bytes(cursor->source, tensor);
-	self->left = schema_tensor(cursor->source->schema, tensor)->bytes - block * self->block_bytes;
+	self->left =
+		schema_tensor(cursor->source->schema, tensor)->bytes - block * self->block_bytes;
 	return 0;
 }
 
-static struct tensor_cursor *open_cursor(struct tensor_source *const source, const size_t tensor, struct error *const err)
+static struct tensor_cursor *open_cursor(
+	struct tensor_source *source, size_t tensor, struct error *err)
 {
 	struct zero_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
@@ -30,7 +32,7 @@ static struct tensor_cursor *open_cursor(struct tensor_source *const source, con
 	return &cursor->cursor;
 }
 
-static int next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+static int next(struct tensor_cursor *cursor, struct span *out, struct error *err)
 {
 	struct zero_cursor *const self = (struct zero_cursor *)cursor;
 	(void)err;
@@ -42,28 +44,33 @@ static int next(struct tensor_cursor *const cursor, struct span *const out, stru
 	return 1;
 }
 
-static void close_cursor(struct tensor_cursor *const cursor)
+static void close_cursor(struct tensor_cursor *cursor)
 {
 	free(((struct zero_cursor *)cursor)->zeros);
 	free(cursor);
 }
 
-static void free_source(struct tensor_source *const source)
+static void free_source(struct tensor_source *source)
 {
 	free(source);
 }
 
-static bool splits(const struct tensor_source *const source, const size_t tensor)
+static bool splits(const struct tensor_source *source, size_t tensor)
 {
 	(void)source;
 	(void)tensor;
 	return true;
 }
 
-struct tensor_source *zero_source_new(const struct schema *const schema)
+struct tensor_source *zero_source_new(const struct schema *schema)
 {
 	static const struct tensor_source_ops ops = {
-		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
+		.open = open_cursor,
+		.next = next,
+		.close_cursor = close_cursor,
+		.free = free_source,
+		.seek = seek,
+		.splits = splits,
 	};
 	struct tensor_source *const source = memory_new(sizeof(*source));
 	*source = (struct tensor_source){.ops = &ops, .schema = schema};

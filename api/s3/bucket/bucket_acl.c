@@ -7,42 +7,46 @@
 #include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 
-enum next get_bucket_acl_begin(struct exchange *const exchange)
+enum next get_bucket_acl_begin(struct exchange *exchange)
 {
 	struct store *const store = exchange->context->store;
 	struct error err = {0};
 	struct bucket bucket;
 	struct bucket_grant *grants;
 	size_t count;
-	if (s3_request_check_owner(exchange, &err) != 0
-		|| bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0
-		|| bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_ACL, exchange->arena, &grants, &count, &err) != 0)
+	if (s3_request_check_owner(exchange, &err) != 0 ||
+		bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) !=
+			0 ||
+		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_ACL, exchange->arena, &grants,
+			&count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return acl_reply(exchange, bucket.owner, bucket_grant_find_acl(grants, count));
 }
 
-int bucket_acl_check_public(struct exchange *const exchange, struct error *const err)
+int bucket_acl_check_public(struct exchange *exchange, struct error *err)
 {
 	bool enforced = false;
 	if (ownership_controls_enforced(exchange, &enforced, err) != 0)
 		return -1;
 	if (enforced)
-		return error_set(err, ERROR_INVALID_REQUEST, "The bucket does not allow ACLs: its ownership controls say BucketOwnerEnforced.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The bucket does not allow ACLs: its ownership controls say BucketOwnerEnforced.");
 	return public_access_block_check(exchange, BLOCK_PUBLIC_ACLS, err);
 }
 
-int bucket_acl_read(struct exchange *const exchange, const struct span xml,
-	const struct span owner, enum canned_acl *const out, struct error *const err)
+int bucket_acl_read(struct exchange *exchange, struct span xml, struct span owner,
+	enum canned_acl *out, struct error *err)
 {
 	bool given = false;
 	if (acl_headers(exchange, &given, out, err) != 0)
 		return -1;
 	if (given && xml.len > 0)
-		return error_set(err, ERROR_MALFORMED_XML, "An ACL comes in the header x-amz-acl or in the body, not in both.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"An ACL comes in the header x-amz-acl or in the body, not in both.");
 	return given ? 0 : acl_parse(xml, owner, exchange->arena, out, err);
 }
 
-enum next put_bucket_acl_finish(struct exchange *const exchange)
+enum next put_bucket_acl_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
@@ -52,12 +56,14 @@ enum next put_bucket_acl_finish(struct exchange *const exchange)
 	enum canned_acl acl;
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
+	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (bucket_acl_read(exchange, xml, bucket.owner, &acl, &err) != 0
-		|| (acl != ACL_PRIVATE && bucket_acl_check_public(exchange, &err) != 0))
+	if (bucket_acl_read(exchange, xml, bucket.owner, &acl, &err) != 0 ||
+		(acl != ACL_PRIVATE && bucket_acl_check_public(exchange, &err) != 0))
 		return acl_fail(exchange, &err);
-	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_ACL, .grants = grants,
+	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_ACL,
+		.grants = grants,
 		.grant_count = bucket_grant_of_acl(acl, grants)};
 	return bucket_setting_start(exchange, &edit, 200);
 }

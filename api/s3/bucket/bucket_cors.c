@@ -10,19 +10,21 @@
 
 enum { DOCUMENT_MAX_BYTES = 8 * CORS_BODY_MAX_BYTES, LIST_MAX_BYTES = 8192 };
 
-enum next get_bucket_cors_begin(struct exchange *const exchange)
+enum next get_bucket_cors_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span document;
 	if (bucket_setting_find(exchange, BUCKET_CORS, &document, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (document.len == 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchCORSConfiguration",
-			.message = "The CORS configuration does not exist"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_NOT_FOUND,
+				.code = "NoSuchCORSConfiguration",
+				.message = "The CORS configuration does not exist"});
 	return exchange_reply_body(exchange, 200, "application/xml", document);
 }
 
-enum next put_bucket_cors_finish(struct exchange *const exchange)
+enum next put_bucket_cors_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct cors_rules rules;
@@ -32,26 +34,29 @@ enum next put_bucket_cors_finish(struct exchange *const exchange)
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
 	if (xml.len > CORS_BODY_MAX_BYTES) {
-		error_set(&err, ERROR_MALFORMED_XML, "A CORSConfiguration has at most %d bytes.", CORS_BODY_MAX_BYTES);
+		error_set(&err, ERROR_MALFORMED_XML, "A CORSConfiguration has at most %d bytes.",
+			CORS_BODY_MAX_BYTES);
 		return exchange_fail(exchange, &err);
 	}
-	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0
-		|| cors_rules_check(&rules, &err) != 0)
+	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0 ||
+		cors_rules_check(&rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&document, DOCUMENT_MAX_BYTES);
 	cors_rules_print(&rules, &document);
 	const int printed = buffer_check(&document, "the CORS configuration", &err);
-	next = printed == 0 ? bucket_setting_store(exchange, BUCKET_CORS, buffer_span(&document), 200) : exchange_fail(exchange, &err);
+	next = printed == 0
+		? bucket_setting_store(exchange, BUCKET_CORS, buffer_span(&document), 200)
+		: exchange_fail(exchange, &err);
 	buffer_release(&document);
 	return next;
 }
 
-enum next delete_bucket_cors_begin(struct exchange *const exchange)
+enum next delete_bucket_cors_begin(struct exchange *exchange)
 {
 	return bucket_setting_drop(exchange, BUCKET_CORS);
 }
 
-static const char *join(struct exchange *const exchange, const struct cors_list *const list)
+static const char *join(struct exchange *exchange, const struct cors_list *list)
 {
 	struct buffer text;
 	buffer_init(&text, LIST_MAX_BYTES);
@@ -59,45 +64,53 @@ static const char *join(struct exchange *const exchange, const struct cors_list 
 		buffer_add_text(&text, i > 0 ? ", " : "");
 		buffer_add_span(&text, list->items[i]);
 	}
-	const char *const joined = buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
+	const char *const joined =
+		buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
 	buffer_release(&text);
 	return joined;
 }
 
-static void add_headers(struct exchange *const exchange, const struct cors_rule *const rule, const struct span origin)
+static void add_headers(struct exchange *exchange, const struct cors_rule *rule, struct span origin)
 {
 	const bool open = cors_rule_is_open(rule, origin);
-	exchange_add_header(exchange, "Access-Control-Allow-Origin", open ? "*" : arena_text(exchange->arena, origin));
+	exchange_add_header(exchange, "Access-Control-Allow-Origin",
+		open ? "*" : arena_text(exchange->arena, origin));
 	if (!open)
 		exchange_add_header(exchange, "Access-Control-Allow-Credentials", "true");
-	exchange_add_header(exchange, "Access-Control-Allow-Methods", join(exchange, &rule->methods));
+	exchange_add_header(
+		exchange, "Access-Control-Allow-Methods", join(exchange, &rule->methods));
 	if (rule->exposed.count > 0)
-		exchange_add_header(exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
+		exchange_add_header(
+			exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
 	if (rule->has_max_age)
 		exchange_add_header(exchange, "Access-Control-Max-Age",
 			arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
-	exchange_add_header(exchange, "Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
+	exchange_add_header(exchange, "Vary",
+		"Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
 }
 
 /* A count of 0: the bucket has no rules. */
-static int find_rules(struct exchange *const exchange, const struct span bucket, struct cors_rules *const out, struct error *const err)
+static int find_rules(
+	struct exchange *exchange, struct span bucket, struct cors_rules *out, struct error *err)
 {
 	struct span document;
 	*out = (struct cors_rules){.count = 0};
-	if (bucket_document_find(exchange->context->store, bucket, BUCKET_CORS, exchange->arena, &document, err) != 0)
+	if (bucket_document_find(exchange->context->store, bucket, BUCKET_CORS, exchange->arena,
+		    &document, err) != 0)
 		return -1;
 	return document.len == 0 ? 0 : cors_rules_parse(document, exchange->arena, out, err);
 }
 
-static enum next refuse(struct exchange *const exchange, const enum error_kind kind, const char *const code, const char *const message)
+static enum next refuse(
+	struct exchange *exchange, enum error_kind kind, const char *code, const char *message)
 {
-	return s3_error_reply(exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
+	return s3_error_reply(
+		exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
 }
 
 /* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's
  * name. */
-static const char *read_names(struct exchange *const exchange, const struct span headers,
-	struct span *const out_bad)
+static const char *read_names(struct exchange *exchange, struct span headers, struct span *out_bad)
 {
 	struct buffer text;
 	struct span rest = headers;
@@ -118,15 +131,14 @@ static const char *read_names(struct exchange *const exchange, const struct span
 	return names;
 }
 
-static enum next refuse_value(struct exchange *const exchange, const char *const header,
-	const struct span value)
+static enum next refuse_value(struct exchange *exchange, const char *header, struct span value)
 {
 	return refuse(exchange, ERROR_INVALID, "BadRequest",
 		arena_format(exchange->arena, "Invalid %s: %.*s", header, (int)value.len,
 			value.len > 0 ? (const char *)value.data : ""));
 }
 
-enum next preflight_begin(struct exchange *const exchange)
+enum next preflight_begin(struct exchange *exchange)
 {
 	const struct span origin = exchange_header(exchange, "origin");
 	const struct span method = exchange_header(exchange, "access-control-request-method");
@@ -135,7 +147,8 @@ enum next preflight_begin(struct exchange *const exchange)
 	struct span bad = {NULL, 0};
 	struct error err = {0};
 	if (origin.len == 0)
-		return refuse(exchange, ERROR_INVALID, "BadRequest", "Insufficient information. Origin request header needed.");
+		return refuse(exchange, ERROR_INVALID, "BadRequest",
+			"Insufficient information. Origin request header needed.");
 	if (!cors_rules_know_method(method))
 		return refuse_value(exchange, "Access-Control-Request-Method",
 			method.len > 0 ? method : span_text("null"));
@@ -145,7 +158,8 @@ enum next preflight_begin(struct exchange *const exchange)
 	if (find_rules(exchange, s3_request_bucket(exchange), &rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (rules.count == 0)
-		return refuse(exchange, ERROR_DENIED, "AccessForbidden", "CORSResponse: CORS is not enabled for this bucket.");
+		return refuse(exchange, ERROR_DENIED, "AccessForbidden",
+			"CORSResponse: CORS is not enabled for this bucket.");
 	const struct cors_rule *const rule = cors_rules_match(&rules, origin, method, headers);
 	if (rule == NULL)
 		return refuse(exchange, ERROR_DENIED, "AccessForbidden",
@@ -157,9 +171,12 @@ enum next preflight_begin(struct exchange *const exchange)
 	return exchange_reply_empty(exchange, 200);
 }
 
-static struct span method_of(struct exchange *const exchange)
+static struct span method_of(struct exchange *exchange)
 {
-	static const struct { enum method method; const char *name; } names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+	static const struct {
+		enum method method;
+		const char *name;
+	} names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
 		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}};
 	const struct span asked = exchange_header(exchange, "access-control-request-method");
 	for (size_t i = 0; asked.len == 0 && i < sizeof(names) / sizeof(names[0]); i++)
@@ -169,17 +186,18 @@ static struct span method_of(struct exchange *const exchange)
 }
 
 /* As sent: parameters are not decoded yet when `prepare` runs. */
-static struct span bucket_of(struct exchange *const exchange)
+static struct span bucket_of(struct exchange *exchange)
 {
 	struct buffer decoded;
 	buffer_init(&decoded, exchange->parameters[0].len + 1);
 	const bool good = decode_percent(exchange->parameters[0], false, &decoded);
-	const struct span bucket = good ? arena_copy(exchange->arena, buffer_span(&decoded)) : (struct span){NULL, 0};
+	const struct span bucket =
+		good ? arena_copy(exchange->arena, buffer_span(&decoded)) : (struct span){NULL, 0};
 	buffer_release(&decoded);
 	return bucket;
 }
 
-void bucket_cors_prepare(struct exchange *const exchange)
+void bucket_cors_prepare(struct exchange *exchange)
 {
 	const struct span origin = exchange_header(exchange, "origin");
 	struct cors_rules rules;
@@ -188,7 +206,8 @@ void bucket_cors_prepare(struct exchange *const exchange)
 		return;
 	if (find_rules(exchange, bucket_of(exchange), &rules, &ignored) != 0)
 		return; /* whatever is wrong, the request itself will hear of it */
-	const struct cors_rule *const rule = cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});
+	const struct cors_rule *const rule =
+		cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});
 	if (rule != NULL)
 		add_headers(exchange, rule, origin);
 }

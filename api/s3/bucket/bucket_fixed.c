@@ -17,40 +17,80 @@ enum { BODY_MAX_BYTES = 4096 };
 
 static const struct bucket_fixed rows[] = {
 	{.query = "accelerate", .status = 200, .root = "AccelerateConfiguration"},
-	{.query = "analytics", .status = 200, .root = "ListBucketAnalyticsConfigurationResult", .child = "IsTruncated", .value = "false",
+	{.query = "analytics",
+		.status = 200,
+		.root = "ListBucketAnalyticsConfigurationResult",
+		.child = "IsTruncated",
+		.value = "false",
 		.id_code = NO_CONFIGURATION},
-	{.query = "encryption", .status = 404, .code = "ServerSideEncryptionConfigurationNotFoundError",
-		.message = "The server side encryption configuration was not found", .drops = true},
-	{.query = "intelligent-tiering", .status = 200, .root = "ListBucketIntelligentTieringConfigurationsOutput", .child = "IsTruncated",
-		.value = "false", .id_code = NO_CONFIGURATION},
-	{.query = "inventory", .status = 200, .root = "ListInventoryConfigurationsResult", .child = "IsTruncated", .value = "false",
+	{.query = "encryption",
+		.status = 404,
+		.code = "ServerSideEncryptionConfigurationNotFoundError",
+		.message = "The server side encryption configuration was not found",
+		.drops = true},
+	{.query = "intelligent-tiering",
+		.status = 200,
+		.root = "ListBucketIntelligentTieringConfigurationsOutput",
+		.child = "IsTruncated",
+		.value = "false",
+		.id_code = NO_CONFIGURATION},
+	{.query = "inventory",
+		.status = 200,
+		.root = "ListInventoryConfigurationsResult",
+		.child = "IsTruncated",
+		.value = "false",
 		.id_code = NO_CONFIGURATION},
 	{.query = "logging", .status = 200, .root = "BucketLoggingStatus", .takes_same = true},
-	{.query = "metrics", .status = 200, .root = "ListMetricsConfigurationsResult", .child = "IsTruncated", .value = "false",
+	{.query = "metrics",
+		.status = 200,
+		.root = "ListMetricsConfigurationsResult",
+		.child = "IsTruncated",
+		.value = "false",
 		.id_code = NO_CONFIGURATION},
-	{.query = "notification", .status = 200, .root = "NotificationConfiguration", .takes_same = true},
-	{.query = "object-lock", .status = 404, .code = "ObjectLockConfigurationNotFoundError",
-		.message = "Object Lock configuration does not exist for this bucket"},
-	{.query = "replication", .status = 404, .code = "ReplicationConfigurationNotFoundError",
-		.message = "The replication configuration was not found", .drops = true},
-	{.query = "requestPayment", .status = 200, .root = "RequestPaymentConfiguration", .child = "Payer", .value = "BucketOwner",
+	{.query = "notification",
+		.status = 200,
+		.root = "NotificationConfiguration",
 		.takes_same = true},
-	{.query = "website", .status = 404, .code = "NoSuchWebsiteConfiguration",
-		.message = "The specified bucket does not have a website configuration", .drops = true},
-	{.query = "legal-hold", .on_objects = true, .status = 400, .code = "InvalidRequest",
+	{.query = "object-lock",
+		.status = 404,
+		.code = "ObjectLockConfigurationNotFoundError",
+		.message = "Object Lock configuration does not exist for this bucket"},
+	{.query = "replication",
+		.status = 404,
+		.code = "ReplicationConfigurationNotFoundError",
+		.message = "The replication configuration was not found",
+		.drops = true},
+	{.query = "requestPayment",
+		.status = 200,
+		.root = "RequestPaymentConfiguration",
+		.child = "Payer",
+		.value = "BucketOwner",
+		.takes_same = true},
+	{.query = "website",
+		.status = 404,
+		.code = "NoSuchWebsiteConfiguration",
+		.message = "The specified bucket does not have a website configuration",
+		.drops = true},
+	{.query = "legal-hold",
+		.on_objects = true,
+		.status = 400,
+		.code = "InvalidRequest",
 		.message = "Bucket is missing Object Lock Configuration"},
-	{.query = "retention", .on_objects = true, .status = 400, .code = "InvalidRequest",
+	{.query = "retention",
+		.on_objects = true,
+		.status = 400,
+		.code = "InvalidRequest",
 		.message = "Bucket is missing Object Lock Configuration"},
 };
 
-const struct bucket_fixed *bucket_fixed_rows(size_t *const out_count)
+const struct bucket_fixed *bucket_fixed_rows(size_t *out_count)
 {
 	*out_count = sizeof(rows) / sizeof(rows[0]);
 	return rows;
 }
 
 /* The route's row names the query too. */
-static const struct bucket_fixed *row_of(const struct exchange *const exchange)
+static const struct bucket_fixed *row_of(const struct exchange *exchange)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (strcmp(rows[i].query, exchange->route->query) == 0)
@@ -59,34 +99,39 @@ static const struct bucket_fixed *row_of(const struct exchange *const exchange)
 	return NULL;
 }
 
-static int check_bucket(struct exchange *const exchange, struct error *const err)
+static int check_bucket(struct exchange *exchange, struct error *err)
 {
 	struct bucket bucket;
 	if (s3_request_check_owner(exchange, err) != 0)
 		return -1;
-	return bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, err);
+	return bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		&bucket, err);
 }
 
-static enum next reply_absent(struct exchange *const exchange, const int status, const char *const code, const char *const message)
+static enum next reply_absent(
+	struct exchange *exchange, int status, const char *code, const char *message)
 {
-	const struct s3_error error = {.kind = status == 404 ? ERROR_NOT_FOUND : ERROR_INVALID, .code = code, .message = message};
+	const struct s3_error error = {.kind = status == 404 ? ERROR_NOT_FOUND : ERROR_INVALID,
+		.code = code,
+		.message = message};
 	return s3_error_reply(exchange, &error);
 }
 
-static bool names_absent(struct exchange *const exchange, const struct bucket_fixed *const row)
+static bool names_absent(struct exchange *exchange, const struct bucket_fixed *row)
 {
 	struct span id;
 	return row->id_code != NULL && exchange_query(exchange, "id", &id);
 }
 
-enum next bucket_fixed_get_begin(struct exchange *const exchange)
+enum next bucket_fixed_get_begin(struct exchange *exchange)
 {
 	const struct bucket_fixed *const row = row_of(exchange);
 	struct error err = {0};
 	if (check_bucket(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (names_absent(exchange, row))
-		return reply_absent(exchange, 404, row->id_code, "The specified configuration does not exist.");
+		return reply_absent(
+			exchange, 404, row->id_code, "The specified configuration does not exist.");
 	if (row->root == NULL)
 		return reply_absent(exchange, row->status, row->code, row->message);
 	struct buffer body;
@@ -99,7 +144,8 @@ enum next bucket_fixed_get_begin(struct exchange *const exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static int is_same(const struct bucket_fixed *const row, const struct span xml, struct arena *const arena, bool *const out_same, struct error *const err)
+static int is_same(const struct bucket_fixed *row, struct span xml, struct arena *arena,
+	bool *out_same, struct error *err)
 {
 	struct xml_node *root;
 	if (xml_tree_parse(xml, row->root, arena, &root, err) != 0)
@@ -107,11 +153,12 @@ static int is_same(const struct bucket_fixed *const row, const struct span xml, 
 	if (row->child == NULL)
 		*out_same = root->child == NULL;
 	else
-		*out_same = root->child != NULL && root->child->next == NULL && span_equal_text(xml_tree_text(root, row->child), row->value);
+		*out_same = root->child != NULL && root->child->next == NULL &&
+			span_equal_text(xml_tree_text(root, row->child), row->value);
 	return 0;
 }
 
-enum next bucket_fixed_put_finish(struct exchange *const exchange)
+enum next bucket_fixed_put_finish(struct exchange *exchange)
 {
 	const struct bucket_fixed *const row = row_of(exchange);
 	struct error err = {0};
@@ -120,18 +167,20 @@ enum next bucket_fixed_put_finish(struct exchange *const exchange)
 	bool same = false;
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
-	if (check_bucket(exchange, &err) != 0 || (row->takes_same && is_same(row, xml, exchange->arena, &same, &err) != 0))
+	if (check_bucket(exchange, &err) != 0 ||
+		(row->takes_same && is_same(row, xml, exchange->arena, &same, &err) != 0))
 		return exchange_fail(exchange, &err);
 	return same ? exchange_reply_empty(exchange, 200) : not_implemented_begin(exchange);
 }
 
-enum next bucket_fixed_delete_begin(struct exchange *const exchange)
+enum next bucket_fixed_delete_begin(struct exchange *exchange)
 {
 	const struct bucket_fixed *const row = row_of(exchange);
 	struct error err = {0};
 	if (check_bucket(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (names_absent(exchange, row))
-		return reply_absent(exchange, 404, row->id_code, "The specified configuration does not exist.");
+		return reply_absent(
+			exchange, 404, row->id_code, "The specified configuration does not exist.");
 	return row->drops ? exchange_reply_empty(exchange, 204) : not_implemented_begin(exchange);
 }

@@ -11,31 +11,34 @@
 
 enum { XML_MAX_BYTES = 8 * BUCKET_DOCUMENT_MAX_BYTES, HEADER_MAX_BYTES = 2048 };
 
-enum next get_bucket_lifecycle_begin(struct exchange *const exchange)
+enum next get_bucket_lifecycle_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span document;
 	struct lifecycle lifecycle;
 	struct buffer body;
-	if (bucket_setting_find(exchange, BUCKET_LIFECYCLE, &document, &err) != 0
-		|| lifecycle_document_parse(document, exchange->arena, &lifecycle, &err) != 0)
+	if (bucket_setting_find(exchange, BUCKET_LIFECYCLE, &document, &err) != 0 ||
+		lifecycle_document_parse(document, exchange->arena, &lifecycle, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (lifecycle.count == 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchLifecycleConfiguration",
-			.message = "The lifecycle configuration does not exist"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_NOT_FOUND,
+				.code = "NoSuchLifecycleConfiguration",
+				.message = "The lifecycle configuration does not exist"});
 	buffer_init(&body, XML_MAX_BYTES);
 	lifecycle_xml_print(&lifecycle, &body);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static enum next refuse(struct exchange *const exchange, const struct error *const err)
+static enum next refuse(struct exchange *exchange, const struct error *err)
 {
 	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(exchange, "Transition", arena_format(exchange->arena, "%s", err->text));
+		return s3_error_not_implemented(
+			exchange, "Transition", arena_format(exchange->arena, "%s", err->text));
 	return exchange_fail(exchange, err);
 }
 
-enum next put_bucket_lifecycle_finish(struct exchange *const exchange)
+enum next put_bucket_lifecycle_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct lifecycle lifecycle;
@@ -49,24 +52,30 @@ enum next put_bucket_lifecycle_finish(struct exchange *const exchange)
 	buffer_init(&document, BUCKET_DOCUMENT_MAX_BYTES);
 	lifecycle_document_print(&lifecycle, &document);
 	const int printed = buffer_check(&document, "the lifecycle configuration", &err);
-	next = printed == 0 ? bucket_setting_store(exchange, BUCKET_LIFECYCLE, buffer_span(&document), 200) : exchange_fail(exchange, &err);
+	next = printed == 0
+		? bucket_setting_store(exchange, BUCKET_LIFECYCLE, buffer_span(&document), 200)
+		: exchange_fail(exchange, &err);
 	buffer_release(&document);
 	return next;
 }
 
-enum next delete_bucket_lifecycle_begin(struct exchange *const exchange)
+enum next delete_bucket_lifecycle_begin(struct exchange *exchange)
 {
 	return bucket_setting_drop(exchange, BUCKET_LIFECYCLE);
 }
 
-void bucket_lifecycle_add_expiration(struct exchange *const exchange, const struct object *const object)
+void bucket_lifecycle_add_expiration(struct exchange *exchange, const struct object *object)
 {
-	const struct lifecycle_subject subject = {.key = s3_request_key(exchange), .size = object->size, .since_ms = object->modified_ms};
+	const struct lifecycle_subject subject = {.key = s3_request_key(exchange),
+		.size = object->size,
+		.since_ms = object->modified_ms};
 	char date[CLOCK_TEXT_BYTES];
 	int64_t due_ms = 0;
 	struct span id;
-	if (!object->is_current || object->is_marker || !lifecycle_cache_expires(store_parts(exchange->context->store)->lifecycle_cache,
-		s3_request_bucket(exchange), &subject, object->tags, exchange->arena, &due_ms, &id))
+	if (!object->is_current || object->is_marker ||
+		!lifecycle_cache_expires(store_parts(exchange->context->store)->lifecycle_cache,
+			s3_request_bucket(exchange), &subject, object->tags, exchange->arena,
+			&due_ms, &id))
 		return;
 	struct buffer header;
 	clock_format_http(due_ms, date);
@@ -75,6 +84,7 @@ void bucket_lifecycle_add_expiration(struct exchange *const exchange, const stru
 	encode_percent(id, false, &header);
 	buffer_add_text(&header, "\"");
 	if (!buffer_failed(&header))
-		exchange_add_header(exchange, "x-amz-expiration", arena_text(exchange->arena, buffer_span(&header)));
+		exchange_add_header(exchange, "x-amz-expiration",
+			arena_text(exchange->arena, buffer_span(&header)));
 	buffer_release(&header);
 }

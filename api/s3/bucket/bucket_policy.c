@@ -10,36 +10,45 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
-enum next get_bucket_policy_begin(struct exchange *const exchange)
+enum next get_bucket_policy_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span document;
 	if (bucket_setting_find(exchange, BUCKET_POLICY, &document, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (document.len == 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchBucketPolicy",
-			.message = "The bucket policy does not exist"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_NOT_FOUND,
+				.code = "NoSuchBucketPolicy",
+				.message = "The bucket policy does not exist"});
 	return exchange_reply_body(exchange, 200, "application/json", document);
 }
 
-static enum next refuse(struct exchange *const exchange, const struct error *const err)
+static enum next refuse(struct exchange *exchange, const struct error *err)
 {
 	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(exchange, "policy", arena_format(exchange->arena, "%s", err->text));
+		return s3_error_not_implemented(
+			exchange, "policy", arena_format(exchange->arena, "%s", err->text));
 	if (err->kind != ERROR_INVALID)
 		return exchange_fail(exchange, err);
-	return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "MalformedPolicy", .message = err->text});
+	return s3_error_reply(exchange,
+		&(struct s3_error){
+			.kind = ERROR_INVALID, .code = "MalformedPolicy", .message = err->text});
 }
 
-static enum next start(struct exchange *const exchange, const struct span json, const struct bucket_grant *const grants, const size_t count)
+static enum next start(struct exchange *exchange, struct span json,
+	const struct bucket_grant *grants, size_t count)
 {
 	const struct bucket_document document = {.kind = BUCKET_POLICY, .bytes = json};
-	const struct bucket_edit edit = {.documents = &document, .document_count = 1, .replaces_grants = BUCKET_GRANTS_OF_POLICY, .grants = grants,
+	const struct bucket_edit edit = {.documents = &document,
+		.document_count = 1,
+		.replaces_grants = BUCKET_GRANTS_OF_POLICY,
+		.grants = grants,
 		.grant_count = count};
 	return bucket_setting_start(exchange, &edit, 204);
 }
 
-enum next put_bucket_policy_finish(struct exchange *const exchange)
+enum next put_bucket_policy_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket_grant *grants;
@@ -48,13 +57,15 @@ enum next put_bucket_policy_finish(struct exchange *const exchange)
 	size_t count;
 	if (!xml_body_check(exchange, &json, &next))
 		return next;
-	if (policy_document_parse(json, s3_request_bucket(exchange), exchange->arena, &grants, &count, &err) != 0
-		|| (policy_document_is_public(grants, count) && public_access_block_check(exchange, BLOCK_PUBLIC_POLICY, &err) != 0))
+	if (policy_document_parse(json, s3_request_bucket(exchange), exchange->arena, &grants,
+		    &count, &err) != 0 ||
+		(policy_document_is_public(grants, count) &&
+			public_access_block_check(exchange, BLOCK_PUBLIC_POLICY, &err) != 0))
 		return refuse(exchange, &err);
 	return start(exchange, json, grants, count);
 }
 
-enum next delete_bucket_policy_begin(struct exchange *const exchange)
+enum next delete_bucket_policy_begin(struct exchange *exchange)
 {
 	static const struct span nothing = {NULL, 0};
 	struct error err = {0};
@@ -63,25 +74,28 @@ enum next delete_bucket_policy_begin(struct exchange *const exchange)
 	return start(exchange, nothing, NULL, 0);
 }
 
-static int is_public(struct exchange *const exchange, bool *const out, struct error *const err)
+static int is_public(struct exchange *exchange, bool *out, struct error *err)
 {
-	static const enum bucket_grant_source sources[] = {BUCKET_GRANTS_OF_ACL, BUCKET_GRANTS_OF_POLICY};
+	static const enum bucket_grant_source sources[] = {
+		BUCKET_GRANTS_OF_ACL, BUCKET_GRANTS_OF_POLICY};
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	*out = false;
-	if (s3_request_check_owner(exchange, err) != 0 || bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, err) != 0)
+	if (s3_request_check_owner(exchange, err) != 0 ||
+		bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		struct bucket_grant *grants;
 		size_t count;
-		if (bucket_grant_list(store, bucket.id, sources[i], exchange->arena, &grants, &count, err) != 0)
+		if (bucket_grant_list(store, bucket.id, sources[i], exchange->arena, &grants,
+			    &count, err) != 0)
 			return -1;
 		*out = *out || policy_document_is_public(grants, count);
 	}
 	return 0;
 }
 
-enum next get_bucket_policy_status_begin(struct exchange *const exchange)
+enum next get_bucket_policy_status_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct buffer body;

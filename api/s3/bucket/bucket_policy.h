@@ -1,5 +1,5 @@
-/* GetBucketPolicy, PutBucketPolicy, DeleteBucketPolicy, GetBucketPolicyStatus: /{bucket}?policy and ?policyStatus; api/s3/bucket/policy_document.h says which
- * policies there are. */
+/* GetBucketPolicy, PutBucketPolicy, DeleteBucketPolicy, GetBucketPolicyStatus: /{bucket}?policy and
+ * ?policyStatus; api/s3/bucket/policy_document.h says which policies there are. */
 #ifndef API_S3_BUCKET_BUCKET_POLICY_H
 #define API_S3_BUCKET_BUCKET_POLICY_H
 

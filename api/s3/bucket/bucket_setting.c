@@ -8,13 +8,13 @@ struct bucket_setting { /* the exchange's state; freed by `release` */
 	struct bucket_change *change;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct bucket_setting *const state = exchange->state;
 	bucket_change_free(state->change);
 }
 
-enum next bucket_setting_put_begin(struct exchange *const exchange)
+enum next bucket_setting_put_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (s3_request_check_owner(exchange, &err) != 0)
@@ -22,7 +22,8 @@ enum next bucket_setting_put_begin(struct exchange *const exchange)
 	return xml_body_accept(exchange, BUCKET_DOCUMENT_MAX_BYTES);
 }
 
-enum next bucket_setting_start(struct exchange *const exchange, const struct bucket_edit *const edit, const int status)
+enum next bucket_setting_start(
+	struct exchange *exchange, const struct bucket_edit *edit, int status)
 {
 	struct bucket_setting *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* bodies here are capped far below the arena */
@@ -31,11 +32,12 @@ enum next bucket_setting_start(struct exchange *const exchange, const struct buc
 	state->status = status;
 	struct bucket_edit bound = *edit;
 	bound.bucket_id = exchange->bucket_id;
-	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange), &bound, exchange_wake_owner, exchange);
+	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange),
+		&bound, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 
-enum next bucket_setting_resume(struct exchange *const exchange)
+enum next bucket_setting_resume(struct exchange *exchange)
 {
 	const struct bucket_setting *const state = exchange->state;
 	struct error err = {0};
@@ -44,15 +46,15 @@ enum next bucket_setting_resume(struct exchange *const exchange)
 	return exchange_reply_empty(exchange, state->status);
 }
 
-enum next bucket_setting_store(struct exchange *const exchange, const enum bucket_document_kind kind, const struct span bytes,
-	const int status)
+enum next bucket_setting_store(
+	struct exchange *exchange, enum bucket_document_kind kind, struct span bytes, int status)
 {
 	const struct bucket_document document = {.kind = kind, .bytes = bytes};
 	const struct bucket_edit edit = {.documents = &document, .document_count = 1};
 	return bucket_setting_start(exchange, &edit, status);
 }
 
-enum next bucket_setting_drop(struct exchange *const exchange, const enum bucket_document_kind kind)
+enum next bucket_setting_drop(struct exchange *exchange, enum bucket_document_kind kind)
 {
 	struct error err = {0};
 	if (s3_request_check_owner(exchange, &err) != 0)
@@ -60,10 +62,11 @@ enum next bucket_setting_drop(struct exchange *const exchange, const enum bucket
 	return bucket_setting_store(exchange, kind, (struct span){NULL, 0}, 204);
 }
 
-int bucket_setting_find(struct exchange *const exchange, const enum bucket_document_kind kind, struct span *const out,
-	struct error *const err)
+int bucket_setting_find(struct exchange *exchange, enum bucket_document_kind kind, struct span *out,
+	struct error *err)
 {
 	if (s3_request_check_owner(exchange, err) != 0)
 		return -1;
-	return bucket_document_find(exchange->context->store, s3_request_bucket(exchange), kind, exchange->arena, out, err);
+	return bucket_document_find(exchange->context->store, s3_request_bucket(exchange), kind,
+		exchange->arena, out, err);
 }

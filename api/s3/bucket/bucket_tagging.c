@@ -8,8 +8,8 @@
 
 enum { TAG_BYTES = 4 + TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES, REPLY_MAX_BYTES = 1024 * 1024 };
 
-static int write_set(const struct tag *const tags, const size_t count, struct arena *const arena, struct span *const out_set,
-	struct error *const err)
+static int write_set(const struct tag *tags, size_t count, struct arena *arena,
+	struct span *out_set, struct error *err)
 {
 	struct buffer blob;
 	buffer_init(&blob, (count + 1) * TAG_BYTES);
@@ -20,26 +20,31 @@ static int write_set(const struct tag *const tags, const size_t count, struct ar
 	return result;
 }
 
-int bucket_tagging_read(const struct xml_node *const node, const size_t most, struct arena *const arena, struct span *const out_set,
-	struct error *const err)
+int bucket_tagging_read(const struct xml_node *node, size_t most, struct arena *arena,
+	struct span *out_set, struct error *err)
 {
 	struct tag *const tags = arena_take_array(arena, most + 1, sizeof(*tags));
 	size_t count = 0;
 	if (tags == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The tags do not fit the memory of a request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The tags do not fit the memory of a request.");
 	if (xml_tree_check(node, "Tag", NULL, err) != 0)
 		return -1;
-	for (const struct xml_node *tag = xml_tree_child(node, "Tag"); tag != NULL && count <= most; tag = xml_tree_again(tag)) {
+	for (const struct xml_node *tag = xml_tree_child(node, "Tag"); tag != NULL && count <= most;
+		tag = xml_tree_again(tag)) {
 		if (xml_tree_check(tag, "Key|Value", "Key|Value", err) != 0)
 			return -1;
 		if (xml_tree_child(tag, "Key") == NULL || xml_tree_child(tag, "Value") == NULL)
 			return error_set(err, ERROR_MALFORMED_XML, "A Tag has a Key and a Value.");
-		tags[count++] = (struct tag){xml_tree_text(tag, "Key"), xml_tree_text(tag, "Value")};
+		tags[count++] =
+			(struct tag){xml_tree_text(tag, "Key"), xml_tree_text(tag, "Value")};
 	}
-	return tag_set_check(tags, count, most, err) != 0 ? -1 : write_set(tags, count, arena, out_set, err);
+	return tag_set_check(tags, count, most, err) != 0
+		? -1
+		: write_set(tags, count, arena, out_set, err);
 }
 
-enum next get_bucket_tagging_begin(struct exchange *const exchange)
+enum next get_bucket_tagging_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct buffer body;
@@ -47,8 +52,10 @@ enum next get_bucket_tagging_begin(struct exchange *const exchange)
 	if (bucket_setting_find(exchange, BUCKET_TAGS, &set, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (set.len == 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchTagSet",
-			.message = "The TagSet does not exist"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_NOT_FOUND,
+				.code = "NoSuchTagSet",
+				.message = "The TagSet does not exist"});
 	buffer_init(&body, REPLY_MAX_BYTES);
 	if (tagging_write_xml(set, exchange->arena, &body, &err) == 0)
 		return exchange_reply_buffer(exchange, 200, "application/xml", &body);
@@ -56,10 +63,11 @@ enum next get_bucket_tagging_begin(struct exchange *const exchange)
 	return exchange_fail(exchange, &err);
 }
 
-static int parse_body(const struct span xml, struct arena *const arena, struct span *const out_set, struct error *const err)
+static int parse_body(struct span xml, struct arena *arena, struct span *out_set, struct error *err)
 {
 	struct xml_node *root;
-	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0 || xml_tree_check(root, "TagSet", "TagSet", err) != 0)
+	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0 ||
+		xml_tree_check(root, "TagSet", "TagSet", err) != 0)
 		return -1;
 	const struct xml_node *const set = xml_tree_child(root, "TagSet");
 	if (set == NULL)
@@ -67,7 +75,7 @@ static int parse_body(const struct span xml, struct arena *const arena, struct s
 	return bucket_tagging_read(set, TAG_SET_BUCKET_MAX, arena, out_set, err);
 }
 
-enum next put_bucket_tagging_finish(struct exchange *const exchange)
+enum next put_bucket_tagging_finish(struct exchange *exchange)
 {
 	struct span set;
 	struct error err = {0};
@@ -80,7 +88,7 @@ enum next put_bucket_tagging_finish(struct exchange *const exchange)
 	return bucket_setting_store(exchange, BUCKET_TAGS, set, 200);
 }
 
-enum next delete_bucket_tagging_begin(struct exchange *const exchange)
+enum next delete_bucket_tagging_begin(struct exchange *exchange)
 {
 	return bucket_setting_drop(exchange, BUCKET_TAGS);
 }

@@ -9,18 +9,21 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
-const char *bucket_versioning_name(const enum bucket_versioning versioning)
+const char *bucket_versioning_name(enum bucket_versioning versioning)
 {
-	static const char *const names[] = {[BUCKET_UNVERSIONED] = NULL, [BUCKET_VERSIONED] = "Enabled", [BUCKET_SUSPENDED] = "Suspended"};
+	static const char *const names[] = {[BUCKET_UNVERSIONED] = NULL,
+		[BUCKET_VERSIONED] = "Enabled",
+		[BUCKET_SUSPENDED] = "Suspended"};
 	return (size_t)versioning < sizeof(names) / sizeof(names[0]) ? names[versioning] : NULL;
 }
 
-enum next get_bucket_versioning_begin(struct exchange *const exchange)
+enum next get_bucket_versioning_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (s3_request_check_owner(exchange, &err) != 0
-		|| bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
+	if (s3_request_check_owner(exchange, &err) != 0 ||
+		bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+			&bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const char *const name = bucket_versioning_name(bucket.versioning);
 	struct buffer body;
@@ -33,11 +36,12 @@ enum next get_bucket_versioning_begin(struct exchange *const exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-int bucket_versioning_parse(const struct span xml, struct arena *const arena, enum bucket_versioning *const out, struct error *const err)
+int bucket_versioning_parse(
+	struct span xml, struct arena *arena, enum bucket_versioning *out, struct error *err)
 {
 	struct xml_node *root;
-	if (xml_tree_parse(xml, "VersioningConfiguration", arena, &root, err) != 0
-		|| xml_tree_check(root, "Status|MfaDelete", "Status|MfaDelete", err) != 0)
+	if (xml_tree_parse(xml, "VersioningConfiguration", arena, &root, err) != 0 ||
+		xml_tree_check(root, "Status|MfaDelete", "Status|MfaDelete", err) != 0)
 		return -1;
 	const struct span status = xml_tree_text(root, "Status");
 	const struct span mfa = xml_tree_text(root, "MfaDelete");
@@ -47,11 +51,12 @@ int bucket_versioning_parse(const struct span xml, struct arena *const arena, en
 		return error_set(err, ERROR_INVALID, "The Versioning element must be specified");
 	*out = span_equal_text(status, "Enabled") ? BUCKET_VERSIONED : BUCKET_SUSPENDED;
 	if (*out == BUCKET_SUSPENDED && !span_equal_text(status, "Suspended"))
-		return error_set(err, ERROR_MALFORMED_XML, "The Status of a VersioningConfiguration is Enabled or Suspended.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The Status of a VersioningConfiguration is Enabled or Suspended.");
 	return 0;
 }
 
-enum next put_bucket_versioning_finish(struct exchange *const exchange)
+enum next put_bucket_versioning_finish(struct exchange *exchange)
 {
 	struct bucket_edit edit = {.sets_versioning = true};
 	struct error err = {0};
@@ -63,6 +68,8 @@ enum next put_bucket_versioning_finish(struct exchange *const exchange)
 		return bucket_setting_start(exchange, &edit, 200);
 	if (err.kind != ERROR_INVALID)
 		return exchange_fail(exchange, &err);
-	return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "IllegalVersioningConfigurationException",
-		.message = err.text});
+	return s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID,
+			.code = "IllegalVersioningConfigurationException",
+			.message = err.text});
 }

@@ -10,7 +10,7 @@ enum { ID_MAX_BYTES = 255 };
 
 static const char *const methods_known[] = {"GET", "PUT", "POST", "DELETE", "HEAD"};
 
-static unsigned stars(const struct span text)
+static unsigned stars(struct span text)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < text.len; i++)
@@ -18,7 +18,7 @@ static unsigned stars(const struct span text)
 	return count;
 }
 
-bool cors_rules_know_method(const struct span text)
+bool cors_rules_know_method(struct span text)
 {
 	for (size_t i = 0; i < sizeof(methods_known) / sizeof(methods_known[0]); i++)
 		if (span_equal_text(text, methods_known[i]))
@@ -26,12 +26,12 @@ bool cors_rules_know_method(const struct span text)
 	return false;
 }
 
-bool cors_rules_is_header_name(const struct span name)
+bool cors_rules_is_header_name(struct span name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		const uint8_t byte = name.data[i];
-		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
-			|| (byte >= '0' && byte <= '9');
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') ||
+			(byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
 		if (!is_alphanumeric && (byte == '\0' || strchr("!#$%&'*+-.^_`|~", byte) == NULL))
 			return false;
 	}
@@ -39,7 +39,7 @@ bool cors_rules_is_header_name(const struct span name)
 }
 
 /* Texts go into reply headers: no line breaks or other controls. */
-static bool is_printable(const struct span text)
+static bool is_printable(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] < 0x20 || text.data[i] == 0x7f)
@@ -47,7 +47,8 @@ static bool is_printable(const struct span text)
 	return true;
 }
 
-static int check_item(const char *const element, const struct span text, const unsigned stars_allowed, struct error *const err)
+static int check_item(
+	const char *element, struct span text, unsigned stars_allowed, struct error *err)
 {
 	const int len = (int)(text.len < 100 ? text.len : 100);
 	if (strcmp(element, "AllowedMethod") == 0 && !cors_rules_know_method(text))
@@ -55,22 +56,26 @@ static int check_item(const char *const element, const struct span text, const u
 			"Found unsupported HTTP method in CORS config. Unsupported method is %.*s",
 			len, (const char *)text.data);
 	if (text.len == 0 || !is_printable(text))
-		return error_set(err, ERROR_MALFORMED_XML, "An %s is empty or holds control characters.", element);
+		return error_set(err, ERROR_MALFORMED_XML,
+			"An %s is empty or holds control characters.", element);
 	if (stars(text) > stars_allowed)
-		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" can not have %s.", element, len, (const char *)text.data,
+		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" can not have %s.",
+			element, len, (const char *)text.data,
 			stars_allowed > 0 ? "more than one wildcard" : "a wildcard");
 	return 0;
 }
 
-static int read_list(const struct xml_node *const rule, const char *const element, const unsigned stars_allowed, struct arena *const arena,
-	struct cors_list *const out, struct error *const err)
+static int read_list(const struct xml_node *rule, const char *element, unsigned stars_allowed,
+	struct arena *arena, struct cors_list *out, struct error *err)
 {
 	const size_t count = xml_tree_count(rule, element);
 	struct span *const items = arena_take_array(arena, count + 1, sizeof(*items));
 	if (items == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The CORS rules do not fit the memory of a request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The CORS rules do not fit the memory of a request.");
 	size_t i = 0;
-	for (const struct xml_node *item = xml_tree_child(rule, element); item != NULL; item = xml_tree_again(item)) {
+	for (const struct xml_node *item = xml_tree_child(rule, element); item != NULL;
+		item = xml_tree_again(item)) {
 		items[i] = span_trim(item->text);
 		if (check_item(element, items[i++], stars_allowed, err) != 0)
 			return -1;
@@ -79,91 +84,103 @@ static int read_list(const struct xml_node *const rule, const char *const elemen
 	return 0;
 }
 
-static bool read_age(const struct span text, int64_t *const out)
+static bool read_age(struct span text, int64_t *out)
 {
 	const bool is_negative = span_starts(text, span_text("-"));
 	uint64_t number;
-	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number)
-		|| number > INT32_MAX)
+	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number) ||
+		number > INT32_MAX)
 		return false;
 	*out = is_negative ? -(int64_t)number : (int64_t)number;
 	return true;
 }
 
-static int read_rule(const struct xml_node *const node, struct arena *const arena, struct cors_rule *const out, struct error *const err)
+static int read_rule(
+	const struct xml_node *node, struct arena *arena, struct cors_rule *out, struct error *err)
 {
 	const struct span age = span_trim(xml_tree_text(node, "MaxAgeSeconds"));
-	if (xml_tree_check(node, "ID|AllowedOrigin|AllowedMethod|AllowedHeader|ExposeHeader|MaxAgeSeconds", "ID|MaxAgeSeconds", err) != 0)
+	if (xml_tree_check(node,
+		    "ID|AllowedOrigin|AllowedMethod|AllowedHeader|ExposeHeader|MaxAgeSeconds",
+		    "ID|MaxAgeSeconds", err) != 0)
 		return -1;
-	if (read_list(node, "AllowedOrigin", 1, arena, &out->origins, err) != 0 || read_list(node, "AllowedMethod", 0, arena, &out->methods, err) != 0
-		|| read_list(node, "AllowedHeader", 1, arena, &out->headers, err) != 0
-		|| read_list(node, "ExposeHeader", 0, arena, &out->exposed, err) != 0)
+	if (read_list(node, "AllowedOrigin", 1, arena, &out->origins, err) != 0 ||
+		read_list(node, "AllowedMethod", 0, arena, &out->methods, err) != 0 ||
+		read_list(node, "AllowedHeader", 1, arena, &out->headers, err) != 0 ||
+		read_list(node, "ExposeHeader", 0, arena, &out->exposed, err) != 0)
 		return -1;
 	out->id = xml_tree_text(node, "ID");
 	out->has_max_age = xml_tree_child(node, "MaxAgeSeconds") != NULL;
 	if (out->origins.count == 0 || out->methods.count == 0)
-		return error_set(err, ERROR_MALFORMED_XML, "A CORSRule has an AllowedOrigin and an AllowedMethod.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"A CORSRule has an AllowedOrigin and an AllowedMethod.");
 	if (out->id.len > ID_MAX_BYTES || !is_printable(out->id))
-		return error_set(err, ERROR_INVALID_REQUEST, "The ID of a CORSRule has at most %d bytes, and no control characters.", ID_MAX_BYTES);
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The ID of a CORSRule has at most %d bytes, and no control characters.",
+			ID_MAX_BYTES);
 	if (out->has_max_age && !read_age(age, &out->max_age_s))
 		return error_set(err, ERROR_MALFORMED_XML, "MaxAgeSeconds is a number of seconds.");
 	return 0;
 }
 
-int cors_rules_parse(const struct span xml, struct arena *const arena, struct cors_rules *const out, struct error *const err)
+int cors_rules_parse(
+	struct span xml, struct arena *arena, struct cors_rules *out, struct error *err)
 {
 	struct xml_node *root;
-	if (xml_tree_parse(xml, "CORSConfiguration", arena, &root, err) != 0 || xml_tree_check(root, "CORSRule", NULL, err) != 0)
+	if (xml_tree_parse(xml, "CORSConfiguration", arena, &root, err) != 0 ||
+		xml_tree_check(root, "CORSRule", NULL, err) != 0)
 		return -1;
 	const size_t count = xml_tree_count(root, "CORSRule");
 	if (count == 0 || count > CORS_RULES_MAX)
-		return error_set(err, ERROR_MALFORMED_XML, "A CORSConfiguration has 1 to %d rules.", CORS_RULES_MAX);
+		return error_set(err, ERROR_MALFORMED_XML, "A CORSConfiguration has 1 to %d rules.",
+			CORS_RULES_MAX);
 	struct cors_rule *const rules = arena_take_array(arena, count, sizeof(*rules));
 	if (rules == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The CORS rules do not fit the memory of a request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The CORS rules do not fit the memory of a request.");
 	size_t i = 0;
-	for (const struct xml_node *rule = xml_tree_child(root, "CORSRule"); rule != NULL; rule = xml_tree_again(rule))
+	for (const struct xml_node *rule = xml_tree_child(root, "CORSRule"); rule != NULL;
+		rule = xml_tree_again(rule))
 		if (read_rule(rule, arena, &rules[i++], err) != 0)
 			return -1;
 	*out = (struct cors_rules){rules, count};
 	return 0;
 }
 
-static int check_names(const char *const element, const struct cors_list *const list,
-	struct error *const err)
+static int check_names(const char *element, const struct cors_list *list, struct error *err)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct span name = list->items[i];
 		if (!cors_rules_is_header_name(name))
-			return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.",
-				element, (int)(name.len < 100 ? name.len : 100), (const char *)name.data);
+			return error_set(err, ERROR_INVALID_REQUEST,
+				"%s \"%.*s\" contains invalid character.", element,
+				(int)(name.len < 100 ? name.len : 100), (const char *)name.data);
 	}
 	return 0;
 }
 
-int cors_rules_check(const struct cors_rules *const rules, struct error *const err)
+int cors_rules_check(const struct cors_rules *rules, struct error *err)
 {
 	for (size_t i = 0; i < rules->count; i++)
-		if (check_names("AllowedHeader", &rules->rules[i].headers, err) != 0
-			|| check_names("ExposeHeader", &rules->rules[i].exposed, err) != 0)
+		if (check_names("AllowedHeader", &rules->rules[i].headers, err) != 0 ||
+			check_names("ExposeHeader", &rules->rules[i].exposed, err) != 0)
 			return -1;
 	return 0;
 }
 
-static void print_list(struct xml_writer *const xml, const char *const element, const struct cors_list *const list)
+static void print_list(struct xml_writer *xml, const char *element, const struct cors_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		xml_writer_text(xml, element, list->items[i]);
 }
 
-static void print_age(struct xml_writer *const xml, const int64_t seconds)
+static void print_age(struct xml_writer *xml, int64_t seconds)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "%lld", (long long)seconds);
 	xml_writer_text(xml, "MaxAgeSeconds", span_text(text));
 }
 
-void cors_rules_print(const struct cors_rules *const rules, struct buffer *const out)
+void cors_rules_print(const struct cors_rules *rules, struct buffer *out)
 {
 	struct xml_writer xml;
 	xml_writer_begin(&xml, out, "CORSConfiguration", true);
@@ -183,31 +200,36 @@ void cors_rules_print(const struct cors_rules *const rules, struct buffer *const
 	xml_writer_end(&xml);
 }
 
-static bool equal(const struct span a, const struct span b, const bool any_case)
+static bool equal(struct span a, struct span b, bool any_case)
 {
 	if (a.len != b.len)
 		return false;
 	for (size_t i = 0; i < a.len; i++) {
-		const uint8_t left = any_case && a.data[i] >= 'A' && a.data[i] <= 'Z' ? (uint8_t)(a.data[i] + 32) : a.data[i];
-		const uint8_t right = any_case && b.data[i] >= 'A' && b.data[i] <= 'Z' ? (uint8_t)(b.data[i] + 32) : b.data[i];
+		const uint8_t left = any_case && a.data[i] >= 'A' && a.data[i] <= 'Z'
+			? (uint8_t)(a.data[i] + 32)
+			: a.data[i];
+		const uint8_t right = any_case && b.data[i] >= 'A' && b.data[i] <= 'Z'
+			? (uint8_t)(b.data[i] + 32)
+			: b.data[i];
 		if (left != right)
 			return false;
 	}
 	return true;
 }
 
-static bool matches(const struct span pattern, const struct span text, const bool any_case)
+static bool matches(struct span pattern, struct span text, bool any_case)
 {
 	const ptrdiff_t star = span_find(pattern, '*');
 	if (star < 0)
 		return equal(pattern, text, any_case);
 	const struct span head = span_slice(pattern, 0, (size_t)star);
 	const struct span tail = span_slice(pattern, (size_t)star + 1, pattern.len);
-	return text.len >= head.len + tail.len && equal(head, span_slice(text, 0, head.len), any_case)
-		&& equal(tail, span_slice(text, text.len - tail.len, tail.len), any_case);
+	return text.len >= head.len + tail.len &&
+		equal(head, span_slice(text, 0, head.len), any_case) &&
+		equal(tail, span_slice(text, text.len - tail.len, tail.len), any_case);
 }
 
-static bool list_matches(const struct cors_list *const list, const struct span text, const bool any_case)
+static bool list_matches(const struct cors_list *list, struct span text, bool any_case)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (matches(list->items[i], text, any_case))
@@ -215,7 +237,7 @@ static bool list_matches(const struct cors_list *const list, const struct span t
 	return false;
 }
 
-static bool allows_headers(const struct cors_rule *const rule, struct span headers)
+static bool allows_headers(const struct cors_rule *rule, struct span headers)
 {
 	struct span name;
 	while (span_split(&headers, ',', &name)) {
@@ -226,18 +248,20 @@ static bool allows_headers(const struct cors_rule *const rule, struct span heade
 	return true;
 }
 
-const struct cors_rule *cors_rules_match(const struct cors_rules *const rules, const struct span origin, const struct span method,
-	const struct span headers)
+const struct cors_rule *cors_rules_match(
+	const struct cors_rules *rules, struct span origin, struct span method, struct span headers)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct cors_rule *const rule = &rules->rules[i];
-		if (list_matches(&rule->origins, origin, false) && list_matches(&rule->methods, method, false) && allows_headers(rule, headers))
+		if (list_matches(&rule->origins, origin, false) &&
+			list_matches(&rule->methods, method, false) &&
+			allows_headers(rule, headers))
 			return rule;
 	}
 	return NULL;
 }
 
-bool cors_rule_is_open(const struct cors_rule *const rule, const struct span origin)
+bool cors_rule_is_open(const struct cors_rule *rule, struct span origin)
 {
 	for (size_t i = 0; i < rule->origins.count; i++)
 		if (matches(rule->origins.items[i], origin, false))

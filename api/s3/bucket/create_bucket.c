@@ -11,7 +11,7 @@
 
 enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
 
-struct create_bucket { /* the exchange's state; freed by `release` */
+struct create_bucket {                       /* the exchange's state; freed by `release` */
 	struct bucket_document documents[3]; /* tags, ownership, location */
 	struct bucket_grant grants[BUCKET_GRANTS_OF_ACL_MAX];
 	struct bucket_edit edit;
@@ -22,13 +22,13 @@ static const struct s3_request_refusal refusals[] = {
 	{"x-amz-bucket-object-lock-enabled", "false|False", "Object lock is not implemented."},
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct create_bucket *const state = exchange->state;
 	bucket_change_free(state->change);
 }
 
-static struct create_bucket *make_state(struct exchange *const exchange)
+static struct create_bucket *make_state(struct exchange *exchange)
 {
 	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* nothing else is in the arena yet */
@@ -38,74 +38,89 @@ static struct create_bucket *make_state(struct exchange *const exchange)
 	return state;
 }
 
-static void add_document(struct create_bucket *const state, const enum bucket_document_kind kind, const struct span bytes)
+static void add_document(
+	struct create_bucket *state, enum bucket_document_kind kind, struct span bytes)
 {
 	if (bytes.len > 0)
-		state->documents[state->edit.document_count++] = (struct bucket_document){kind, bytes};
+		state->documents[state->edit.document_count++] =
+			(struct bucket_document){kind, bytes};
 }
 
-static int read_etag(const struct span value, struct create_bucket *const state, struct error *const err)
+static int read_etag(struct span value, struct create_bucket *state, struct error *err)
 {
 	if (value.len == 0)
 		return 0;
 	state->edit.sets_etag_policy = true;
-	return etag_policy_parse(value, &state->edit.etag_policy) ? 0
+	return etag_policy_parse(value, &state->edit.etag_policy)
+		? 0
 		: error_set(err, ERROR_INVALID, "x-deltabucket-etag is md5, fast or default.");
 }
 
-static int read_ownership(const struct span value, struct create_bucket *const state, struct error *const err)
+static int read_ownership(struct span value, struct create_bucket *state, struct error *err)
 {
 	if (value.len > 0 && !ownership_controls_is_value(value))
-		return error_set(err, ERROR_INVALID, "x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
+		return error_set(err, ERROR_INVALID,
+			"x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
 	add_document(state, BUCKET_OWNERSHIP, value);
 	return 0;
 }
 
-enum next create_bucket_begin(struct exchange *const exchange)
+enum next create_bucket_begin(struct exchange *exchange)
 {
 	struct create_bucket *const state = make_state(exchange);
 	struct error err = {0};
 	bool given;
 	enum canned_acl acl;
-	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	const struct s3_request_refusal *const refused =
+		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
 	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
-	if (bucket_check_name(s3_request_bucket(exchange), exchange->principal->namespace, &err) != 0
-		|| read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state, &err) != 0
-		|| read_ownership(span_trim(exchange_header(exchange, "x-amz-object-ownership")), state, &err) != 0)
+	if (bucket_check_name(s3_request_bucket(exchange), exchange->principal->namespace, &err) !=
+			0 ||
+		read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state,
+			&err) != 0 ||
+		read_ownership(span_trim(exchange_header(exchange, "x-amz-object-ownership")),
+			state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (acl_headers(exchange, &given, &acl, &err) != 0)
 		return acl_fail(exchange, &err);
-	const struct span ownership = span_trim(exchange_header(exchange, "x-amz-object-ownership"));
+	const struct span ownership =
+		span_trim(exchange_header(exchange, "x-amz-object-ownership"));
 	if (acl != ACL_PRIVATE && span_equal_text(ownership, "BucketOwnerEnforced"))
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidBucketAclWithObjectOwnership",
-			.message = "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_INVALID,
+				.code = "InvalidBucketAclWithObjectOwnership",
+				.message =
+					"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"});
 	state->edit.grants = state->grants;
 	state->edit.grant_count = bucket_grant_of_acl(acl, state->grants);
-	state->edit.replaces_grants = acl != ACL_PRIVATE ? BUCKET_GRANTS_OF_ACL : BUCKET_GRANTS_NONE;
+	state->edit.replaces_grants =
+		acl != ACL_PRIVATE ? BUCKET_GRANTS_OF_ACL : BUCKET_GRANTS_NONE;
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
 /* Any region is taken, and told again: clients are set up with all sorts of names and there is only
  * one place here. */
-static int read_configuration(struct exchange *const exchange, struct span *const out_tags,
-	struct span *const out_location, struct error *const err)
+static int read_configuration(struct exchange *exchange, struct span *out_tags,
+	struct span *out_location, struct error *err)
 {
 	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
 	struct xml_node *root;
 	const struct span body = exchange_body(exchange);
 	if (body.len == 0)
 		return 0;
-	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0
-		|| xml_tree_check(root, children, children, err) != 0)
+	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0 ||
+		xml_tree_check(root, children, children, err) != 0)
 		return -1;
 	*out_location = span_trim(xml_tree_text(root, "LocationConstraint"));
 	const struct xml_node *const tags = xml_tree_child(root, "Tags");
-	return tags == NULL ? 0 : bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
+	return tags == NULL
+		? 0
+		: bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
 }
 
-enum next create_bucket_finish(struct exchange *const exchange)
+enum next create_bucket_finish(struct exchange *exchange)
 {
 	struct create_bucket *const state = exchange->state;
 	struct span tags = {NULL, 0};
@@ -114,16 +129,18 @@ enum next create_bucket_finish(struct exchange *const exchange)
 	if (read_configuration(exchange, &tags, &location, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (location.len > LOCATION_MAX_BYTES)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidLocationConstraint",
-			.message = "The specified location-constraint is not valid."});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_INVALID,
+				.code = "InvalidLocationConstraint",
+				.message = "The specified location-constraint is not valid."});
 	add_document(state, BUCKET_TAGS, tags);
 	add_document(state, BUCKET_LOCATION, location);
-	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange), exchange->principal->namespace, &state->edit,
-		exchange_wake_owner, exchange);
+	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange),
+		exchange->principal->namespace, &state->edit, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 
-enum next create_bucket_resume(struct exchange *const exchange)
+enum next create_bucket_resume(struct exchange *exchange)
 {
 	struct create_bucket *const state = exchange->state;
 	struct error err = {0};

@@ -1,4 +1,5 @@
-/* CreateBucket: PUT /{bucket}, perhaps with a CreateBucketConfiguration. One's own bucket again: 200. */
+/* CreateBucket: PUT /{bucket}, perhaps with a CreateBucketConfiguration. One's own bucket again:
+ * 200. */
 #ifndef API_S3_BUCKET_CREATE_BUCKET_H
 #define API_S3_BUCKET_CREATE_BUCKET_H
 

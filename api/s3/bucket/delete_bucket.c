@@ -7,13 +7,13 @@ struct delete_bucket { /* the exchange's state; freed by `release` */
 	struct bucket_change *change;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct delete_bucket *const state = exchange->state;
 	bucket_change_free(state->change);
 }
 
-enum next delete_bucket_begin(struct exchange *const exchange)
+enum next delete_bucket_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (s3_request_check_owner(exchange, &err) != 0)
@@ -22,11 +22,12 @@ enum next delete_bucket_begin(struct exchange *const exchange)
 	ASSERT(state != NULL);
 	exchange->state = state;
 	exchange->release = release;
-	state->change = bucket_delete_start(exchange->context->store, s3_request_bucket(exchange), exchange_wake_owner, exchange);
+	state->change = bucket_delete_start(exchange->context->store, s3_request_bucket(exchange),
+		exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 
-enum next delete_bucket_resume(struct exchange *const exchange)
+enum next delete_bucket_resume(struct exchange *exchange)
 {
 	struct delete_bucket *const state = exchange->state;
 	struct error err = {0};

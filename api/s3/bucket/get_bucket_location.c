@@ -5,7 +5,7 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
-enum next get_bucket_location_begin(struct exchange *const exchange)
+enum next get_bucket_location_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span location;

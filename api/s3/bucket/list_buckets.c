@@ -13,57 +13,69 @@ struct listing {
 	bool elsewhere; /* buckets of another region were asked for: there are none */
 	uint64_t limit;
 	struct bucket *buckets;
-	size_t count;   /* one over the limit when there are more */
+	size_t count; /* one over the limit when there are more */
 };
 
-static bool read_listing(struct exchange *const exchange, struct listing *const listing, enum next *const out_next)
+static bool read_listing(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	struct span token;
 	struct span region;
 	exchange_query(exchange, "prefix", &listing->prefix);
-	listing->elsewhere = exchange_query(exchange, "bucket-region", &region) && region.len > 0
-		&& !span_equal_text(region, exchange->context->region);
-	if (!s3_request_limit(exchange, "max-buckets", PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &listing->limit, out_next))
+	listing->elsewhere = exchange_query(exchange, "bucket-region", &region) && region.len > 0 &&
+		!span_equal_text(region, exchange->context->region);
+	if (!s3_request_limit(exchange, "max-buckets", PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS,
+		    &listing->limit, out_next))
 		return false;
 	if (listing->limit == 0) {
-		*out_next = s3_error_argument(exchange, "max-buckets", span_text("0"), "The parameter max-buckets must be between 1 and 10000.");
+		*out_next = s3_error_argument(exchange, "max-buckets", span_text("0"),
+			"The parameter max-buckets must be between 1 and 10000.");
 		return false;
 	}
-	if (!exchange_query(exchange, "continuation-token", &token) || s3_request_read_token(exchange, token, &listing->after))
+	if (!exchange_query(exchange, "continuation-token", &token) ||
+		s3_request_read_token(exchange, token, &listing->after))
 		return true;
-	*out_next = s3_error_argument(exchange, "continuation-token", token, "The continuation token provided is incorrect");
+	*out_next = s3_error_argument(exchange, "continuation-token", token,
+		"The continuation token provided is incorrect");
 	return false;
 }
 
-static bool wanted(const struct listing *const listing, const struct span name)
+static bool wanted(const struct listing *listing, struct span name)
 {
-	return span_starts(name, listing->prefix) && (listing->after.len == 0 || span_compare(name, listing->after) > 0);
+	return span_starts(name, listing->prefix) &&
+		(listing->after.len == 0 || span_compare(name, listing->after) > 0);
 }
 
-/* The next granted name above the last one taken, or NULL: grants are few and in no order, and may name a bucket twice. */
-static const struct grant *next_grant(const struct principal *const principal, const struct listing *const listing, const struct span last)
+/* The next granted name above the last one taken, or NULL: grants are few and in no order, and may
+ * name a bucket twice. */
+static const struct grant *next_grant(
+	const struct principal *principal, const struct listing *listing, struct span last)
 {
 	const struct grant *best = NULL;
 	for (size_t i = 0; i < principal->grant_count; i++) {
 		const struct grant *const grant = &principal->grants[i];
-		if (wanted(listing, grant->bucket) && (last.len == 0 || span_compare(grant->bucket, last) > 0)
-			&& (best == NULL || span_compare(grant->bucket, best->bucket) < 0))
+		if (wanted(listing, grant->bucket) &&
+			(last.len == 0 || span_compare(grant->bucket, last) > 0) &&
+			(best == NULL || span_compare(grant->bucket, best->bucket) < 0))
 			best = grant;
 	}
 	return best;
 }
 
-static int find_granted(struct exchange *const exchange, struct listing *const listing, struct error *const err)
+static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct span last = {0};
-	listing->buckets = arena_take_array(exchange->arena, principal->grant_count, sizeof(*listing->buckets));
+	listing->buckets = arena_take_array(
+		exchange->arena, principal->grant_count, sizeof(*listing->buckets));
 	if (listing->buckets == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The key has too many grants for one listing.");
-	for (const struct grant *grant = next_grant(principal, listing, last); grant != NULL; grant = next_grant(principal, listing, last)) {
+		return error_set(
+			err, ERROR_NO_MEMORY, "The key has too many grants for one listing.");
+	for (const struct grant *grant = next_grant(principal, listing, last); grant != NULL;
+		grant = next_grant(principal, listing, last)) {
 		struct error find_err = {0};
 		last = grant->bucket;
-		if (bucket_find(exchange->context->store, last, exchange->arena, &listing->buckets[listing->count], &find_err) == 0)
+		if (bucket_find(exchange->context->store, last, exchange->arena,
+			    &listing->buckets[listing->count], &find_err) == 0)
 			listing->count++;
 		else if (find_err.kind != ERROR_NO_BUCKET) {
 			*err = find_err;
@@ -75,7 +87,7 @@ static int find_granted(struct exchange *const exchange, struct listing *const l
 	return 0;
 }
 
-static int find_buckets(struct exchange *const exchange, struct listing *const listing, struct error *const err)
+static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	const struct span everybody = {0};
@@ -83,12 +95,14 @@ static int find_buckets(struct exchange *const exchange, struct listing *const l
 		return 0;
 	if (principal->grant_count > 0 && !principal->is_root)
 		return find_granted(exchange, listing, err);
-	return bucket_list(exchange->context->store, principal->is_root ? everybody : principal->namespace, listing->prefix, listing->after,
-		listing->limit + 1, exchange->arena, &listing->buckets, &listing->count, err);
+	return bucket_list(exchange->context->store,
+		principal->is_root ? everybody : principal->namespace, listing->prefix,
+		listing->after, listing->limit + 1, exchange->arena, &listing->buckets,
+		&listing->count, err);
 }
 
-static void write_buckets(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing,
-	const size_t shown)
+static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
+	const struct listing *listing, size_t shown)
 {
 	xml_writer_open(xml, "Buckets");
 	for (size_t i = 0; i < shown; i++) {
@@ -101,7 +115,7 @@ static void write_buckets(struct exchange *const exchange, struct xml_writer *co
 	xml_writer_close(xml);
 }
 
-static enum next reply(struct exchange *const exchange, const struct listing *const listing)
+static enum next reply(struct exchange *exchange, const struct listing *listing)
 {
 	const size_t shown = listing->count > listing->limit ? listing->limit : listing->count;
 	struct buffer body;
@@ -114,14 +128,15 @@ static enum next reply(struct exchange *const exchange, const struct listing *co
 	xml_writer_close(&xml);
 	write_buckets(exchange, &xml, listing, shown);
 	if (shown < listing->count)
-		xml_writer_text(&xml, "ContinuationToken", s3_request_make_token(exchange, listing->buckets[shown - 1].name));
+		xml_writer_text(&xml, "ContinuationToken",
+			s3_request_make_token(exchange, listing->buckets[shown - 1].name));
 	if (listing->prefix.len > 0)
 		xml_writer_text(&xml, "Prefix", listing->prefix);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next list_buckets_begin(struct exchange *const exchange)
+enum next list_buckets_begin(struct exchange *exchange)
 {
 	struct listing listing = {0};
 	struct error err = {0};

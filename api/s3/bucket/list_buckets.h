@@ -1,4 +1,5 @@
-/* ListBuckets: GET /. An account's own buckets; a key with grants sees those that its grants name; the root key sees all. */
+/* ListBuckets: GET /. An account's own buckets; a key with grants sees those that its grants name;
+ * the root key sees all. */
 #ifndef API_S3_BUCKET_LIST_BUCKETS_H
 #define API_S3_BUCKET_LIST_BUCKETS_H
 

@@ -1,5 +1,5 @@
-/* A page is one snapshot of the catalog; where the next begins is the last name of the page before, so that no state stays here between
- * pages. */
+/* A page is one snapshot of the catalog; where the next begins is the last name of the page before,
+ * so that no state stays here between pages. */
 #include "api/s3/bucket/list_objects.h"
 
 #include "api/objects/view_wait.h"
@@ -20,8 +20,9 @@ struct listing { /* what was asked, then what was found */
 	struct object_list found;
 };
 
-static enum next reply(struct exchange *const exchange, const struct listing *const listing,
-	void (*const write_position)(struct exchange *exchange, struct xml_writer *xml, const struct listing *listing))
+static enum next reply(struct exchange *exchange, const struct listing *listing,
+	void (*write_position)(
+		struct exchange *exchange, struct xml_writer *xml, const struct listing *listing))
 {
 	const struct list_request *const request = &listing->request;
 	struct buffer body;
@@ -45,20 +46,26 @@ static enum next reply(struct exchange *const exchange, const struct listing *co
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static int find_page(struct exchange *const exchange, struct listing *const listing, struct error *const err)
+static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct list_request *const request = &listing->request;
-	const struct object_list_params params = {.bucket = s3_request_bucket(exchange), .prefix = request->prefix,
-		.delimiter = request->delimiter, .after = listing->after, .limit = request->limit};
+	const struct object_list_params params = {.bucket = s3_request_bucket(exchange),
+		.prefix = request->prefix,
+		.delimiter = request->delimiter,
+		.after = listing->after,
+		.limit = request->limit};
 	if (params.limit == 0)
 		return 0;
 	if (view_wait_tell(exchange, params.bucket, params.prefix, err) != 0)
 		return -1;
-	return object_list(exchange->context->store, &params, exchange->arena, &listing->found, err);
+	return object_list(
+		exchange->context->store, &params, exchange->arena, &listing->found, err);
 }
 
-/* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that may be no key. */
-static void write_marker(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing)
+/* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that
+ * may be no key. */
+static void write_marker(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	(void)exchange;
 	list_request_name(&listing->request, xml, "Marker", listing->marker);
@@ -66,7 +73,7 @@ static void write_marker(struct exchange *const exchange, struct xml_writer *con
 		list_request_name(&listing->request, xml, "NextMarker", listing->found.last);
 }
 
-enum next list_objects_begin(struct exchange *const exchange)
+enum next list_objects_begin(struct exchange *exchange)
 {
 	struct listing listing = {.with_owner = true};
 	struct error err = {0};
@@ -75,40 +82,48 @@ enum next list_objects_begin(struct exchange *const exchange)
 		return next;
 	exchange_query(exchange, "marker", &listing.marker);
 	listing.after = listing.marker;
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker) : exchange_fail(exchange, &err);
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker)
+							: exchange_fail(exchange, &err);
 }
 
-static void write_token(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing)
+static void write_token(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	if (listing->has_start_after)
 		list_request_name(&listing->request, xml, "StartAfter", listing->start_after);
 	if (listing->has_token)
 		xml_writer_text(xml, "ContinuationToken", listing->token);
 	if (listing->found.truncated)
-		xml_writer_text(xml, "NextContinuationToken", s3_request_make_token(exchange, listing->found.last));
+		xml_writer_text(xml, "NextContinuationToken",
+			s3_request_make_token(exchange, listing->found.last));
 	xml_writer_u64(xml, "KeyCount", listing->found.entry_count + listing->found.prefix_count);
 }
 
 /* An empty token is a normal listing; a token wins over start-after. */
-static bool read_token(struct exchange *const exchange, struct listing *const listing, enum next *const out_next)
+static bool read_token(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	listing->has_start_after = exchange_query(exchange, "start-after", &listing->start_after);
 	listing->has_token = exchange_query(exchange, "continuation-token", &listing->token);
 	listing->after = listing->start_after;
-	if (listing->token.len == 0 || s3_request_read_token(exchange, listing->token, &listing->after))
+	if (listing->token.len == 0 ||
+		s3_request_read_token(exchange, listing->token, &listing->after))
 		return true;
-	*out_next = s3_error_argument(exchange, "continuation-token", listing->token, "The continuation token provided is incorrect");
+	*out_next = s3_error_argument(exchange, "continuation-token", listing->token,
+		"The continuation token provided is incorrect");
 	return false;
 }
 
-enum next list_objects_v2_begin(struct exchange *const exchange)
+enum next list_objects_v2_begin(struct exchange *exchange)
 {
 	struct listing listing = {0};
 	struct error err = {0};
 	struct span owner;
 	enum next next;
-	if (!list_request_read(exchange, "max-keys", &listing.request, &next) || !read_token(exchange, &listing, &next))
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
+		!read_token(exchange, &listing, &next))
 		return next;
-	listing.with_owner = exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
-	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token) : exchange_fail(exchange, &err);
+	listing.with_owner =
+		exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token)
+							: exchange_fail(exchange, &err);
 }

@@ -1,4 +1,5 @@
-/* Versions and delete markers of a bucket, page by page; also of one that never had versioning, whose objects are null versions. */
+/* Versions and delete markers of a bucket, page by page; also of one that never had versioning,
+ * whose objects are null versions. */
 #include "api/s3/bucket/list_versions.h"
 
 #include "api/s3/request/list_request.h"
@@ -14,31 +15,40 @@ struct listing {
 	struct version_list found;
 };
 
-/* Clients send a version marker that is empty along with a key marker; alone it says nothing that could be begun from. */
-static bool read_markers(struct exchange *const exchange, struct listing *const listing, enum next *const out_next)
+/* Clients send a version marker that is empty along with a key marker; alone it says nothing that
+ * could be begun from. */
+static bool read_markers(struct exchange *exchange, struct listing *listing, enum next *out_next)
 {
 	exchange_query(exchange, "key-marker", &listing->key_marker);
 	exchange_query(exchange, "version-id-marker", &listing->version_marker);
 	const char *fault = NULL;
 	if (listing->version_marker.len > 0 && listing->key_marker.len == 0)
 		fault = "A version-id marker cannot be specified without a key marker.";
-	else if (listing->version_marker.len > 0 && !version_ref_parse(listing->version_marker, &listing->after_version))
+	else if (listing->version_marker.len > 0 &&
+		!version_ref_parse(listing->version_marker, &listing->after_version))
 		fault = "Invalid version id specified";
 	if (fault != NULL)
-		*out_next = s3_error_argument(exchange, "version-id-marker", listing->version_marker, fault);
+		*out_next = s3_error_argument(
+			exchange, "version-id-marker", listing->version_marker, fault);
 	return fault == NULL;
 }
 
-static int find_page(struct exchange *const exchange, struct listing *const listing, struct error *const err)
+static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct list_request *const request = &listing->request;
-	const struct version_list_params params = {.bucket = s3_request_bucket(exchange), .prefix = request->prefix,
-		.delimiter = request->delimiter, .after_key = listing->key_marker, .after_version = listing->after_version,
+	const struct version_list_params params = {.bucket = s3_request_bucket(exchange),
+		.prefix = request->prefix,
+		.delimiter = request->delimiter,
+		.after_key = listing->key_marker,
+		.after_version = listing->after_version,
 		.limit = request->limit};
-	return params.limit == 0 ? 0 : version_list(exchange->context->store, &params, exchange->arena, &listing->found, err);
+	return params.limit == 0 ? 0
+				 : version_list(exchange->context->store, &params, exchange->arena,
+					   &listing->found, err);
 }
 
-static void write_asked(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing)
+static void write_asked(
+	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	const struct list_request *const request = &listing->request;
 	xml_writer_text(xml, "Name", s3_request_bucket(exchange));
@@ -55,7 +65,8 @@ static void write_asked(struct exchange *const exchange, struct xml_writer *cons
 		xml_writer_text(xml, "NextVersionIdMarker", span_text(listing->found.last_version));
 }
 
-static void write_entry(const struct list_request *const request, struct xml_writer *const xml, const struct version_entry *const entry)
+static void write_entry(const struct list_request *request, struct xml_writer *xml,
+	const struct version_entry *entry)
 {
 	xml_writer_open(xml, entry->is_marker ? "DeleteMarker" : "Version");
 	list_request_name(request, xml, "Key", entry->object.key);
@@ -70,14 +81,15 @@ static void write_entry(const struct list_request *const request, struct xml_wri
 	xml_writer_close(xml);
 }
 
-enum next list_versions_begin(struct exchange *const exchange)
+enum next list_versions_begin(struct exchange *exchange)
 {
 	struct listing listing = {0};
 	struct error err = {0};
 	struct buffer body;
 	struct xml_writer xml;
 	enum next next;
-	if (!list_request_read(exchange, "max-keys", &listing.request, &next) || !read_markers(exchange, &listing, &next))
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next) ||
+		!read_markers(exchange, &listing, &next))
 		return next;
 	if (find_page(exchange, &listing, &err) != 0)
 		return exchange_fail(exchange, &err);
@@ -86,7 +98,8 @@ enum next list_versions_begin(struct exchange *const exchange)
 	write_asked(exchange, &xml, &listing);
 	for (size_t i = 0; i < listing.found.entry_count; i++)
 		write_entry(&listing.request, &xml, &listing.found.entries[i]);
-	list_request_prefixes(&listing.request, &xml, listing.found.prefixes, listing.found.prefix_count);
+	list_request_prefixes(
+		&listing.request, &xml, listing.found.prefixes, listing.found.prefix_count);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

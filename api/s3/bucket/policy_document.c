@@ -1,5 +1,6 @@
-/* A statement is the product of its principals, resources and actions. Actions differ in whether they reach older versions, so those of one
- * resource make up to two grants: joined into one, they would give more than was said (storage/buckets/bucket_grant.h). */
+/* A statement is the product of its principals, resources and actions. Actions differ in whether
+ * they reach older versions, so those of one resource make up to two grants: joined into one, they
+ * would give more than was said (storage/buckets/bucket_grant.h). */
 #include "api/s3/bucket/policy_document.h"
 
 #include "base/format/json_node.h"
@@ -43,28 +44,29 @@ struct reader {
 	size_t count;
 };
 
-static int malformed(struct error *const err, const char *const what)
+static int malformed(struct error *err, const char *what)
 {
 	return error_set(err, ERROR_INVALID, "%s", what);
 }
 
-static int beyond(struct error *const err, const char *const what, const struct span value)
+static int beyond(struct error *err, const char *what, struct span value)
 {
-	return error_set(err, ERROR_UNSUPPORTED, "%s: %.*s", what, (int)(value.len < 100 ? value.len : 100), (const char *)value.data);
+	return error_set(err, ERROR_UNSUPPORTED, "%s: %.*s", what,
+		(int)(value.len < 100 ? value.len : 100), (const char *)value.data);
 }
 
 /* One text, or a list of them. */
-static size_t text_count(const struct json_node *const node)
+static size_t text_count(const struct json_node *node)
 {
 	return json_node_is_text(node) ? 1 : json_node_is_array(node) ? json_node_count(node) : 0;
 }
 
-static bool text_at(const struct json_node *const node, const size_t index, struct span *const out)
+static bool text_at(const struct json_node *node, size_t index, struct span *out)
 {
 	return json_node_text(json_node_is_text(node) ? node : json_node_at(node, index), out);
 }
 
-static bool strip(struct span *const text, const char *const prefix)
+static bool strip(struct span *text, const char *prefix)
 {
 	const struct span wanted = span_text(prefix);
 	if (!span_starts(*text, wanted))
@@ -74,28 +76,33 @@ static bool strip(struct span *const text, const char *const prefix)
 }
 
 /* "*", a namespace, or arn:aws:iam::NAMESPACE:root. */
-static int take_account(struct span text, struct statement *const statement, struct error *const err)
+static int take_account(struct span text, struct statement *statement, struct error *err)
 {
 	static const struct span everyone = {NULL, 0};
 	const struct span whole = text;
 	if (statement->account_count == NAMED_MAX)
-		return beyond(err, "The policy names too many principals in one statement, among them", text);
+		return beyond(err,
+			"The policy names too many principals in one statement, among them", text);
 	if (span_equal_text(text, "*")) {
 		statement->accounts[statement->account_count++] = everyone;
 		return 0;
 	}
 	if (strip(&text, "arn:aws:iam::")) {
 		if (!span_ends_text(text, ":root"))
-			return beyond(err, "Principals are whole accounts here, arn:aws:iam::NAMESPACE:root, not", whole);
+			return beyond(err,
+				"Principals are whole accounts here, arn:aws:iam::NAMESPACE:root, not",
+				whole);
 		text = span_slice(text, 0, text.len - 5);
 	}
-	if (text.len == 0 || span_find(text, ':') >= 0 || span_find(text, '*') >= 0 || span_find(text, '/') >= 0 || span_find(text, 0) >= 0)
+	if (text.len == 0 || span_find(text, ':') >= 0 || span_find(text, '*') >= 0 ||
+		span_find(text, '/') >= 0 || span_find(text, 0) >= 0)
 		return malformed(err, "Invalid principal in policy");
 	statement->accounts[statement->account_count++] = text;
 	return 0;
 }
 
-static int take_accounts(const struct json_node *const list, struct statement *const statement, struct error *const err)
+static int take_accounts(
+	const struct json_node *list, struct statement *statement, struct error *err)
 {
 	const size_t count = text_count(list);
 	struct span text;
@@ -110,19 +117,22 @@ static int take_accounts(const struct json_node *const list, struct statement *c
 	return 0;
 }
 
-static int take_principal(const struct json_node *const principal, struct statement *const statement, struct error *const err)
+static int take_principal(
+	const struct json_node *principal, struct statement *statement, struct error *err)
 {
 	struct span text;
 	struct span name;
 	const struct json_node *value;
 	void *cursor = NULL;
 	if (json_node_text(principal, &text))
-		return span_equal_text(text, "*") ? take_account(text, statement, err) : malformed(err, "Invalid principal in policy");
+		return span_equal_text(text, "*") ? take_account(text, statement, err)
+						  : malformed(err, "Invalid principal in policy");
 	if (!json_node_is_object(principal) || json_node_count(principal) == 0)
 		return malformed(err, "A statement has a Principal: \"*\" or {\"AWS\": ...}");
 	while (json_node_each(principal, &cursor, &name, &value)) {
 		if (!span_equal_text(name, "AWS") && !span_equal_text(name, "CanonicalUser"))
-			return beyond(err, "Principals other than AWS accounts are not implemented", name);
+			return beyond(err, "Principals other than AWS accounts are not implemented",
+				name);
 		if (take_accounts(value, statement, err) != 0)
 			return -1;
 	}
@@ -130,7 +140,7 @@ static int take_principal(const struct json_node *const principal, struct statem
 }
 
 /* Names in any case; a last '*' stands for any end. */
-static bool action_matches(const struct span pattern, const char *const name)
+static bool action_matches(struct span pattern, const char *name)
 {
 	const bool open = span_ends_text(pattern, "*");
 	const struct span head = span_slice(pattern, 0, pattern.len - (open ? 1 : 0));
@@ -144,25 +154,31 @@ static bool action_matches(const struct span pattern, const char *const name)
 	return span_equal_nocase(head, cut);
 }
 
-static int take_action(const struct span pattern, struct statement *const statement, struct error *const err)
+static int take_action(struct span pattern, struct statement *statement, struct error *err)
 {
 	bool known = false;
-	if (pattern.len == 0 || (!span_equal_text(pattern, "*") && (pattern.len < 3 || !span_equal_nocase(span_slice(pattern, 0, 3), "s3:"))))
+	if (pattern.len == 0 ||
+		(!span_equal_text(pattern, "*") &&
+			(pattern.len < 3 || !span_equal_nocase(span_slice(pattern, 0, 3), "s3:"))))
 		return malformed(err, "Policy has invalid action");
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (!action_matches(pattern, actions[i].name))
 			continue;
-		struct asked *const asked = actions[i].on_bucket ? &statement->on_bucket : &statement->on_keys;
+		struct asked *const asked =
+			actions[i].on_bucket ? &statement->on_bucket : &statement->on_keys;
 		asked->any = known = true;
 		if ((actions[i].permissions & PERMISSION_VERSIONS) != 0)
 			asked->versions |= actions[i].permissions;
 		else
 			asked->plain |= actions[i].permissions;
 	}
-	return known ? 0 : beyond(err, "This action cannot be granted by a bucket policy here", pattern);
+	return known
+		? 0
+		: beyond(err, "This action cannot be granted by a bucket policy here", pattern);
 }
 
-static int take_actions(const struct json_node *const list, struct statement *const statement, struct error *const err)
+static int take_actions(
+	const struct json_node *list, struct statement *statement, struct error *err)
 {
 	const size_t count = text_count(list);
 	struct span text;
@@ -177,41 +193,48 @@ static int take_actions(const struct json_node *const list, struct statement *co
 	return 0;
 }
 
-static int add_grant(struct reader *const reader, const struct span account, const struct span prefix, const unsigned permissions,
-	struct error *const err)
+static int add_grant(struct reader *reader, struct span account, struct span prefix,
+	unsigned permissions, struct error *err)
 {
 	if (permissions == 0)
 		return 0;
 	if (reader->count == BUCKET_GRANTS_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "The policy makes over %d grants.", BUCKET_GRANTS_MAX);
-	reader->grants[reader->count++] = (struct bucket_grant){arena_copy(reader->arena, account), arena_copy(reader->arena, prefix), permissions};
+		return error_set(err, ERROR_TOO_LARGE, "The policy makes over %d grants.",
+			BUCKET_GRANTS_MAX);
+	reader->grants[reader->count++] = (struct bucket_grant){
+		arena_copy(reader->arena, account), arena_copy(reader->arena, prefix), permissions};
 	return 0;
 }
 
-static int add_grants(struct reader *const reader, const struct statement *const statement, const struct asked *const asked,
-	const struct span prefix, struct error *const err)
+static int add_grants(struct reader *reader, const struct statement *statement,
+	const struct asked *asked, struct span prefix, struct error *err)
 {
 	const bool plain_is_less = (asked->plain & ~asked->versions) == 0;
 	for (size_t i = 0; i < statement->account_count; i++)
-		if (add_grant(reader, statement->accounts[i], prefix, asked->versions, err) != 0
-			|| (!plain_is_less && add_grant(reader, statement->accounts[i], prefix, asked->plain, err) != 0))
+		if (add_grant(reader, statement->accounts[i], prefix, asked->versions, err) != 0 ||
+			(!plain_is_less &&
+				add_grant(reader, statement->accounts[i], prefix, asked->plain,
+					err) != 0))
 			return -1;
 	return 0;
 }
 
 /* What stands behind "bucket/": a prefix and '*'. */
-static int take_keys(struct reader *const reader, const struct statement *const statement, const struct span pattern,
-	struct error *const err)
+static int take_keys(struct reader *reader, const struct statement *statement, struct span pattern,
+	struct error *err)
 {
 	const struct span prefix = span_slice(pattern, 0, pattern.len - (pattern.len > 0 ? 1 : 0));
-	if (!span_ends_text(pattern, "*") || span_find(prefix, '*') >= 0 || span_find(prefix, '?') >= 0 || span_find(prefix, '$') >= 0
-		|| span_find(prefix, 0) >= 0)
-		return beyond(err, "Resources are the bucket, or keys by a prefix that ends in '*', not", pattern);
+	if (!span_ends_text(pattern, "*") || span_find(prefix, '*') >= 0 ||
+		span_find(prefix, '?') >= 0 || span_find(prefix, '$') >= 0 ||
+		span_find(prefix, 0) >= 0)
+		return beyond(err,
+			"Resources are the bucket, or keys by a prefix that ends in '*', not",
+			pattern);
 	return add_grants(reader, statement, &statement->on_keys, prefix, err);
 }
 
-static int take_resource(struct reader *const reader, const struct statement *const statement, const struct span text, bool *const out_bucket,
-	bool *const out_keys, struct error *const err)
+static int take_resource(struct reader *reader, const struct statement *statement, struct span text,
+	bool *out_bucket, bool *out_keys, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
 	struct span rest = text;
@@ -232,8 +255,8 @@ static int take_resource(struct reader *const reader, const struct statement *co
 	return add_grants(reader, statement, &statement->on_bucket, whole, err);
 }
 
-static int take_resources(struct reader *const reader, const struct statement *const statement, const struct json_node *const list,
-	struct error *const err)
+static int take_resources(struct reader *reader, const struct statement *statement,
+	const struct json_node *list, struct error *err)
 {
 	const size_t count = text_count(list);
 	bool on_bucket = false;
@@ -247,12 +270,14 @@ static int take_resources(struct reader *const reader, const struct statement *c
 		if (take_resource(reader, statement, text, &on_bucket, &on_keys, err) != 0)
 			return -1;
 	}
-	if ((statement->on_bucket.any && !on_bucket && !statement->on_keys.any) || (statement->on_keys.any && !on_keys && !statement->on_bucket.any))
+	if ((statement->on_bucket.any && !on_bucket && !statement->on_keys.any) ||
+		(statement->on_keys.any && !on_keys && !statement->on_bucket.any))
 		return malformed(err, "Action does not apply to any resource(s) in statement");
 	return 0;
 }
 
-static int check_members(const struct json_node *const object, const char *const known, const char *const refused, struct error *const err)
+static int check_members(
+	const struct json_node *object, const char *known, const char *refused, struct error *err)
 {
 	struct span name;
 	const struct json_node *value;
@@ -262,7 +287,8 @@ static int check_members(const struct json_node *const object, const char *const
 		struct span one;
 		while (span_split(&names, '|', &one))
 			if (span_equal(name, one))
-				return beyond(err, "This element of a policy is not implemented", name);
+				return beyond(
+					err, "This element of a policy is not implemented", name);
 		bool found = false;
 		names = span_text(known);
 		while (!found && span_split(&names, '|', &one))
@@ -273,27 +299,30 @@ static int check_members(const struct json_node *const object, const char *const
 	return 0;
 }
 
-static int take_statement(struct reader *const reader, const struct json_node *const node, struct error *const err)
+static int take_statement(struct reader *reader, const struct json_node *node, struct error *err)
 {
 	struct statement statement = {.account_count = 0};
 	struct span effect;
 	if (!json_node_is_object(node))
 		return malformed(err, "A Statement is an object");
-	if (check_members(node, "Sid|Effect|Principal|Action|Resource", "Condition|NotAction|NotPrincipal|NotResource", err) != 0)
+	if (check_members(node, "Sid|Effect|Principal|Action|Resource",
+		    "Condition|NotAction|NotPrincipal|NotResource", err) != 0)
 		return -1;
 	if (!json_node_text(json_node_member(node, "Effect"), &effect))
 		return malformed(err, "Missing required field Effect");
 	if (span_equal_text(effect, "Deny"))
-		return beyond(err, "Only Allow statements are implemented; what nothing allows is denied. Effect", effect);
+		return beyond(err,
+			"Only Allow statements are implemented; what nothing allows is denied. Effect",
+			effect);
 	if (!span_equal_text(effect, "Allow"))
 		return malformed(err, "Invalid effect");
-	if (take_principal(json_node_member(node, "Principal"), &statement, err) != 0
-		|| take_actions(json_node_member(node, "Action"), &statement, err) != 0)
+	if (take_principal(json_node_member(node, "Principal"), &statement, err) != 0 ||
+		take_actions(json_node_member(node, "Action"), &statement, err) != 0)
 		return -1;
 	return take_resources(reader, &statement, json_node_member(node, "Resource"), err);
 }
 
-static int take_document(struct reader *const reader, const struct json_node *const root, struct error *const err)
+static int take_document(struct reader *reader, const struct json_node *root, struct error *err)
 {
 	struct span version;
 	const struct json_node *const statements = json_node_member(root, "Statement");
@@ -301,8 +330,10 @@ static int take_document(struct reader *const reader, const struct json_node *co
 		return malformed(err, "Policies must be valid JSON and the first byte must be '{'");
 	if (check_members(root, "Version|Id|Statement", "", err) != 0)
 		return -1;
-	if (json_node_member(root, "Version") != NULL && (!json_node_text(json_node_member(root, "Version"), &version)
-		|| (!span_equal_text(version, "2012-10-17") && !span_equal_text(version, "2008-10-17"))))
+	if (json_node_member(root, "Version") != NULL &&
+		(!json_node_text(json_node_member(root, "Version"), &version) ||
+			(!span_equal_text(version, "2012-10-17") &&
+				!span_equal_text(version, "2008-10-17"))))
 		return malformed(err, "The policy must contain a valid version string");
 	if (json_node_is_object(statements))
 		return take_statement(reader, statements, err);
@@ -314,12 +345,15 @@ static int take_document(struct reader *const reader, const struct json_node *co
 	return 0;
 }
 
-int policy_document_parse(const struct span json, const struct span bucket, struct arena *const arena, struct bucket_grant **const out,
-	size_t *const out_count, struct error *const err)
+int policy_document_parse(struct span json, struct span bucket, struct arena *arena,
+	struct bucket_grant **out, size_t *out_count, struct error *err)
 {
-	struct reader reader = {.bucket = bucket, .arena = arena, .grants = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(*reader.grants))};
+	struct reader reader = {.bucket = bucket,
+		.arena = arena,
+		.grants = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(*reader.grants))};
 	if (reader.grants == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
 	if (json.len > POLICY_DOCUMENT_MAX_BYTES)
 		return malformed(err, "Policies are at most 20480 bytes");
 	struct json_node *const root = json_node_parse(json, "the policy", err);
@@ -328,15 +362,17 @@ int policy_document_parse(const struct span json, const struct span bucket, stru
 	int result = take_document(&reader, root, err);
 	json_node_free(root);
 	if (result == 0 && reader.count == 0)
-		result = error_set(err, ERROR_UNSUPPORTED, "The actions of this policy give nothing by themselves here.");
+		result = error_set(err, ERROR_UNSUPPORTED,
+			"The actions of this policy give nothing by themselves here.");
 	if (result == 0 && arena_overflowed(arena))
-		result = error_set(err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
+		result = error_set(
+			err, ERROR_NO_MEMORY, "The policy does not fit the memory of a request.");
 	*out = reader.grants;
 	*out_count = reader.count;
 	return result;
 }
 
-bool policy_document_is_public(const struct bucket_grant *const grants, const size_t count)
+bool policy_document_is_public(const struct bucket_grant *grants, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (bucket_grant_is_public(&grants[i]))

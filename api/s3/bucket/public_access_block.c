@@ -9,23 +9,29 @@
 
 enum { BODY_MAX_BYTES = 4096 };
 
-static const struct { const char *name; enum public_access_block bit; } bits[] = {
+static const struct {
+	const char *name;
+	enum public_access_block bit;
+} bits[] = {
 	{"BlockPublicAcls", BLOCK_PUBLIC_ACLS},
 	{"IgnorePublicAcls", IGNORE_PUBLIC_ACLS},
 	{"BlockPublicPolicy", BLOCK_PUBLIC_POLICY},
 	{"RestrictPublicBuckets", RESTRICT_PUBLIC_BUCKETS},
 };
-static const char names[] = "BlockPublicAcls|IgnorePublicAcls|BlockPublicPolicy|RestrictPublicBuckets";
+static const char names[] =
+	"BlockPublicAcls|IgnorePublicAcls|BlockPublicPolicy|RestrictPublicBuckets";
 
-enum next get_public_access_block_begin(struct exchange *const exchange)
+enum next get_public_access_block_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct span document;
 	if (bucket_setting_find(exchange, BUCKET_PUBLIC_ACCESS, &document, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (document.len == 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchPublicAccessBlockConfiguration",
-			.message = "The public access block configuration was not found"});
+		return s3_error_reply(exchange,
+			&(struct s3_error){.kind = ERROR_NOT_FOUND,
+				.code = "NoSuchPublicAccessBlockConfiguration",
+				.message = "The public access block configuration was not found"});
 	struct buffer body;
 	struct xml_writer xml;
 	buffer_init(&body, BODY_MAX_BYTES);
@@ -36,24 +42,26 @@ enum next get_public_access_block_begin(struct exchange *const exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static int parse(const struct span xml, struct arena *const arena, uint8_t *const out, struct error *const err)
+static int parse(struct span xml, struct arena *arena, uint8_t *out, struct error *err)
 {
 	struct xml_node *root;
 	*out = 0;
-	if (xml_tree_parse(xml, "PublicAccessBlockConfiguration", arena, &root, err) != 0
-		|| xml_tree_check(root, names, names, err) != 0)
+	if (xml_tree_parse(xml, "PublicAccessBlockConfiguration", arena, &root, err) != 0 ||
+		xml_tree_check(root, names, names, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
 		const struct span value = xml_tree_text(root, bits[i].name);
 		const bool on = span_equal_nocase(value, "true");
-		if (xml_tree_child(root, bits[i].name) != NULL && !on && !span_equal_nocase(value, "false"))
-			return error_set(err, ERROR_MALFORMED_XML, "%s is true or false.", bits[i].name);
+		if (xml_tree_child(root, bits[i].name) != NULL && !on &&
+			!span_equal_nocase(value, "false"))
+			return error_set(
+				err, ERROR_MALFORMED_XML, "%s is true or false.", bits[i].name);
 		*out |= on ? (uint8_t)bits[i].bit : 0;
 	}
 	return 0;
 }
 
-enum next put_public_access_block_finish(struct exchange *const exchange)
+enum next put_public_access_block_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
@@ -66,17 +74,20 @@ enum next put_public_access_block_finish(struct exchange *const exchange)
 	return bucket_setting_store(exchange, BUCKET_PUBLIC_ACCESS, span_of(&document, 1), 200);
 }
 
-enum next delete_public_access_block_begin(struct exchange *const exchange)
+enum next delete_public_access_block_begin(struct exchange *exchange)
 {
 	return bucket_setting_drop(exchange, BUCKET_PUBLIC_ACCESS);
 }
 
-int public_access_block_check(struct exchange *const exchange, const enum public_access_block bit, struct error *const err)
+int public_access_block_check(
+	struct exchange *exchange, enum public_access_block bit, struct error *err)
 {
 	struct span document;
-	if (bucket_document_find(exchange->context->store, s3_request_bucket(exchange), BUCKET_PUBLIC_ACCESS, exchange->arena, &document, err)
-		!= 0)
+	if (bucket_document_find(exchange->context->store, s3_request_bucket(exchange),
+		    BUCKET_PUBLIC_ACCESS, exchange->arena, &document, err) != 0)
 		return -1;
-	return document.len == 0 || (document.data[0] & bit) == 0 ? 0
-		: error_set(err, ERROR_DENIED, "Public access is blocked by the PublicAccessBlock setting of the bucket.");
+	return document.len == 0 || (document.data[0] & bit) == 0
+		? 0
+		: error_set(err, ERROR_DENIED,
+			  "Public access is blocked by the PublicAccessBlock setting of the bucket.");
 }

@@ -1,5 +1,5 @@
-/* No byte is moved: the copy shares the source's. All is judged in `begin`; `finish` starts the change, since a route with a body must not
- * wait before the (empty) body is there. */
+/* No byte is moved: the copy shares the source's. All is judged in `begin`; `finish` starts the
+ * change, since a route with a body must not wait before the (empty) body is there. */
 #include "api/s3/object/copy_object.h"
 
 #include "api/objects/object_reply.h"
@@ -19,14 +19,14 @@ enum { REPLY_MAX_BYTES = 16 * 1024 };
 
 static const char redirect_header[] = "x-amz-website-redirect-location";
 
-struct copy_object { /* the exchange's state */
+struct copy_object {           /* the exchange's state */
 	struct body_sink sink; /* takes nothing */
 	struct object source;
 	struct object_copy_params params;
 	struct object_copy *copy;
 };
 
-static enum sink_result refuse_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	(void)sink;
 	(void)bytes;
@@ -34,19 +34,19 @@ static enum sink_result refuse_body(struct body_sink *const sink, const struct s
 	return SINK_FAILED;
 }
 
-static int finish_body(struct body_sink *const sink, struct error *const err)
+static int finish_body(struct body_sink *sink, struct error *err)
 {
 	(void)sink;
 	(void)err;
 	return 0;
 }
 
-static void abort_body(struct body_sink *const sink)
+static void abort_body(struct body_sink *sink)
 {
 	(void)sink;
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct copy_object *const state = exchange->state;
 	if (state->copy != NULL)
@@ -54,8 +54,8 @@ static void release(struct exchange *const exchange)
 }
 
 /* COPY or REPLACE; absent is COPY. */
-static bool read_directive(struct exchange *const exchange, const char *const header, const char *const fault, bool *const out_replaces,
-	enum next *const out_next)
+static bool read_directive(struct exchange *exchange, const char *header, const char *fault,
+	bool *out_replaces, enum next *out_next)
 {
 	const struct span value = span_trim(exchange_header(exchange, header));
 	*out_replaces = span_equal_text(value, "REPLACE");
@@ -65,22 +65,24 @@ static bool read_directive(struct exchange *const exchange, const char *const he
 	return false;
 }
 
-static bool is_redirect(const struct object_header *const header)
+static bool is_redirect(const struct object_header *header)
 {
 	return span_equal_text(header->name, redirect_header);
 }
 
-/* The redirect is never copied: it is what this request says. So with the directive COPY the headers are the source's without theirs, and
- * the request's own. */
-static int keep_headers(struct exchange *const exchange, struct copy_object *const state, struct error *const err)
+/* The redirect is never copied: it is what this request says. So with the directive COPY the
+ * headers are the source's without theirs, and the request's own. */
+static int keep_headers(struct exchange *exchange, struct copy_object *state, struct error *err)
 {
 	const struct object *const source = &state->source;
 	const struct span redirect = exchange_header(exchange, redirect_header);
 	size_t count = 0;
 	bool differs = redirect.len > 0;
-	struct object_header *const headers = arena_take_array(exchange->arena, source->header_count + 1, sizeof(*headers));
+	struct object_header *const headers =
+		arena_take_array(exchange->arena, source->header_count + 1, sizeof(*headers));
 	if (headers == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The source's headers leave no memory for the request.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The source's headers leave no memory for the request.");
 	for (size_t i = 0; i < source->header_count; i++) {
 		if (is_redirect(&source->headers[i]))
 			differs = true;
@@ -96,24 +98,28 @@ static int keep_headers(struct exchange *const exchange, struct copy_object *con
 }
 
 /* Onto itself, something must change. An older version may become the current one again. */
-static int check_change(struct exchange *const exchange, const struct copy_object *const state, const struct copy_source *const source,
-	const bool replaces_metadata, struct error *const err)
+static int check_change(struct exchange *exchange, const struct copy_object *state,
+	const struct copy_source *source, bool replaces_metadata, struct error *err)
 {
 	const struct object_copy_params *const params = &state->params;
-	const bool same = span_equal(source->bucket, params->bucket) && span_equal(source->key, params->key) && state->source.is_current;
+	const bool same = span_equal(source->bucket, params->bucket) &&
+		span_equal(source->key, params->key) && state->source.is_current;
 	const bool has_class = exchange_header(exchange, "x-amz-storage-class").len > 0;
-	const bool changes = replaces_metadata || params->replaces_headers || params->replaces_tags || params->checksum != CHECKSUM_NONE
-		|| (has_class && params->facts.storage_class != state->source.storage_class);
+	const bool changes = replaces_metadata || params->replaces_headers ||
+		params->replaces_tags || params->checksum != CHECKSUM_NONE ||
+		(has_class && params->facts.storage_class != state->source.storage_class);
 	if (state->source.size > COPY_MAX_BYTES)
-		return error_set(err, ERROR_INVALID_REQUEST, "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
 	if (!same || changes)
 		return 0;
-	return error_set(err, ERROR_INVALID_REQUEST, "This copy request is illegal because it is trying to copy an object to itself without changing"
+	return error_set(err, ERROR_INVALID_REQUEST,
+		"This copy request is illegal because it is trying to copy an object to itself without changing"
 		" the object's metadata, storage class, website redirect location or encryption attributes.");
 }
 
-static int judge(struct exchange *const exchange, struct copy_object *const state, const struct copy_source *const source,
-	struct error *const err)
+static int judge(struct exchange *exchange, struct copy_object *state,
+	const struct copy_source *source, struct error *err)
 {
 	struct object_copy_params *const params = &state->params;
 	const bool replaces_metadata = params->replaces_headers;
@@ -126,16 +132,18 @@ static int judge(struct exchange *const exchange, struct copy_object *const stat
 	return check_change(exchange, state, source, replaces_metadata, err);
 }
 
-static bool read_request(struct exchange *const exchange, struct copy_object *const state, enum next *const out_next)
+static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next)
 {
 	struct object_copy_params *const params = &state->params;
 	struct copy_source source;
 	struct error err = {0};
-	if (!object_headers_read(exchange, &params->facts, out_next)
-		|| !read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.", &params->replaces_headers, out_next)
-		|| !read_directive(exchange, "x-amz-tagging-directive", "Unknown tagging directive.", &params->replaces_tags, out_next)
-		|| !copy_source_read(exchange, &source, out_next)
-		|| !copy_source_find(exchange, &source, &state->source, out_next))
+	if (!object_headers_read(exchange, &params->facts, out_next) ||
+		!read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.",
+			&params->replaces_headers, out_next) ||
+		!read_directive(exchange, "x-amz-tagging-directive", "Unknown tagging directive.",
+			&params->replaces_tags, out_next) ||
+		!copy_source_read(exchange, &source, out_next) ||
+		!copy_source_find(exchange, &source, &state->source, out_next))
 		return false;
 	params->source = &state->source;
 	params->bucket = s3_request_bucket(exchange);
@@ -144,21 +152,24 @@ static bool read_request(struct exchange *const exchange, struct copy_object *co
 	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
 	params->done = exchange_wake_owner;
 	params->owner = exchange;
-	if (s3_request_check_owner(exchange, &err) == 0 && judge(exchange, state, &source, &err) == 0)
+	if (s3_request_check_owner(exchange, &err) == 0 &&
+		judge(exchange, state, &source, &err) == 0)
 		return true;
 	*out_next = exchange_fail(exchange, &err);
 	return false;
 }
 
-enum next copy_object_begin(struct exchange *const exchange)
+enum next copy_object_begin(struct exchange *exchange)
 {
 	enum next next;
 	struct copy_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
 	if (exchange->has_length && exchange->length > 0)
-		return s3_error_argument(exchange, "x-amz-copy-source", exchange_header(exchange, "x-amz-copy-source"),
+		return s3_error_argument(exchange, "x-amz-copy-source",
+			exchange_header(exchange, "x-amz-copy-source"),
 			"A request with x-amz-copy-source may not have a body.");
-	*state = (struct copy_object){.sink = {.write = refuse_body, .finish = finish_body, .abort = abort_body}};
+	*state = (struct copy_object){
+		.sink = {.write = refuse_body, .finish = finish_body, .abort = abort_body}};
 	if (!read_request(exchange, state, &next))
 		return next;
 	exchange->state = state;
@@ -166,7 +177,7 @@ enum next copy_object_begin(struct exchange *const exchange)
 	return exchange_accept(exchange, &state->sink);
 }
 
-enum next copy_object_finish(struct exchange *const exchange)
+enum next copy_object_finish(struct exchange *exchange)
 {
 	struct copy_object *const state = exchange->state;
 	struct error err = {0};
@@ -174,7 +185,7 @@ enum next copy_object_finish(struct exchange *const exchange)
 	return state->copy != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
 }
 
-static enum next reply(struct exchange *const exchange, const struct object *const object)
+static enum next reply(struct exchange *exchange, const struct object *object)
 {
 	struct buffer body;
 	struct xml_writer xml;
@@ -188,7 +199,7 @@ static enum next reply(struct exchange *const exchange, const struct object *con
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next copy_object_resume(struct exchange *const exchange)
+enum next copy_object_resume(struct exchange *exchange)
 {
 	struct copy_object *const state = exchange->state;
 	struct object object;

@@ -1,4 +1,5 @@
-/* CopyObject: PUT /{bucket}/{key*} with x-amz-copy-source. Its steps are called by those of put_object.h. */
+/* CopyObject: PUT /{bucket}/{key*} with x-amz-copy-source. Its steps are called by those of
+ * put_object.h. */
 #ifndef API_S3_OBJECT_COPY_OBJECT_H
 #define API_S3_OBJECT_COPY_OBJECT_H
 

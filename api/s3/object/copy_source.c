@@ -13,10 +13,11 @@ static const char header_name[] = "x-amz-copy-source";
 static const char version_marker[] = "?versionId=";
 
 /* Cuts "?versionId=..." from the end of the text as sent. */
-static bool cut_version(struct span *const text, struct copy_source *const out)
+static bool cut_version(struct span *text, struct copy_source *out)
 {
 	const size_t marker = sizeof(version_marker) - 1;
-	const uint8_t *const found = text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
+	const uint8_t *const found =
+		text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
 	out->version = (struct version_ref){.kind = VERSION_REF_CURRENT};
 	out->has_version = found != NULL;
 	if (found == NULL)
@@ -28,53 +29,67 @@ static bool cut_version(struct span *const text, struct copy_source *const out)
 }
 
 /* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
-static struct span decode(struct arena *const arena, const struct span text)
+static struct span decode(struct arena *arena, struct span text)
 {
 	struct buffer decoded;
 	struct span out = {NULL, 0};
 	buffer_init(&decoded, text.len + 1);
-	if (decode_percent(text, true, &decoded) && span_is_utf8(buffer_span(&decoded)) && span_find(buffer_span(&decoded), 0) < 0)
+	if (decode_percent(text, true, &decoded) && span_is_utf8(buffer_span(&decoded)) &&
+		span_find(buffer_span(&decoded), 0) < 0)
 		out = arena_copy(arena, buffer_span(&decoded));
 	buffer_release(&decoded);
 	return out;
 }
 
-int copy_source_parse(const struct span text, struct arena *const arena, struct copy_source *const out, struct error *const err)
+int copy_source_parse(
+	struct span text, struct arena *arena, struct copy_source *out, struct error *err)
 {
 	struct span rest = span_trim(text);
 	if (!cut_version(&rest, out))
-		return error_set(err, ERROR_INVALID, "Invalid version id specified in x-amz-copy-source");
+		return error_set(
+			err, ERROR_INVALID, "Invalid version id specified in x-amz-copy-source");
 	rest = decode(arena, rest);
 	if (rest.len > 0 && rest.data[0] == '/')
 		rest = span_slice(rest, 1, rest.len);
 	const ptrdiff_t slash = span_find(rest, '/');
 	if (slash <= 0 || (size_t)slash + 1 == rest.len)
-		return error_set(err, ERROR_INVALID, "Copy Source must mention the source bucket and key: sourcebucket/sourcekey, percent-encoded.");
+		return error_set(err, ERROR_INVALID,
+			"Copy Source must mention the source bucket and key: sourcebucket/sourcekey, percent-encoded.");
 	out->bucket = span_slice(rest, 0, (size_t)slash);
 	out->key = span_slice(rest, (size_t)slash + 1, rest.len);
-	return bucket_name_is_possible(out->bucket) ? 0
+	return bucket_name_is_possible(out->bucket)
+		? 0
 		: error_set(err, ERROR_INVALID, "Invalid copy source bucket name");
 }
 
-static int check_owner(struct exchange *const exchange, const struct copy_source *const source, struct error *const err)
+static int check_owner(
+	struct exchange *exchange, const struct copy_source *source, struct error *err)
 {
-	const struct span expected = exchange_header(exchange, "x-amz-source-expected-bucket-owner");
+	const struct span expected =
+		exchange_header(exchange, "x-amz-source-expected-bucket-owner");
 	struct bucket bucket;
 	if (expected.len == 0)
 		return 0;
-	if (bucket_find(exchange->context->store, source->bucket, exchange->arena, &bucket, err) != 0)
+	if (bucket_find(exchange->context->store, source->bucket, exchange->arena, &bucket, err) !=
+		0)
 		return -1;
-	return span_equal(bucket.owner, expected) ? 0
-		: error_set(err, ERROR_DENIED, "The source bucket's owner is not the one that x-amz-source-expected-bucket-owner names.");
+	return span_equal(bucket.owner, expected)
+		? 0
+		: error_set(err, ERROR_DENIED,
+			  "The source bucket's owner is not the one that x-amz-source-expected-bucket-owner names.");
 }
 
-static int find(struct exchange *const exchange, const struct copy_source *const source, struct object *const out, struct error *const err)
+static int find(struct exchange *exchange, const struct copy_source *source, struct object *out,
+	struct error *err)
 {
 	const bool is_current = source->version.kind == VERSION_REF_CURRENT;
-	if (authorise_key(exchange, source->bucket, source->key, PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS), err) != 0
-		|| check_owner(exchange, source, err) != 0)
+	if (authorise_key(exchange, source->bucket, source->key,
+		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
+		    err) != 0 ||
+		check_owner(exchange, source, err) != 0)
 		return -1;
-	if (object_find_version(exchange->context->store, source->bucket, source->key, &source->version, exchange->arena, out, err) != 0)
+	if (object_find_version(exchange->context->store, source->bucket, source->key,
+		    &source->version, exchange->arena, out, err) != 0)
 		return -1;
 	if (out->is_marker)
 		return error_set(err, ERROR_INVALID_REQUEST,
@@ -82,34 +97,38 @@ static int find(struct exchange *const exchange, const struct copy_source *const
 	return 0;
 }
 
-static int check_conditions(struct exchange *const exchange, const struct object *const object, struct error *const err)
+static int check_conditions(
+	struct exchange *exchange, const struct object *object, struct error *err)
 {
 	const struct clock_source *const clock = exchange->context->clock;
 	const struct conditional conditional = {
 		.if_match = exchange_header(exchange, "x-amz-copy-source-if-match"),
-		.if_unmodified_since = exchange_header(exchange, "x-amz-copy-source-if-unmodified-since"),
+		.if_unmodified_since =
+			exchange_header(exchange, "x-amz-copy-source-if-unmodified-since"),
 		.if_none_match = exchange_header(exchange, "x-amz-copy-source-if-none-match"),
-		.if_modified_since = exchange_header(exchange, "x-amz-copy-source-if-modified-since"),
+		.if_modified_since =
+			exchange_header(exchange, "x-amz-copy-source-if-modified-since"),
 	};
-	if (conditional_judge(&conditional, object->etag, object->modified_ms, clock->wall_ms(clock)) == CONDITIONAL_GO_ON)
+	if (conditional_judge(&conditional, object->etag, object->modified_ms,
+		    clock->wall_ms(clock)) == CONDITIONAL_GO_ON)
 		return 0;
-	return error_set(err, ERROR_PRECONDITION, "At least one of the preconditions on the copy's source did not hold.");
+	return error_set(err, ERROR_PRECONDITION,
+		"At least one of the preconditions on the copy's source did not hold.");
 }
 
-bool copy_source_read(struct exchange *const exchange, struct copy_source *const out,
-	enum next *const out_next)
+bool copy_source_read(struct exchange *exchange, struct copy_source *out, enum next *out_next)
 {
 	const struct span text = exchange_header(exchange, header_name);
 	struct error err = {0};
 	if (copy_source_parse(text, exchange->arena, out, &err) == 0)
 		return true;
-	*out_next = s3_error_argument(exchange, header_name, text,
-		arena_text(exchange->arena, span_text(err.text)));
+	*out_next = s3_error_argument(
+		exchange, header_name, text, arena_text(exchange->arena, span_text(err.text)));
 	return false;
 }
 
-bool copy_source_find(struct exchange *const exchange, const struct copy_source *const source,
-	struct object *const out, enum next *const out_next)
+bool copy_source_find(struct exchange *exchange, const struct copy_source *source,
+	struct object *out, enum next *out_next)
 {
 	struct error err = {0};
 	if (find(exchange, source, out, &err) == 0 && check_conditions(exchange, out, &err) == 0)
@@ -124,11 +143,12 @@ bool copy_source_find(struct exchange *const exchange, const struct copy_source 
 	return false;
 }
 
-void copy_source_add_version(struct exchange *const exchange, const struct object *const source)
+void copy_source_add_version(struct exchange *exchange, const struct object *source)
 {
 	char text[VERSION_TEXT_BYTES];
 	if (!source->has_id && !source->in_versioned_bucket)
 		return;
 	object_version_text(source, text);
-	exchange_add_header(exchange, "x-amz-copy-source-version-id", arena_text(exchange->arena, span_text(text)));
+	exchange_add_header(exchange, "x-amz-copy-source-version-id",
+		arena_text(exchange->arena, span_text(text)));
 }

@@ -1,5 +1,5 @@
-/* The source of a copy, as CopyObject and UploadPartCopy name it in headers: which object, what is asked of it, may the caller read it. s3.md
- * 5.6. */
+/* The source of a copy, as CopyObject and UploadPartCopy name it in headers: which object, what is
+ * asked of it, may the caller read it. s3.md 5.6. */
 #ifndef API_S3_OBJECT_COPY_SOURCE_H
 #define API_S3_OBJECT_COPY_SOURCE_H
 
@@ -12,10 +12,11 @@ struct copy_source {
 	struct version_ref version;
 	bool has_version;
 };
-/* x-amz-copy-source: [/]bucket/key[?versionId=v], percent-encoded once, a space also as '+'. The version is cut from the text as sent, then
- * the rest is decoded and split at its first '/', so that a key may hold any of these characters.
- * invalid, also for what no bucket can be named. */
-int copy_source_parse(struct span text, struct arena *arena, struct copy_source *out, struct error *err);
+/* x-amz-copy-source: [/]bucket/key[?versionId=v], percent-encoded once, a space also as '+'. The
+ * version is cut from the text as sent, then the rest is decoded and split at its first '/', so
+ * that a key may hold any of these characters. invalid, also for what no bucket can be named. */
+int copy_source_parse(
+	struct span text, struct arena *arena, struct copy_source *out, struct error *err);
 /* Parses the header: false and 400 InvalidArgument set when it is malformed. */
 bool copy_source_read(struct exchange *exchange, struct copy_source *out, enum next *out_next);
 /* Judges the caller (PERMISSION_READ, and PERMISSION_VERSIONS with a version) and

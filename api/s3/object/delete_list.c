@@ -12,24 +12,27 @@ struct reading {
 };
 
 /* What cannot be done to one key is that key's error: the others are deleted. */
-static void refuse(struct delete_entry *const entry, const char *const why)
+static void refuse(struct delete_entry *entry, const char *why)
 {
 	if (entry->item.error.kind == ERROR_NONE)
 		error_set(&entry->item.error, ERROR_INVALID, "%s", why);
 }
 
-static int take_key(struct reading *const reading, struct delete_entry *const entry, const struct span text, struct error *const err)
+static int take_key(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	if (text.len == 0 || reading->has_key)
 		return error_set(err, ERROR_MALFORMED_XML, "An Object has no key, or two.");
 	reading->has_key = true;
 	entry->item.key = text;
 	if (text.len > OBJECT_KEY_MAX_BYTES)
-		error_set(&entry->item.error, ERROR_KEY_TOO_LONG, "Your key is too long: over %d bytes.", OBJECT_KEY_MAX_BYTES);
+		error_set(&entry->item.error, ERROR_KEY_TOO_LONG,
+			"Your key is too long: over %d bytes.", OBJECT_KEY_MAX_BYTES);
 	return 0;
 }
 
-static int take_version(struct reading *const reading, struct delete_entry *const entry, const struct span text, struct error *const err)
+static int take_version(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
 	(void)err;
@@ -41,7 +44,8 @@ static int take_version(struct reading *const reading, struct delete_entry *cons
 	return 0;
 }
 
-static int take_etag(struct reading *const reading, struct delete_entry *const entry, const struct span text, struct error *const err)
+static int take_etag(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
 	(void)err;
@@ -49,25 +53,31 @@ static int take_etag(struct reading *const reading, struct delete_entry *const e
 	return 0;
 }
 
-static int take_size(struct reading *const reading, struct delete_entry *const entry, const struct span text, struct error *const err)
+static int take_size(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
 	entry->item.conditions.has_size = true;
-	return span_parse_u64(span_trim(text), &entry->item.conditions.size) ? 0
+	return span_parse_u64(span_trim(text), &entry->item.conditions.size)
+		? 0
 		: error_set(err, ERROR_MALFORMED_XML, "The Size of an Object is no number.");
 }
 
-static int take_time(struct reading *const reading, struct delete_entry *const entry, const struct span text, struct error *const err)
+static int take_time(
+	struct reading *reading, struct delete_entry *entry, struct span text, struct error *err)
 {
 	(void)reading;
 	entry->item.conditions.has_modified = true;
-	return clock_parse_http(span_trim(text), &entry->item.conditions.modified_ms) ? 0
-		: error_set(err, ERROR_MALFORMED_XML, "The LastModifiedTime of an Object is no time.");
+	return clock_parse_http(span_trim(text), &entry->item.conditions.modified_ms)
+		? 0
+		: error_set(err, ERROR_MALFORMED_XML,
+			  "The LastModifiedTime of an Object is no time.");
 }
 
 static const struct {
 	const char *name;
-	int (*take)(struct reading *reading, struct delete_entry *entry, struct span text, struct error *err);
+	int (*take)(struct reading *reading, struct delete_entry *entry, struct span text,
+		struct error *err);
 } fields[] = {
 	{"Key", take_key},
 	{"VersionId", take_version},
@@ -76,21 +86,24 @@ static const struct {
 	{"LastModifiedTime", take_time},
 };
 
-static int on_open(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct reading *const reading = owner;
 	if (depth == 1 && !span_equal_text(name, "Delete"))
-		return error_set(err, ERROR_MALFORMED_XML, "The XML you provided is no Delete document.");
+		return error_set(
+			err, ERROR_MALFORMED_XML, "The XML you provided is no Delete document.");
 	if (depth != 2)
 		return 0;
 	reading->in_object = span_equal_text(name, "Object");
 	reading->has_key = false;
 	if (reading->in_object && reading->list->count == OBJECT_DELETE_MAX)
-		return error_set(err, ERROR_MALFORMED_XML, "The XML you provided names over %d objects.", OBJECT_DELETE_MAX);
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The XML you provided names over %d objects.", OBJECT_DELETE_MAX);
 	return 0;
 }
 
-static int close_field(struct reading *const reading, const struct span name, const struct span text, struct error *const err)
+static int close_field(
+	struct reading *reading, struct span name, struct span text, struct error *err)
 {
 	struct delete_entry *const entry = &reading->list->entries[reading->list->count];
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -98,13 +111,15 @@ static int close_field(struct reading *const reading, const struct span name, co
 			continue;
 		const struct span copy = arena_copy(reading->arena, text);
 		if (copy.data == NULL)
-			return error_set(err, ERROR_NO_MEMORY, "The list of objects leaves no memory for the request.");
+			return error_set(err, ERROR_NO_MEMORY,
+				"The list of objects leaves no memory for the request.");
 		return fields[i].take(reading, entry, copy, err);
 	}
 	return 0;
 }
 
-static int on_close(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct reading *const reading = owner;
 	if (depth == 3 && reading->in_object)
@@ -121,15 +136,19 @@ static int on_close(void *const owner, const size_t depth, const struct span nam
 	return 0;
 }
 
-int delete_list_read(const struct span xml, struct arena *const arena, struct delete_list *const out, struct error *const err)
+int delete_list_read(
+	struct span xml, struct arena *arena, struct delete_list *out, struct error *err)
 {
 	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
 	struct reading reading = {.arena = arena, .list = out};
 	*out = (struct delete_list){0};
 	out->entries = arena_take_array(arena, OBJECT_DELETE_MAX, sizeof(*out->entries));
 	if (out->entries == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The list of objects leaves no memory for the request.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The list of objects leaves no memory for the request.");
 	if (xml_reader_parse(xml, &events, &reading, err) != 0)
 		return -1;
-	return out->count > 0 ? 0 : error_set(err, ERROR_MALFORMED_XML, "The XML you provided names no object.");
+	return out->count > 0
+		? 0
+		: error_set(err, ERROR_MALFORMED_XML, "The XML you provided names no object.");
 }

@@ -7,13 +7,17 @@
 
 struct delete_list {
 	struct delete_entry {
-		struct object_delete_item item; /* item.error is set for what cannot be done: a bad version, a key that is too long */
-		struct span version;            /* as sent; empty: none */
-	} *entries;
+		/* item.error is set for what cannot be done: a bad version, a key that is too
+		 * long */
+		struct object_delete_item item;
+		struct span version; /* as sent; empty: none */
+	} * entries;
 	size_t count;
 	bool is_quiet;
 };
-/* All texts lie in the arena. malformed_xml, also for no entry, over OBJECT_DELETE_MAX of them, or one without a key. */
-int delete_list_read(struct span xml, struct arena *arena, struct delete_list *out, struct error *err);
+/* All texts lie in the arena. malformed_xml, also for no entry, over OBJECT_DELETE_MAX of them, or
+ * one without a key. */
+int delete_list_read(
+	struct span xml, struct arena *arena, struct delete_list *out, struct error *err);
 
 #endif

@@ -16,48 +16,59 @@ static const struct s3_request_refusal refusals[] = {
 	{"x-amz-mfa", NULL, "MFA delete is not implemented."},
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct delete_object *const state = exchange->state;
 	object_delete_free(state->change);
 }
 
 /* What directory buckets of S3 know: the size and the time that the version must have. */
-static bool read_conditions(struct exchange *const exchange, struct object_conditions *const out, enum next *const out_next)
+static bool read_conditions(
+	struct exchange *exchange, struct object_conditions *out, enum next *out_next)
 {
 	static const char size_header[] = "x-amz-if-match-size";
 	static const char time_header[] = "x-amz-if-match-last-modified-time";
 	const struct span size = span_trim(exchange_header(exchange, size_header));
 	const struct span time = span_trim(exchange_header(exchange, time_header));
 	*out = (struct object_conditions){.if_match = exchange_header(exchange, "if-match"),
-		.if_none_match = exchange_header(exchange, "if-none-match"), .has_size = size.len > 0, .has_modified = time.len > 0};
+		.if_none_match = exchange_header(exchange, "if-none-match"),
+		.has_size = size.len > 0,
+		.has_modified = time.len > 0};
 	if (out->has_size && !span_parse_u64(size, &out->size)) {
-		*out_next = s3_error_argument(exchange, size_header, size, "The size must be a number.");
+		*out_next = s3_error_argument(
+			exchange, size_header, size, "The size must be a number.");
 		return false;
 	}
 	if (out->has_modified && !clock_parse_http(time, &out->modified_ms)) {
-		*out_next = s3_error_argument(exchange, time_header, time, "The time must be an HTTP date or an ISO 8601 time.");
+		*out_next = s3_error_argument(exchange, time_header, time,
+			"The time must be an HTTP date or an ISO 8601 time.");
 		return false;
 	}
 	return true;
 }
 
-enum next delete_object_begin(struct exchange *const exchange)
+enum next delete_object_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
-	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	const struct s3_request_refusal *const refused =
+		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
 	struct delete_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
 	state->item.key = s3_request_key(exchange);
-	if (!object_request_version(exchange, &state->item.ref, &next) || !read_conditions(exchange, &state->item.conditions, &next))
+	if (!object_request_version(exchange, &state->item.ref, &next) ||
+		!read_conditions(exchange, &state->item.conditions, &next))
 		return next;
 	if (s3_request_check_owner(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
-		.items = &state->item, .count = 1, .done = exchange_wake_owner, .owner = exchange};
+	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange),
+		.bucket_id = exchange->bucket_id,
+		.items = &state->item,
+		.count = 1,
+		.done = exchange_wake_owner,
+		.owner = exchange};
 	exchange->state = state;
 	exchange->release = release;
 	state->change = object_delete_start(exchange->context->store, &params);
@@ -65,17 +76,18 @@ enum next delete_object_begin(struct exchange *const exchange)
 }
 
 /* The version that a request names is named again, whether or not there was one. */
-static void add_version(struct exchange *const exchange,
-	const struct object_delete_item *const item)
+static void add_version(struct exchange *exchange, const struct object_delete_item *item)
 {
 	struct span named;
 	if (item->has_version)
 		exchange_add_header(exchange, "x-amz-version-id", item->version);
-	else if (item->ref.kind == VERSION_REF_FOREIGN && exchange_query(exchange, "versionId", &named))
-		exchange_add_header(exchange, "x-amz-version-id", arena_text(exchange->arena, named));
+	else if (item->ref.kind == VERSION_REF_FOREIGN &&
+		exchange_query(exchange, "versionId", &named))
+		exchange_add_header(
+			exchange, "x-amz-version-id", arena_text(exchange->arena, named));
 }
 
-enum next delete_object_resume(struct exchange *const exchange)
+enum next delete_object_resume(struct exchange *exchange)
 {
 	const struct delete_object *const state = exchange->state;
 	const struct object_delete_item *const item = &state->item;

@@ -1,4 +1,5 @@
-/* Each key stands for itself: what one may not be deleted for says nothing about the next, and the answer is 200 all the same. */
+/* Each key stands for itself: what one may not be deleted for says nothing about the next, and the
+ * answer is 200 all the same. */
 #include "api/s3/object/delete_objects.h"
 
 #include "api/auth/authorise.h"
@@ -17,40 +18,46 @@ struct delete_objects { /* the exchange's state */
 	struct object_delete *change;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct delete_objects *const state = exchange->state;
 	object_delete_free(state->change);
 }
 
-enum next delete_objects_begin(struct exchange *const exchange)
+enum next delete_objects_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (s3_request_check_owner(exchange, &err) != 0
-		|| bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
+	if (s3_request_check_owner(exchange, &err) != 0 ||
+		bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+			&bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->bucket_id = bucket.id;
 	return xml_body_accept(exchange, BODY_MAX_BYTES);
 }
 
 /* Entries in error, or not the caller's to delete, are left out. */
-static int choose(struct exchange *const exchange, struct delete_objects *const state, struct error *const err)
+static int choose(struct exchange *exchange, struct delete_objects *state, struct error *err)
 {
 	state->items = arena_take_array(exchange->arena, state->list.count, sizeof(*state->items));
 	if (state->items == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The list of objects leaves no memory for the request.");
+		return error_set(err, ERROR_NO_MEMORY,
+			"The list of objects leaves no memory for the request.");
 	for (size_t i = 0; i < state->list.count; i++) {
 		struct object_delete_item *const item = &state->list.entries[i].item;
-		if (item->error.kind == ERROR_NONE
-			&& authorise_key(exchange, s3_request_bucket(exchange), item->key, 
-				item->ref.kind == VERSION_REF_CURRENT ? PERMISSION_DELETE : PERMISSION_DELETE | PERMISSION_VERSIONS, &item->error) == 0)
+		if (item->error.kind == ERROR_NONE &&
+			authorise_key(exchange, s3_request_bucket(exchange), item->key,
+				item->ref.kind == VERSION_REF_CURRENT
+					? PERMISSION_DELETE
+					: PERMISSION_DELETE | PERMISSION_VERSIONS,
+				&item->error) == 0)
 			state->items[state->count++] = *item;
 	}
 	return 0;
 }
 
-static void write_deleted(struct xml_writer *const xml, const struct delete_entry *const entry, const struct object_delete_item *const item)
+static void write_deleted(struct xml_writer *xml, const struct delete_entry *entry,
+	const struct object_delete_item *item)
 {
 	xml_writer_open(xml, "Deleted");
 	xml_writer_text(xml, "Key", item->key);
@@ -63,7 +70,8 @@ static void write_deleted(struct xml_writer *const xml, const struct delete_entr
 	xml_writer_close(xml);
 }
 
-static void write_error(struct xml_writer *const xml, const struct delete_entry *const entry, const struct error *const error)
+static void write_error(
+	struct xml_writer *xml, const struct delete_entry *entry, const struct error *error)
 {
 	const struct error_row *const row = error_map_find(error->kind);
 	xml_writer_open(xml, "Error");
@@ -71,11 +79,14 @@ static void write_error(struct xml_writer *const xml, const struct delete_entry 
 	if (entry->version.len > 0)
 		xml_writer_text(xml, "VersionId", entry->version);
 	xml_writer_text(xml, "Code", span_text(row->s3_code));
-	xml_writer_text(xml, "Message", span_text(row->status < 500 ? error->text : "The server failed to delete this object. Please try again."));
+	xml_writer_text(xml, "Message",
+		span_text(row->status < 500
+				? error->text
+				: "The server failed to delete this object. Please try again."));
 	xml_writer_close(xml);
 }
 
-static enum next reply(struct exchange *const exchange, const struct delete_objects *const state)
+static enum next reply(struct exchange *exchange, const struct delete_objects *state)
 {
 	struct buffer body;
 	struct xml_writer xml;
@@ -84,7 +95,9 @@ static enum next reply(struct exchange *const exchange, const struct delete_obje
 	xml_writer_begin(&xml, &body, "DeleteResult", true);
 	for (size_t i = 0; i < state->list.count; i++) {
 		const struct delete_entry *const entry = &state->list.entries[i];
-		const struct object_delete_item *const item = entry->item.error.kind == ERROR_NONE ? &state->items[tried++] : &entry->item;
+		const struct object_delete_item *const item = entry->item.error.kind == ERROR_NONE
+			? &state->items[tried++]
+			: &entry->item;
 		if (item->error.kind != ERROR_NONE)
 			write_error(&xml, entry, &item->error);
 		else if (!state->list.is_quiet)
@@ -94,7 +107,7 @@ static enum next reply(struct exchange *const exchange, const struct delete_obje
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next delete_objects_finish(struct exchange *const exchange)
+enum next delete_objects_finish(struct exchange *exchange)
 {
 	struct delete_objects *const state = arena_take(exchange->arena, sizeof(*state));
 	struct error err = {0};
@@ -103,19 +116,24 @@ enum next delete_objects_finish(struct exchange *const exchange)
 	ASSERT(state != NULL);
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
-	if (delete_list_read(xml, exchange->arena, &state->list, &err) != 0 || choose(exchange, state, &err) != 0)
+	if (delete_list_read(xml, exchange->arena, &state->list, &err) != 0 ||
+		choose(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = release;
 	if (state->count == 0)
 		return reply(exchange, state);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
-		.items = state->items, .count = state->count, .done = exchange_wake_owner, .owner = exchange};
+	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange),
+		.bucket_id = exchange->bucket_id,
+		.items = state->items,
+		.count = state->count,
+		.done = exchange_wake_owner,
+		.owner = exchange};
 	state->change = object_delete_start(exchange->context->store, &params);
 	return NEXT_WAIT;
 }
 
-enum next delete_objects_resume(struct exchange *const exchange)
+enum next delete_objects_resume(struct exchange *exchange)
 {
 	struct delete_objects *const state = exchange->state;
 	struct error err = {0};

@@ -1,4 +1,5 @@
-/* GetObjectAcl and PutObjectAcl: GET and PUT /{bucket}/{key}?acl, of a version with versionId; api/s3/request/acl.h says which ACLs there are. */
+/* GetObjectAcl and PutObjectAcl: GET and PUT /{bucket}/{key}?acl, of a version with versionId;
+ * api/s3/request/acl.h says which ACLs there are. */
 #ifndef API_S3_OBJECT_OBJECT_ACL_H
 #define API_S3_OBJECT_OBJECT_ACL_H
 

@@ -10,10 +10,18 @@ enum { PARTS_MAX = 1000, REPLY_MAX_BYTES = 1024 * 1024 };
 
 /* What x-amz-object-attributes may name. */
 enum attribute {
-	ATTRIBUTE_ETAG = 1, ATTRIBUTE_CHECKSUM = 2, ATTRIBUTE_OBJECT_PARTS = 4, ATTRIBUTE_STORAGE_CLASS = 8, ATTRIBUTE_OBJECT_SIZE = 16
+	ATTRIBUTE_ETAG = 1,
+	ATTRIBUTE_CHECKSUM = 2,
+	ATTRIBUTE_OBJECT_PARTS = 4,
+	ATTRIBUTE_STORAGE_CLASS = 8,
+	ATTRIBUTE_OBJECT_SIZE = 16
 };
-static const struct { const char *name; enum attribute attribute; } attributes[] = {{"ETag", ATTRIBUTE_ETAG}, {"Checksum", ATTRIBUTE_CHECKSUM},
-	{"ObjectParts", ATTRIBUTE_OBJECT_PARTS}, {"StorageClass", ATTRIBUTE_STORAGE_CLASS}, {"ObjectSize", ATTRIBUTE_OBJECT_SIZE}};
+static const struct {
+	const char *name;
+	enum attribute attribute;
+} attributes[] = {{"ETag", ATTRIBUTE_ETAG}, {"Checksum", ATTRIBUTE_CHECKSUM},
+	{"ObjectParts", ATTRIBUTE_OBJECT_PARTS}, {"StorageClass", ATTRIBUTE_STORAGE_CLASS},
+	{"ObjectSize", ATTRIBUTE_OBJECT_SIZE}};
 
 struct asked {
 	struct version_ref ref;
@@ -27,7 +35,7 @@ struct parts {
 	bool truncated;
 };
 
-static unsigned attribute_of(const struct span name)
+static unsigned attribute_of(struct span name)
 {
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
 		if (span_equal_text(name, attributes[i].name))
@@ -36,7 +44,7 @@ static unsigned attribute_of(const struct span name)
 	return 0;
 }
 
-static bool read_attributes(struct exchange *const exchange, struct asked *const asked, enum next *const out_next)
+static bool read_attributes(struct exchange *exchange, struct asked *asked, enum next *out_next)
 {
 	static const char header[] = "x-amz-object-attributes";
 	struct span rest = exchange_header(exchange, header);
@@ -46,32 +54,38 @@ static bool read_attributes(struct exchange *const exchange, struct asked *const
 		const unsigned attribute = attribute_of(name);
 		asked->attributes |= attribute;
 		if (attribute == 0 && name.len > 0) {
-			*out_next = s3_error_argument(exchange, header, name, "Invalid attribute name specified.");
+			*out_next = s3_error_argument(
+				exchange, header, name, "Invalid attribute name specified.");
 			return false;
 		}
 	}
 	if (asked->attributes != 0)
 		return true;
-	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID_REQUEST,
-		.message = "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty"});
+	*out_next = s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID_REQUEST,
+			.message =
+				"The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty"});
 	return false;
 }
 
-static bool read_number(struct exchange *const exchange, const char *const header, uint64_t *const out, enum next *const out_next)
+static bool read_number(
+	struct exchange *exchange, const char *header, uint64_t *out, enum next *out_next)
 {
 	const struct span value = span_trim(exchange_header(exchange, header));
 	if (value.len == 0 || (span_parse_u64(value, out) && *out <= INT32_MAX))
 		return true;
-	*out_next = s3_error_argument(exchange, header, value, "The value must be a number from 0 to 2147483647.");
+	*out_next = s3_error_argument(
+		exchange, header, value, "The value must be a number from 0 to 2147483647.");
 	return false;
 }
 
-static bool read_asked(struct exchange *const exchange, struct asked *const asked, enum next *const out_next)
+static bool read_asked(struct exchange *exchange, struct asked *asked, enum next *out_next)
 {
 	*asked = (struct asked){.max_parts = PARTS_MAX};
-	if (!read_attributes(exchange, asked, out_next) || !object_request_version(exchange, &asked->ref, out_next)
-		|| !read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next)
-		|| !read_number(exchange, "x-amz-part-number-marker", &asked->after, out_next))
+	if (!read_attributes(exchange, asked, out_next) ||
+		!object_request_version(exchange, &asked->ref, out_next) ||
+		!read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next) ||
+		!read_number(exchange, "x-amz-part-number-marker", &asked->after, out_next))
 		return false;
 	if (asked->max_parts > PARTS_MAX)
 		asked->max_parts = PARTS_MAX;
@@ -79,13 +93,14 @@ static bool read_asked(struct exchange *const exchange, struct asked *const aske
 }
 
 /* Rows stand only where parts have checksums of their own. */
-static void write_parts(struct xml_writer *const xml, const struct asked *const asked, const struct object *const object,
-	const struct parts *const found)
+static void write_parts(struct xml_writer *xml, const struct asked *asked,
+	const struct object *object, const struct parts *found)
 {
 	xml_writer_open(xml, "ObjectParts");
 	xml_writer_u64(xml, "PartsCount", object->part_count);
 	xml_writer_u64(xml, "PartNumberMarker", asked->after);
-	xml_writer_u64(xml, "NextPartNumberMarker", found->count > 0 ? found->parts[found->count - 1].number : asked->after);
+	xml_writer_u64(xml, "NextPartNumberMarker",
+		found->count > 0 ? found->parts[found->count - 1].number : asked->after);
 	xml_writer_u64(xml, "MaxParts", asked->max_parts);
 	xml_writer_bool(xml, "IsTruncated", found->truncated);
 	for (size_t i = 0; i < found->count; i++) {
@@ -101,12 +116,13 @@ static void write_parts(struct xml_writer *const xml, const struct asked *const 
 	xml_writer_close(xml);
 }
 
-static void write_attributes(struct xml_writer *const xml, const struct asked *const asked, const struct object *const object,
-	const struct parts *const found)
+static void write_attributes(struct xml_writer *xml, const struct asked *asked,
+	const struct object *object, const struct parts *found)
 {
 	if ((asked->attributes & ATTRIBUTE_ETAG) != 0)
 		xml_writer_text(xml, "ETag", span_text(object->etag));
-	if ((asked->attributes & ATTRIBUTE_CHECKSUM) != 0 && object->checksum.algorithm != CHECKSUM_NONE) {
+	if ((asked->attributes & ATTRIBUTE_CHECKSUM) != 0 &&
+		object->checksum.algorithm != CHECKSUM_NONE) {
 		xml_writer_open(xml, "Checksum");
 		checksum_xml_value(xml, &object->checksum, object->part_count);
 		checksum_xml_type(xml, &object->checksum);
@@ -115,24 +131,28 @@ static void write_attributes(struct xml_writer *const xml, const struct asked *c
 	if ((asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && object->part_count > 0)
 		write_parts(xml, asked, object, found);
 	if ((asked->attributes & ATTRIBUTE_STORAGE_CLASS) != 0)
-		xml_writer_text(xml, "StorageClass", span_text(storage_class_name(object->storage_class)));
+		xml_writer_text(
+			xml, "StorageClass", span_text(storage_class_name(object->storage_class)));
 	if ((asked->attributes & ATTRIBUTE_OBJECT_SIZE) != 0)
 		xml_writer_u64(xml, "ObjectSize", object->size);
 }
 
-static int find(struct exchange *const exchange, const struct asked *const asked, struct object *const object, struct parts *const found,
-	struct error *const err)
+static int find(struct exchange *exchange, const struct asked *asked, struct object *object,
+	struct parts *found, struct error *err)
 {
-	const bool wants_parts = (asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
-	if (s3_request_check_owner(exchange, err) != 0 || object_request_find(exchange, &asked->ref, object, err) != 0)
+	const bool wants_parts =
+		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
+	if (s3_request_check_owner(exchange, err) != 0 ||
+		object_request_find(exchange, &asked->ref, object, err) != 0)
 		return -1;
 	if (!wants_parts || object->part_count == 0)
 		return 0;
-	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after, asked->max_parts, exchange->arena, &found->parts,
-		&found->count, &found->truncated, err);
+	return object_list_parts(exchange->context->store, object, (uint32_t)asked->after,
+		asked->max_parts, exchange->arena, &found->parts, &found->count, &found->truncated,
+		err);
 }
 
-enum next object_attributes_begin(struct exchange *const exchange)
+enum next object_attributes_begin(struct exchange *exchange)
 {
 	struct asked asked;
 	struct object object;
@@ -151,7 +171,8 @@ enum next object_attributes_begin(struct exchange *const exchange)
 	write_attributes(&xml, &asked, &object, &found);
 	xml_writer_end(&xml);
 	clock_format_http(object.modified_ms, modified);
-	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	exchange_add_header(
+		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
 	object_request_add_version(exchange, &object);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

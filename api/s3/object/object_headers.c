@@ -10,16 +10,20 @@
 #include "api/s3/request/tagging.h"
 #include "storage/objects/object_facts.h"
 
-static const char *const system_headers[] = {"cache-control", "content-disposition", "content-language", "content-type", "expires",
-	"x-amz-website-redirect-location"};
+static const char *const system_headers[] = {"cache-control", "content-disposition",
+	"content-language", "content-type", "expires", "x-amz-website-redirect-location"};
 static const char meta_prefix[] = "x-amz-meta-";
 
-enum { SYSTEM_HEADERS = sizeof(system_headers) / sizeof(system_headers[0]), REDIRECT_MAX_BYTES = 2048 };
+enum {
+	SYSTEM_HEADERS = sizeof(system_headers) / sizeof(system_headers[0]),
+	REDIRECT_MAX_BYTES = 2048
+};
 
 static const struct s3_request_refusal refusals[] = {
 	{"x-amz-grant-", NULL, "Grants in headers are not implemented."},
 	{"x-amz-server-side-encryption", NULL, "Server-side encryption is not implemented."},
-	{"x-amz-server-side-encryption-", NULL, "Server-side encryption with keys of the client or of a key service is not implemented."},
+	{"x-amz-server-side-encryption-", NULL,
+		"Server-side encryption with keys of the client or of a key service is not implemented."},
 	{"x-amz-object-lock-", NULL, "Object lock is not implemented."},
 };
 
@@ -29,13 +33,13 @@ struct collection {
 	size_t count;
 };
 
-static bool is_meta(const struct span name)
+static bool is_meta(struct span name)
 {
 	const size_t prefix = sizeof(meta_prefix) - 1;
 	return name.len > prefix && span_equal_nocase(span_slice(name, 0, prefix), meta_prefix);
 }
 
-static struct span lower_copy(struct arena *const arena, const struct span name)
+static struct span lower_copy(struct arena *arena, struct span name)
 {
 	char *const copy = arena_text(arena, name);
 	if (copy == NULL)
@@ -47,13 +51,14 @@ static struct span lower_copy(struct arena *const arena, const struct span name)
 	return span_of(copy, name.len);
 }
 
-static void add(struct collection *const collection, const struct span name, const struct span value)
+static void add(struct collection *collection, struct span name, struct span value)
 {
 	const struct span copy = arena_copy(collection->exchange->arena, value);
-	collection->headers[collection->count++] = (struct object_header){.name = name, .value = copy};
+	collection->headers[collection->count++] =
+		(struct object_header){.name = name, .value = copy};
 }
 
-static bool has(const struct collection *const collection, const struct span name)
+static bool has(const struct collection *collection, struct span name)
 {
 	for (size_t i = 0; i < collection->count; i++) {
 		if (span_equal(collection->headers[i].name, name))
@@ -62,7 +67,7 @@ static bool has(const struct collection *const collection, const struct span nam
 	return false;
 }
 
-static void count_meta(void *const taker, const struct span name, const struct span value)
+static void count_meta(void *taker, struct span name, struct span value)
 {
 	struct collection *const collection = taker;
 	(void)value;
@@ -70,7 +75,7 @@ static void count_meta(void *const taker, const struct span name, const struct s
 		collection->count++;
 }
 
-static void take_meta(void *const taker, const struct span name, const struct span value)
+static void take_meta(void *taker, struct span name, struct span value)
 {
 	struct collection *const collection = taker;
 	(void)value;
@@ -78,11 +83,12 @@ static void take_meta(void *const taker, const struct span name, const struct sp
 		return;
 	const struct span lower = lower_copy(collection->exchange->arena, name);
 	if (lower.data != NULL && !has(collection, lower))
-		add(collection, lower, exchange_header(collection->exchange, (const char *)lower.data));
+		add(collection, lower,
+			exchange_header(collection->exchange, (const char *)lower.data));
 }
 
 /* "aws-chunked" speaks of the body's framing on the way here, not of the object. */
-static void take_encoding(struct collection *const collection)
+static void take_encoding(struct collection *collection)
 {
 	struct span rest = exchange_header(collection->exchange, "content-encoding");
 	struct span piece;
@@ -102,19 +108,22 @@ static void take_encoding(struct collection *const collection)
 }
 
 /* Fields of a form are not yet known to be what a reply's header can be. */
-static bool is_header(const struct object_header *const header)
+static bool is_header(const struct object_header *header)
 {
 	for (size_t i = 0; i < header->name.len; i++)
-		if (header->name.data[i] <= ' ' || header->name.data[i] >= 0x7f || header->name.data[i] == ':')
+		if (header->name.data[i] <= ' ' || header->name.data[i] >= 0x7f ||
+			header->name.data[i] == ':')
 			return false;
-	return span_find(header->value, '\r') < 0 && span_find(header->value, '\n') < 0 && span_find(header->value, 0) < 0;
+	return span_find(header->value, '\r') < 0 && span_find(header->value, '\n') < 0 &&
+		span_find(header->value, 0) < 0;
 }
 
-static int collect(struct exchange *const exchange, struct object_facts *const out, struct error *const err)
+static int collect(struct exchange *exchange, struct object_facts *out, struct error *err)
 {
 	struct collection collection = {.exchange = exchange};
 	exchange_each_header(exchange, count_meta, &collection);
-	collection.headers = arena_take_array(exchange->arena, collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
+	collection.headers = arena_take_array(exchange->arena,
+		collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
 	collection.count = 0;
 	if (collection.headers != NULL) {
 		exchange_each_header(exchange, take_meta, &collection);
@@ -126,67 +135,83 @@ static int collect(struct exchange *const exchange, struct object_facts *const o
 		}
 	}
 	if (arena_overflowed(exchange->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
 	for (size_t i = 0; i < collection.count; i++)
 		if (!is_header(&collection.headers[i]))
-			return error_set(err, ERROR_INVALID, "A field of the form holds characters that no header may hold, in its name or its value.");
+			return error_set(err, ERROR_INVALID,
+				"A field of the form holds characters that no header may hold, in its name or its value.");
 	out->headers = collection.headers;
 	out->header_count = collection.count;
 	return 0;
 }
 
-static bool read_storage_class(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+static bool read_storage_class(
+	struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
 	const struct span class = span_trim(exchange_header(exchange, "x-amz-storage-class"));
 	if (class.len == 0 || storage_class_parse(class, &out->storage_class))
 		return true;
 	const struct s3_error_field fields[] = {{"StorageClassRequested", class}};
-	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidStorageClass",
-		.message = "The storage class you specified is not valid.", .fields = fields, .field_count = 1});
+	*out_next = s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID,
+			.code = "InvalidStorageClass",
+			.message = "The storage class you specified is not valid.",
+			.fields = fields,
+			.field_count = 1});
 	return false;
 }
 
 /* What makes an object everyone's is a matter of who may set its ACL. */
-static bool read_acl(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+static bool read_acl(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
 	struct error err = {0};
 	bool given;
-	if (acl_headers(exchange, &given, &out->acl, &err) == 0 && (out->acl == ACL_PRIVATE
-		|| (authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0
-			&& bucket_acl_check_public(exchange, &err) == 0)))
+	if (acl_headers(exchange, &given, &out->acl, &err) == 0 &&
+		(out->acl == ACL_PRIVATE ||
+			(authorise_key(exchange, s3_request_bucket(exchange),
+				 s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0 &&
+				bucket_acl_check_public(exchange, &err) == 0)))
 		return true;
 	*out_next = acl_fail(exchange, &err);
 	return false;
 }
 
-static bool check_redirect(struct exchange *const exchange, enum next *const out_next)
+static bool check_redirect(struct exchange *exchange, enum next *out_next)
 {
 	const struct span location = exchange_header(exchange, "x-amz-website-redirect-location");
 	const char *fault = NULL;
 	if (location.len > REDIRECT_MAX_BYTES)
 		fault = "The length of website redirect location cannot exceed 2048 bytes.";
-	else if (location.len > 0 && location.data[0] != '/' && !span_equal_nocase(span_slice(location, 0, 7), "http://")
-		&& !span_equal_nocase(span_slice(location, 0, 8), "https://"))
+	else if (location.len > 0 && location.data[0] != '/' &&
+		!span_equal_nocase(span_slice(location, 0, 7), "http://") &&
+		!span_equal_nocase(span_slice(location, 0, 8), "https://"))
 		fault = "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.";
 	if (fault == NULL)
 		return true;
-	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidRedirectLocation", .message = fault});
+	*out_next = s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID,
+			.code = "InvalidRedirectLocation",
+			.message = fault});
 	return false;
 }
 
-bool object_headers_read(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+bool object_headers_read(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
-	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	const struct s3_request_refusal *const refused =
+		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	struct error err = {0};
 	*out = (struct object_facts){.storage_class = STORAGE_STANDARD};
 	if (refused != NULL) {
 		*out_next = s3_error_not_implemented(exchange, refused->header, refused->message);
 		return false;
 	}
-	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) || !check_redirect(exchange, out_next))
+	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) ||
+		!check_redirect(exchange, out_next))
 		return false;
-	if (tagging_read_header(exchange_header(exchange, "x-amz-tagging"), TAG_SET_OBJECT_MAX, exchange->arena, &out->tags, &err) == 0
-		&& collect(exchange, out, &err) == 0)
+	if (tagging_read_header(exchange_header(exchange, "x-amz-tagging"), TAG_SET_OBJECT_MAX,
+		    exchange->arena, &out->tags, &err) == 0 &&
+		collect(exchange, out, &err) == 0)
 		return true;
 	*out_next = exchange_fail(exchange, &err);
 	return false;

@@ -4,40 +4,43 @@
 #include "api/s3/request/s3_request.h"
 #include "storage/objects/object_read.h"
 
-bool object_request_version(struct exchange *const exchange, struct version_ref *const out, enum next *const out_next)
+bool object_request_version(struct exchange *exchange, struct version_ref *out, enum next *out_next)
 {
 	struct span text;
 	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
 	if (!exchange_query(exchange, "versionId", &text) || version_ref_parse(text, out))
 		return true;
 	*out_next = s3_error_argument(exchange, "versionId", text,
-		text.len == 0 ? "Version id cannot be the empty string" : "Invalid version id specified");
+		text.len == 0 ? "Version id cannot be the empty string"
+			      : "Invalid version id specified");
 	return false;
 }
 
-void object_request_add_version(struct exchange *const exchange, const struct object *const object)
+void object_request_add_version(struct exchange *exchange, const struct object *object)
 {
 	char text[VERSION_TEXT_BYTES];
 	if (!object->has_id && !object->in_versioned_bucket)
 		return;
 	object_version_text(object, text);
-	exchange_add_header(exchange, "x-amz-version-id", arena_text(exchange->arena, span_text(text)));
+	exchange_add_header(
+		exchange, "x-amz-version-id", arena_text(exchange->arena, span_text(text)));
 }
 
-void object_request_add_written(struct exchange *const exchange, const struct object *const object)
+void object_request_add_written(struct exchange *exchange, const struct object *object)
 {
 	if (object->has_id)
 		object_request_add_version(exchange, object);
 }
 
-static void add_marker_headers(struct exchange *const exchange, const struct object *const marker)
+static void add_marker_headers(struct exchange *exchange, const struct object *marker)
 {
 	exchange_add_header(exchange, "x-amz-delete-marker", "true");
 	object_request_add_version(exchange, marker);
 }
 
 /* What a search gave, as the requester is to hear of it: a marker is no object. */
-static int tell(struct exchange *const exchange, const int result, const struct object *const found, struct error *const err)
+static int tell(
+	struct exchange *exchange, int result, const struct object *found, struct error *err)
 {
 	if (result != 0) {
 		if (err->kind == ERROR_NO_KEY && found->is_marker)
@@ -49,22 +52,26 @@ static int tell(struct exchange *const exchange, const int result, const struct 
 	char modified[CLOCK_TEXT_BYTES];
 	clock_format_http(found->modified_ms, modified);
 	add_marker_headers(exchange, found);
-	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	exchange_add_header(
+		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
 	exchange_add_header(exchange, "Allow", "DELETE");
-	return error_set(err, ERROR_METHOD, "The specified method is not allowed against this resource: the version is a delete marker.");
+	return error_set(err, ERROR_METHOD,
+		"The specified method is not allowed against this resource: the version is a delete marker.");
 }
 
-int object_request_find(struct exchange *const exchange, const struct version_ref *const ref, struct object *const out,
-	struct error *const err)
+int object_request_find(struct exchange *exchange, const struct version_ref *ref,
+	struct object *out, struct error *err)
 {
-	const int result = object_find_version(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), ref,
-		exchange->arena, out, err);
+	const int result =
+		object_find_version(exchange->context->store, s3_request_bucket(exchange),
+			s3_request_key(exchange), ref, exchange->arena, out, err);
 	return tell(exchange, result, out, err);
 }
 
-int object_request_view(struct exchange *const exchange, struct object_view *const view, const struct version_ref *const ref,
-	struct object *const out, struct error *const err)
+int object_request_view(struct exchange *exchange, struct object_view *view,
+	const struct version_ref *ref, struct object *out, struct error *err)
 {
-	const int result = object_view_find(view, s3_request_bucket(exchange), s3_request_key(exchange), ref, exchange->arena, out, err);
+	const int result = object_view_find(view, s3_request_bucket(exchange),
+		s3_request_key(exchange), ref, exchange->arena, out, err);
 	return tell(exchange, result, out, err);
 }

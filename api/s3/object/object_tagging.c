@@ -10,13 +10,13 @@ struct object_tagging { /* the exchange's state */
 	struct object_change *change;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct object_tagging *const state = exchange->state;
 	object_change_free(state->change);
 }
 
-static bool check_request(struct exchange *const exchange, struct version_ref *const out, enum next *const out_next)
+static bool check_request(struct exchange *exchange, struct version_ref *out, enum next *out_next)
 {
 	struct error err = {0};
 	if (!object_request_version(exchange, out, out_next))
@@ -27,7 +27,7 @@ static bool check_request(struct exchange *const exchange, struct version_ref *c
 	return false;
 }
 
-enum next get_object_tagging_begin(struct exchange *const exchange)
+enum next get_object_tagging_begin(struct exchange *exchange)
 {
 	struct version_ref ref;
 	struct object object;
@@ -47,19 +47,25 @@ enum next get_object_tagging_begin(struct exchange *const exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static enum next start(struct exchange *const exchange, const struct version_ref *const ref, const struct span tags)
+static enum next start(struct exchange *exchange, const struct version_ref *ref, struct span tags)
 {
 	struct object_tagging *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	const struct object_change_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
-		.key = s3_request_key(exchange), .ref = *ref, .sets_tags = true, .tags = tags, .done = exchange_wake_owner, .owner = exchange};
+	const struct object_change_params params = {.bucket = s3_request_bucket(exchange),
+		.bucket_id = exchange->bucket_id,
+		.key = s3_request_key(exchange),
+		.ref = *ref,
+		.sets_tags = true,
+		.tags = tags,
+		.done = exchange_wake_owner,
+		.owner = exchange};
 	exchange->state = state;
 	exchange->release = release;
 	state->change = object_change_start(exchange->context->store, &params);
 	return NEXT_WAIT;
 }
 
-static enum next resume(struct exchange *const exchange, const int status)
+static enum next resume(struct exchange *exchange, int status)
 {
 	const struct object_tagging *const state = exchange->state;
 	struct object object;
@@ -70,7 +76,7 @@ static enum next resume(struct exchange *const exchange, const int status)
 	return exchange_reply_empty(exchange, status);
 }
 
-enum next put_object_tagging_begin(struct exchange *const exchange)
+enum next put_object_tagging_begin(struct exchange *exchange)
 {
 	struct version_ref ref;
 	struct object object;
@@ -83,33 +89,35 @@ enum next put_object_tagging_begin(struct exchange *const exchange)
 	return xml_body_accept(exchange, TAGGING_BODY_MAX_BYTES);
 }
 
-enum next put_object_tagging_finish(struct exchange *const exchange)
+enum next put_object_tagging_finish(struct exchange *exchange)
 {
 	struct version_ref ref;
 	struct span xml;
 	struct span tags;
 	struct error err = {0};
 	enum next next;
-	if (!object_request_version(exchange, &ref, &next) || !xml_body_check(exchange, &xml, &next))
+	if (!object_request_version(exchange, &ref, &next) ||
+		!xml_body_check(exchange, &xml, &next))
 		return next;
 	if (tagging_read_xml(xml, TAG_SET_OBJECT_MAX, exchange->arena, &tags, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return start(exchange, &ref, tags);
 }
 
-enum next put_object_tagging_resume(struct exchange *const exchange)
+enum next put_object_tagging_resume(struct exchange *exchange)
 {
 	return resume(exchange, 200);
 }
 
-enum next delete_object_tagging_begin(struct exchange *const exchange)
+enum next delete_object_tagging_begin(struct exchange *exchange)
 {
 	struct version_ref ref;
 	enum next next;
-	return check_request(exchange, &ref, &next) ? start(exchange, &ref, (struct span){NULL, 0}) : next;
+	return check_request(exchange, &ref, &next) ? start(exchange, &ref, (struct span){NULL, 0})
+						    : next;
 }
 
-enum next delete_object_tagging_resume(struct exchange *const exchange)
+enum next delete_object_tagging_resume(struct exchange *exchange)
 {
 	return resume(exchange, 204);
 }

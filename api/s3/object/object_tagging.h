@@ -1,4 +1,5 @@
-/* /{bucket}/{key*}?tagging: GetObjectTagging, PutObjectTagging, DeleteObjectTagging, of any version. */
+/* /{bucket}/{key*}?tagging: GetObjectTagging, PutObjectTagging, DeleteObjectTagging, of any
+ * version. */
 #ifndef API_S3_OBJECT_OBJECT_TAGGING_H
 #define API_S3_OBJECT_OBJECT_TAGGING_H
 

@@ -1,7 +1,9 @@
-/* All that can be refused is refused before the body is asked for (so before 100 Continue): length, digests, headers that this server does
- * not honour, and the conditions as they stand. The conditions are judged again by the committer, whose word counts (invariant 2).
+/* All that can be refused is refused before the body is asked for (so before 100 Continue): length,
+ * digests, headers that this server does not honour, and the conditions as they stand. The
+ * conditions are judged again by the committer, whose word counts (invariant 2).
  *
- * A PUT with x-amz-copy-source is a CopyObject: the steps here hand over to those of copy_object.c. */
+ * A PUT with x-amz-copy-source is a CopyObject: the steps here hand over to those of
+ * copy_object.c. */
 #include "api/s3/object/put_object.h"
 
 #include "api/objects/object_reply.h"
@@ -17,35 +19,40 @@
 #include "storage/objects/object_put.h"
 #include "storage/objects/object_read.h"
 
-struct put_object { /* the exchange's state */
+struct put_object {            /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
 	struct object_put *put;
 	struct checksum_headers checksum;
 };
 
-static bool is_copy(struct exchange *const exchange)
+static bool is_copy(struct exchange *exchange)
 {
 	return exchange_header(exchange, "x-amz-copy-source").data != NULL;
 }
 
-/* Of an aws-chunked body the length of the content counts; it may come without any, and is known at its end. */
-static int check_length(const struct exchange *const exchange, struct error *const err)
+/* Of an aws-chunked body the length of the content counts; it may come without any, and is known at
+ * its end. */
+static int check_length(const struct exchange *exchange, struct error *err)
 {
 	if (!exchange->has_length && !exchange->chunked)
-		return error_set(err, ERROR_LENGTH_REQUIRED, "A PUT needs a Content-Length or Transfer-Encoding: chunked.");
+		return error_set(err, ERROR_LENGTH_REQUIRED,
+			"A PUT needs a Content-Length or Transfer-Encoding: chunked.");
 	if (exchange->has_body_length && exchange->body_length > exchange->context->put_max_bytes)
-		return error_set(err, ERROR_TOO_LARGE, "Your proposed upload exceeds the maximum allowed object size.");
+		return error_set(err, ERROR_TOO_LARGE,
+			"Your proposed upload exceeds the maximum allowed object size.");
 	return 0;
 }
 
 /* The conditions as they stand now: spares the client a body that would be refused. */
-static int check_conditions_early(struct exchange *const exchange, const struct object_put_params *const params, struct error *const err)
+static int check_conditions_early(
+	struct exchange *exchange, const struct object_put_params *params, struct error *err)
 {
 	if (params->conditions.if_match.len == 0 && params->conditions.if_none_match.len == 0)
 		return 0;
 	struct object current;
 	struct error find_err = {0};
-	const bool found = object_find(exchange->context->store, params->bucket, params->key, exchange->arena, &current, &find_err) == 0;
+	const bool found = object_find(exchange->context->store, params->bucket, params->key,
+				   exchange->arena, &current, &find_err) == 0;
 	if (!found && find_err.kind != ERROR_NO_KEY) {
 		*err = find_err;
 		return -1;
@@ -53,52 +60,57 @@ static int check_conditions_early(struct exchange *const exchange, const struct 
 	return object_conditions_check(&params->conditions, found ? &current : NULL, err);
 }
 
-static enum sink_result write_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct put_object *const state = (struct put_object *)sink;
 	return object_put_write(state->put, bytes, err);
 }
 
 /* The object itself is finished in put_object_finish, once every filter found the body good. */
-static int finish_body(struct body_sink *const sink, struct error *const err)
+static int finish_body(struct body_sink *sink, struct error *err)
 {
 	(void)sink;
 	(void)err;
 	return 0;
 }
 
-static void abort_body(struct body_sink *const sink)
+static void abort_body(struct body_sink *sink)
 {
 	struct put_object *const state = (struct put_object *)sink;
 	object_put_free(state->put);
 	state->put = NULL;
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct put_object *const state = exchange->state;
 	if (state->put != NULL)
 		object_put_free(state->put);
 }
 
-static int open_put(struct exchange *const exchange, struct put_object *const state, const struct object_facts *const facts,
-	struct error *const err)
+static int open_put(struct exchange *exchange, struct put_object *state,
+	const struct object_facts *facts, struct error *err)
 {
-	struct object_put_params params = {.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange), .facts = *facts,
-		.room = exchange_wake_owner, .done = exchange_wake_owner, .owner = exchange};
+	struct object_put_params params = {.bucket = s3_request_bucket(exchange),
+		.key = s3_request_key(exchange),
+		.facts = *facts,
+		.room = exchange_wake_owner,
+		.done = exchange_wake_owner,
+		.owner = exchange};
 	params.conditions.if_match = exchange_header(exchange, "if-match");
 	params.conditions.if_none_match = exchange_header(exchange, "if-none-match");
-	if (check_length(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0
-		|| checksum_headers_md5(exchange, &params.has_content_md5, params.content_md5, err) != 0
-		|| checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err) != 0
-		|| check_conditions_early(exchange, &params, err) != 0)
+	if (check_length(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0 ||
+		checksum_headers_md5(exchange, &params.has_content_md5, params.content_md5, err) !=
+			0 ||
+		checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err) != 0 ||
+		check_conditions_early(exchange, &params, err) != 0)
 		return -1;
 	params.checksum = state->checksum.algorithm;
 	state->put = object_put_open(exchange->context->store, &params, err);
 	return state->put != NULL ? 0 : -1;
 }
 
-enum next put_object_begin(struct exchange *const exchange)
+enum next put_object_begin(struct exchange *exchange)
 {
 	struct object_facts facts;
 	struct error err = {0};
@@ -106,7 +118,8 @@ enum next put_object_begin(struct exchange *const exchange)
 	if (is_copy(exchange))
 		return copy_object_begin(exchange);
 	if (exchange_header(exchange, "x-amz-write-offset-bytes").data != NULL)
-		return s3_error_not_implemented(exchange, "x-amz-write-offset-bytes", "Appending to an object is not implemented.");
+		return s3_error_not_implemented(exchange, "x-amz-write-offset-bytes",
+			"Appending to an object is not implemented.");
 	if (!object_headers_read(exchange, &facts, &next))
 		return next;
 	struct put_object *const state = arena_take(exchange->arena, sizeof(*state));
@@ -114,7 +127,8 @@ enum next put_object_begin(struct exchange *const exchange)
 		error_set(&err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
 		return exchange_fail(exchange, &err);
 	}
-	*state = (struct put_object){.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+	*state = (struct put_object){
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
 	if (open_put(exchange, state, &facts, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
@@ -122,28 +136,31 @@ enum next put_object_begin(struct exchange *const exchange)
 	return exchange_accept(exchange, &state->sink);
 }
 
-enum next put_object_finish(struct exchange *const exchange)
+enum next put_object_finish(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return copy_object_finish(exchange);
 	struct put_object *const state = exchange->state;
-	const struct checksum *const expected = checksum_headers_expected(exchange, &state->checksum);
+	const struct checksum *const expected =
+		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		object_put_expect(state->put, expected);
 	object_put_finish(state->put);
 	return NEXT_WAIT;
 }
 
-static enum next reply_failed(struct exchange *const exchange, const struct put_object *const state, const struct error *const err)
+static enum next reply_failed(
+	struct exchange *exchange, const struct put_object *state, const struct error *err)
 {
 	struct checksum expected;
 	struct checksum actual;
-	if (err->kind == ERROR_BAD_DIGEST && object_put_bad_checksum(state->put, &expected, &actual))
+	if (err->kind == ERROR_BAD_DIGEST &&
+		object_put_bad_checksum(state->put, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, err);
 }
 
-enum next put_object_resume(struct exchange *const exchange)
+enum next put_object_resume(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return copy_object_resume(exchange);

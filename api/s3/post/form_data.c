@@ -1,12 +1,22 @@
-/* A part's content ends with CRLF, two dashes and the boundary. A carriage return stands nowhere else in that delimiter, so a partial match at
- * the end of one piece that fails in the next one is content, and nothing of it can begin another match. */
+/* A part's content ends with CRLF, two dashes and the boundary. A carriage return stands nowhere
+ * else in that delimiter, so a partial match at the end of one piece that fails in the next one is
+ * content, and nothing of it can begin another match. */
 #include "api/s3/post/form_data.h"
 
 #include <string.h>
 
 #include "base/buffer.h"
 
-enum state { STATE_PREAMBLE, STATE_DELIMITER, STATE_HEADERS, STATE_FIELD, STATE_FILE, STATE_SKIPPED, STATE_END, STATE_COUNT };
+enum state {
+	STATE_PREAMBLE,
+	STATE_DELIMITER,
+	STATE_HEADERS,
+	STATE_FIELD,
+	STATE_FILE,
+	STATE_SKIPPED,
+	STATE_END,
+	STATE_COUNT
+};
 enum { DELIMITER_MAX_BYTES = FORM_DATA_BOUNDARY_MAX_BYTES + 4, LINE_MAX_BYTES = 4096 };
 
 struct form_data {
@@ -15,13 +25,14 @@ struct form_data {
 	uint8_t delimiter[DELIMITER_MAX_BYTES];
 	size_t delimiter_len;
 	enum state state;
-	size_t done;          /* of the piece under way, when the owner of the file said "wait" */
-	size_t matched;       /* of the delimiter, at the end of what came so far */
-	size_t owed;          /* of the delimiter: a match that failed, still to be passed on as content */
-	size_t spent;         /* bytes of FORM_DATA_FIELDS_MAX_BYTES */
-	struct buffer line;   /* the header of a part, or what follows a delimiter */
+	size_t done;    /* of the piece under way, when the owner of the file said "wait" */
+	size_t matched; /* of the delimiter, at the end of what came so far */
+	/* of the delimiter: a match that failed, still to be passed on as content */
+	size_t owed;
+	size_t spent;       /* bytes of FORM_DATA_FIELDS_MAX_BYTES */
+	struct buffer line; /* the header of a part, or what follows a delimiter */
 	struct buffer value;
-	struct span name;     /* of the part under way */
+	struct span name; /* of the part under way */
 	struct span file_name;
 	bool is_named;
 	bool has_file;
@@ -37,7 +48,8 @@ bool form_data_is_form(struct span content_type)
 
 static bool is_escape(struct span text)
 {
-	return text.len > 1 && text.data[0] == '\\' && (text.data[1] == '"' || text.data[1] == '\\');
+	return text.len > 1 && text.data[0] == '\\' &&
+		(text.data[1] == '"' || text.data[1] == '\\');
 }
 
 /* Cuts a quoted text off the front, without its quotes and escapes. */
@@ -46,7 +58,8 @@ static struct span take_quoted(struct span *rest, struct arena *arena)
 	size_t end = 1;
 	while (end < rest->len && rest->data[end] != '"')
 		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
-	char *const text = arena_take(arena, end); /* no more than it needs: a line may hold a thousand of them */
+	/* no more than it needs: a line may hold a thousand of them */
+	char *const text = arena_take(arena, end);
 	size_t len = 0;
 	for (size_t at = 1; text != NULL && at < end; at++) {
 		at += is_escape(span_slice(*rest, at, end));
@@ -64,10 +77,13 @@ static struct span take_until(struct span *rest, char mark)
 	return span_trim(piece);
 }
 
-/* name=value or name="value" among parameters separated by semicolons, which may stand inside the quotes. */
-static bool next_parameter(struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
+/* name=value or name="value" among parameters separated by semicolons, which may stand inside the
+ * quotes. */
+static bool next_parameter(
+	struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
 {
-	while (rest->len > 0 && (rest->data[0] == ';' || rest->data[0] == ' ' || rest->data[0] == '\t'))
+	while (rest->len > 0 &&
+		(rest->data[0] == ';' || rest->data[0] == ' ' || rest->data[0] == '\t'))
 		*rest = span_slice(*rest, 1, rest->len);
 	const ptrdiff_t equals = span_find(*rest, '=');
 	const ptrdiff_t semicolon = span_find(*rest, ';');
@@ -92,7 +108,8 @@ bool form_data_boundary(struct span content_type, struct arena *arena, struct sp
 	while (out->data == NULL && next_parameter(&rest, arena, &name, &value))
 		if (span_equal_nocase(name, "boundary"))
 			*out = value;
-	bool good = out->len > 0 && out->len <= FORM_DATA_BOUNDARY_MAX_BYTES && out->data[out->len - 1] != ' ';
+	bool good = out->len > 0 && out->len <= FORM_DATA_BOUNDARY_MAX_BYTES &&
+		out->data[out->len - 1] != ' ';
 	for (size_t i = 0; good && i < out->len; i++)
 		good = out->data[i] >= ' ' && out->data[i] < 0x7f;
 	if (!good)
@@ -100,7 +117,8 @@ bool form_data_boundary(struct span content_type, struct arena *arena, struct sp
 	return good;
 }
 
-struct form_data *form_data_new(struct arena *arena, struct span boundary, const struct form_data_events *events)
+struct form_data *form_data_new(
+	struct arena *arena, struct span boundary, const struct form_data_events *events)
 {
 	struct form_data *const form = arena_take(arena, sizeof *form);
 	ASSERT(boundary.len <= FORM_DATA_BOUNDARY_MAX_BYTES);
@@ -127,7 +145,8 @@ void form_data_free(struct form_data *form)
 
 static int malformed(struct error *err, const char *what)
 {
-	return error_set(err, ERROR_INVALID, "The body of your POST request is not well-formed multipart/form-data: %s.", what);
+	return error_set(err, ERROR_INVALID,
+		"The body of your POST request is not well-formed multipart/form-data: %s.", what);
 }
 
 /* What is kept before the file is bounded as a whole. */
@@ -136,7 +155,8 @@ static int spend(struct form_data *form, size_t bytes, struct error *err)
 	form->spent += bytes;
 	if (form->spent <= FORM_DATA_FIELDS_MAX_BYTES)
 		return 0;
-	return error_set(err, ERROR_TOO_LARGE, "Your POST request fields preceding the upload file were too large: over %d bytes.",
+	return error_set(err, ERROR_TOO_LARGE,
+		"Your POST request fields preceding the upload file were too large: over %d bytes.",
 		FORM_DATA_FIELDS_MAX_BYTES);
 }
 
@@ -157,7 +177,8 @@ static enum sink_result end_part(struct form_data *form, struct error *err)
 	buffer_reset(&form->line);
 	if (!is_field)
 		return SINK_TAKEN;
-	const int outcome = form->events.field(form->events.owner, form->name, buffer_span(&form->value), err);
+	const int outcome =
+		form->events.field(form->events.owner, form->name, buffer_span(&form->value), err);
 	buffer_reset(&form->value);
 	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
 }
@@ -178,7 +199,8 @@ static size_t tail_match(const struct form_data *form, struct span text)
 static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err)
 {
 	size_t len = 0;
-	while (len < rest.len && form->matched + len < form->delimiter_len && rest.data[len] == form->delimiter[form->matched + len])
+	while (len < rest.len && form->matched + len < form->delimiter_len &&
+		rest.data[len] == form->delimiter[form->matched + len])
 		len++;
 	const bool is_whole = form->matched + len == form->delimiter_len;
 	if (is_whole || len == rest.len) {
@@ -194,13 +216,15 @@ static enum sink_result continue_match(struct form_data *form, struct span rest,
 static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err)
 {
 	if (form->owed > 0) {
-		const enum sink_result result = pass_on(form, span_of(form->delimiter, form->owed), err);
+		const enum sink_result result =
+			pass_on(form, span_of(form->delimiter, form->owed), err);
 		form->owed = result == SINK_TAKEN ? 0 : form->owed;
 		return result;
 	}
 	if (form->matched > 0)
 		return continue_match(form, rest, err);
-	const uint8_t *const found = memmem(rest.data, rest.len, form->delimiter, form->delimiter_len);
+	const uint8_t *const found =
+		memmem(rest.data, rest.len, form->delimiter, form->delimiter_len);
 	const size_t tail = found == NULL ? tail_match(form, rest) : 0;
 	const size_t len = found == NULL ? rest.len - tail : (size_t)(found - rest.data);
 	const enum sink_result result = pass_on(form, span_slice(rest, 0, len), err);
@@ -283,7 +307,8 @@ static int take_header(struct form_data *form, struct span line, struct error *e
 	const ptrdiff_t colon = span_find(line, ':');
 	if (colon < 0)
 		return malformed(err, "a part has a header without colon");
-	if (!span_equal_nocase(span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
+	if (!span_equal_nocase(
+		    span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
 		return 0;
 	return take_disposition(form, span_slice(line, (size_t)colon + 1, line.len), err);
 }
@@ -294,7 +319,8 @@ static int begin_part(struct form_data *form, struct error *err)
 	if (!form->is_named)
 		return malformed(err, "a part has no Content-Disposition");
 	if (is_file && form->has_file)
-		return error_set(err, ERROR_INVALID_REQUEST, "POST requires exactly one file upload per request.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"POST requires exactly one file upload per request.");
 	form->state = form->has_file ? STATE_SKIPPED : is_file ? STATE_FILE : STATE_FIELD;
 	form->is_named = false;
 	if (!is_file) {
@@ -311,7 +337,8 @@ static enum sink_result step_headers(struct form_data *form, struct span rest, s
 	if (whole <= 0)
 		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
 	const bool is_end = form->line.len == 0;
-	const int outcome = is_end ? begin_part(form, err) : take_header(form, buffer_span(&form->line), err);
+	const int outcome =
+		is_end ? begin_part(form, err) : take_header(form, buffer_span(&form->line), err);
 	buffer_reset(&form->line);
 	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
 }
@@ -325,11 +352,17 @@ static enum sink_result step_end(struct form_data *form, struct span rest, struc
 
 enum sink_result form_data_write(struct form_data *form, struct span bytes, struct error *err)
 {
-	static enum sink_result (*const steps[STATE_COUNT])(struct form_data *form, struct span rest, struct error *err) = {
-		[STATE_PREAMBLE] = step_content, [STATE_DELIMITER] = step_delimiter, [STATE_HEADERS] = step_headers, [STATE_FIELD] = step_content,
-		[STATE_FILE] = step_content, [STATE_SKIPPED] = step_content, [STATE_END] = step_end};
+	static enum sink_result (*const steps[STATE_COUNT])(struct form_data * form,
+		struct span rest, struct error * err) = {[STATE_PREAMBLE] = step_content,
+		[STATE_DELIMITER] = step_delimiter,
+		[STATE_HEADERS] = step_headers,
+		[STATE_FIELD] = step_content,
+		[STATE_FILE] = step_content,
+		[STATE_SKIPPED] = step_content,
+		[STATE_END] = step_end};
 	while (form->done < bytes.len) {
-		const enum sink_result result = steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
+		const enum sink_result result =
+			steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
 		if (result != SINK_TAKEN)
 			return result;
 	}

@@ -18,7 +18,8 @@ struct post_field *post_form_field(struct post_form *form, const char *name)
 	return NULL;
 }
 
-int post_form_add(struct post_form *form, struct arena *arena, struct span name, struct span value, struct error *err)
+int post_form_add(struct post_form *form, struct arena *arena, struct span name, struct span value,
+	struct error *err)
 {
 	struct span before;
 	const char *const text = arena_text(arena, name);
@@ -26,7 +27,8 @@ int post_form_add(struct post_form *form, struct arena *arena, struct span name,
 	if (text == NULL || copy.data == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
 	if (form->count == POST_FORM_FIELDS_MAX)
-		return error_set(err, ERROR_INVALID, "The form has over %d fields.", POST_FORM_FIELDS_MAX);
+		return error_set(
+			err, ERROR_INVALID, "The form has over %d fields.", POST_FORM_FIELDS_MAX);
 	if (post_form_find(form, text, &before))
 		return error_set(err, ERROR_INVALID, "The form has the field '%.60s' twice.", text);
 	form->fields[form->count++] = (struct post_field){span_of(text, name.len), copy};
@@ -42,11 +44,13 @@ static struct span find_field(struct exchange *exchange, const char *name)
 {
 	const struct shown *const shown = (const struct shown *)exchange->ops;
 	struct span value = {NULL, 0};
-	post_form_find(shown->form, span_equal_text(span_text(name), "x-amz-acl") ? "acl" : name, &value);
+	post_form_find(
+		shown->form, span_equal_text(span_text(name), "x-amz-acl") ? "acl" : name, &value);
 	return value;
 }
 
-static void each_field(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+static void each_field(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	const struct shown *const shown = (const struct shown *)exchange->ops;
 	for (size_t i = 0; i < shown->form->count; i++)

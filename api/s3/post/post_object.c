@@ -1,7 +1,9 @@
-/* The fields come before the file, so all that can be refused is refused when the file begins: signature, policy, permission, headers. The
- * object is finished when the form has ended well and the file's size is within the policy's bounds.
+/* The fields come before the file, so all that can be refused is refused when the file begins:
+ * signature, policy, permission, headers. The object is finished when the form has ended well and
+ * the file's size is within the policy's bounds.
  *
- * Whatever fails while the body comes sets the reply itself where it needs a code of its own; the sink fails then with an untouched error. */
+ * Whatever fails while the body comes sets the reply itself where it needs a code of its own; the
+ * sink fails then with an untouched error. */
 #include "api/s3/post/post_object.h"
 
 #include "api/auth/authorise.h"
@@ -19,7 +21,7 @@
 #include "api/s3/request/tagging.h"
 #include "storage/objects/object_put.h"
 
-struct post_object { /* the exchange's state */
+struct post_object {           /* the exchange's state */
 	struct body_sink sink; /* first */
 	struct exchange *exchange;
 	struct form_data *data;
@@ -32,21 +34,22 @@ struct post_object { /* the exchange's state */
 };
 
 /* 400 with a code that no error kind has; -1, the error untouched. */
-static int fail_coded(struct exchange *const exchange, const char *const code, const char *const message)
+static int fail_coded(struct exchange *exchange, const char *code, const char *message)
 {
-	s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = message});
+	s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = message});
 	return -1;
 }
 
-static int fail_size(struct post_object *const state, const char *const code, const char *const message, const char *const limit_name,
-	const uint64_t limit)
+static int fail_size(struct post_object *state, const char *code, const char *message,
+	const char *limit_name, uint64_t limit)
 {
 	exchange_error_number(state->exchange, "ProposedSize", state->size);
 	exchange_error_number(state->exchange, limit_name, limit);
 	return fail_coded(state->exchange, code, message);
 }
 
-static int take_field(void *const owner, const struct span name, const struct span value, struct error *const err)
+static int take_field(void *owner, struct span name, struct span value, struct error *err)
 {
 	struct post_object *const state = owner;
 	return post_form_add(&state->form, state->exchange->arena, name, value, err);
@@ -61,7 +64,7 @@ static struct span base_name(struct span file_name)
 	return file_name;
 }
 
-static bool find_text(const struct span whole, const struct span text, size_t *const out_at)
+static bool find_text(struct span whole, struct span text, size_t *out_at)
 {
 	for (size_t at = 0; at + text.len <= whole.len; at++)
 		if (span_starts(span_slice(whole, at, whole.len), text)) {
@@ -71,7 +74,7 @@ static bool find_text(const struct span whole, const struct span text, size_t *c
 	return false;
 }
 
-static void fill_in(const struct span key, const struct span file_name, struct arena *const arena, struct span *const out)
+static void fill_in(struct span key, struct span file_name, struct arena *arena, struct span *out)
 {
 	static const char variable[] = "${filename}";
 	struct buffer joined;
@@ -87,13 +90,14 @@ static void fill_in(const struct span key, const struct span file_name, struct a
 }
 
 /* The field "key", with the file's name in place of ${filename}: so the policy sees it too. */
-static int find_key(struct post_object *const state, const struct span file_name, struct error *const err)
+static int find_key(struct post_object *state, struct span file_name, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
 	struct post_field *const field = post_form_field(&state->form, "key");
 	if (field == NULL) {
 		exchange_error_field(exchange, "ArgumentName", span_text("key"));
-		return error_set(err, ERROR_INVALID, "Bucket POST must contain a field named 'key'. If it is specified, please check the order of the "
+		return error_set(err, ERROR_INVALID,
+			"Bucket POST must contain a field named 'key'. If it is specified, please check the order of the "
 			"fields.");
 	}
 	fill_in(field->value, file_name, exchange->arena, &field->value);
@@ -106,7 +110,7 @@ static int find_key(struct post_object *const state, const struct span file_name
 	return 0;
 }
 
-static int check_policy(struct post_object *const state, struct error *const err)
+static int check_policy(struct post_object *state, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
 	struct span text;
@@ -114,7 +118,8 @@ static int check_policy(struct post_object *const state, struct error *const err
 	if (!post_form_find(&state->form, "policy", &text))
 		return 0;
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
-	if (post_policy_check(text, &state->form, s3_request_bucket(exchange), now_ms, &state->policy, err) == 0)
+	if (post_policy_check(text, &state->form, s3_request_bucket(exchange), now_ms,
+		    &state->policy, err) == 0)
 		return 0;
 	if (err->kind != ERROR_INVALID)
 		return -1;
@@ -124,49 +129,57 @@ static int check_policy(struct post_object *const state, struct error *const err
 }
 
 /* Fields are this request's headers: metadata, ACL, storage class, checksums. */
-static int read_fields(struct post_object *const state, struct object_put_params *const params, struct error *const err)
+static int read_fields(
+	struct post_object *state, struct object_put_params *params, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
 	const struct exchange_ops *const ops = post_form_show(exchange, &state->form);
 	enum next next;
 	int outcome = object_headers_read(exchange, &params->facts, &next) ? 0 : -1;
 	if (outcome == 0)
-		outcome = checksum_headers_md5(exchange, &params->has_content_md5, params->content_md5, err);
+		outcome = checksum_headers_md5(
+			exchange, &params->has_content_md5, params->content_md5, err);
 	if (outcome == 0)
 		outcome = checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err);
 	post_form_hide(exchange, ops);
 	struct span tagging;
 	if (outcome == 0 && post_form_find(&state->form, "tagging", &tagging))
-		outcome = tagging_read_xml(tagging, TAG_SET_OBJECT_MAX, exchange->arena, &params->facts.tags, err);
+		outcome = tagging_read_xml(
+			tagging, TAG_SET_OBJECT_MAX, exchange->arena, &params->facts.tags, err);
 	params->checksum = state->checksum.algorithm;
 	return outcome;
 }
 
-static int open_put(struct post_object *const state, struct error *const err)
+static int open_put(struct post_object *state, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
-	struct object_put_params params = {.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange), .room = exchange_wake_owner,
-		.done = exchange_wake_owner, .owner = exchange};
+	struct object_put_params params = {.bucket = s3_request_bucket(exchange),
+		.key = s3_request_key(exchange),
+		.room = exchange_wake_owner,
+		.done = exchange_wake_owner,
+		.owner = exchange};
 	if (read_fields(state, &params, err) != 0)
 		return -1;
 	state->put = object_put_open(exchange->context->store, &params, err);
 	return state->put != NULL ? 0 : -1;
 }
 
-static int begin_file(void *const owner, const struct span file_name, struct error *const err)
+static int begin_file(void *owner, struct span file_name, struct error *err)
 {
 	struct post_object *const state = owner;
 	struct exchange *const exchange = state->exchange;
 	state->is_form_good = true;
-	if (post_signature_check(exchange, &state->form, err) != 0 || find_key(state, file_name, err) != 0 || check_policy(state, err) != 0
-		|| authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_WRITE, err) != 0
-		|| s3_request_check_owner(exchange, err) != 0 || open_put(state, err) != 0)
+	if (post_signature_check(exchange, &state->form, err) != 0 ||
+		find_key(state, file_name, err) != 0 || check_policy(state, err) != 0 ||
+		authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange),
+			PERMISSION_WRITE, err) != 0 ||
+		s3_request_check_owner(exchange, err) != 0 || open_put(state, err) != 0)
 		return -1;
 	state->is_form_good = false;
 	return 0;
 }
 
-static enum sink_result take_bytes(void *const owner, const struct span bytes, struct error *const err)
+static enum sink_result take_bytes(void *owner, struct span bytes, struct error *err)
 {
 	struct post_object *const state = owner;
 	const enum sink_result result = object_put_write(state->put, bytes, err);
@@ -177,25 +190,31 @@ static enum sink_result take_bytes(void *const owner, const struct span bytes, s
 	if (state->size <= state->policy.most_bytes)
 		return SINK_TAKEN;
 	state->is_form_good = true;
-	fail_size(state, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.", "MaxSizeAllowed", state->policy.most_bytes);
+	fail_size(state, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.",
+		"MaxSizeAllowed", state->policy.most_bytes);
 	return SINK_FAILED;
 }
 
 /* The form's own faults have codes that no other request has. */
-static void name_fault(struct post_object *const state, struct error *const err)
+static void name_fault(struct post_object *state, struct error *err)
 {
-	static const struct { enum error_kind kind; const char *code; } codes[] = {{ERROR_INVALID, "MalformedPOSTRequest"},
-		{ERROR_TOO_LARGE, "MaxPostPreDataLengthExceededError"}, {ERROR_INVALID_REQUEST, "InvalidArgument"}};
+	static const struct {
+		enum error_kind kind;
+		const char *code;
+	} codes[] = {{ERROR_INVALID, "MalformedPOSTRequest"},
+		{ERROR_TOO_LARGE, "MaxPostPreDataLengthExceededError"},
+		{ERROR_INVALID_REQUEST, "InvalidArgument"}};
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		if (err->kind != codes[i].kind)
 			continue;
-		fail_coded(state->exchange, codes[i].code, arena_text(state->exchange->arena, span_text(err->text)));
+		fail_coded(state->exchange, codes[i].code,
+			arena_text(state->exchange->arena, span_text(err->text)));
 		*err = (struct error){0};
 		return;
 	}
 }
 
-static enum sink_result write_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct post_object *const state = (struct post_object *)sink;
 	const enum sink_result result = form_data_write(state->data, bytes, err);
@@ -204,7 +223,7 @@ static enum sink_result write_body(struct body_sink *const sink, const struct sp
 	return result;
 }
 
-static int finish_body(struct body_sink *const sink, struct error *const err)
+static int finish_body(struct body_sink *sink, struct error *err)
 {
 	struct post_object *const state = (struct post_object *)sink;
 	if (form_data_finish(state->data, err) != 0) {
@@ -213,15 +232,17 @@ static int finish_body(struct body_sink *const sink, struct error *const err)
 	}
 	if (!form_data_has_file(state->data)) {
 		exchange_error_field(state->exchange, "ArgumentName", span_text("file"));
-		return error_set(err, ERROR_INVALID, "POST requires exactly one file upload per request.");
+		return error_set(
+			err, ERROR_INVALID, "POST requires exactly one file upload per request.");
 	}
 	if (state->size < state->policy.least_bytes)
-		return fail_size(state, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size.", "MinSizeAllowed",
-			state->policy.least_bytes);
+		return fail_size(state, "EntityTooSmall",
+			"Your proposed upload is smaller than the minimum allowed size.",
+			"MinSizeAllowed", state->policy.least_bytes);
 	return 0;
 }
 
-static void drop(struct post_object *const state)
+static void drop(struct post_object *state)
 {
 	form_data_free(state->data);
 	if (state->put != NULL)
@@ -229,31 +250,35 @@ static void drop(struct post_object *const state)
 	state->put = NULL;
 }
 
-static void abort_body(struct body_sink *const sink)
+static void abort_body(struct body_sink *sink)
 {
 	drop((struct post_object *)sink);
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	drop(exchange->state);
 }
 
-static int check_request(struct exchange *const exchange, struct span *const out_boundary, struct error *const err)
+static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err)
 {
 	const struct span type = exchange_header(exchange, "content-type");
 	if (!form_data_is_form(type)) {
-		exchange_error_field(exchange, "Condition", span_text("Bucket POST must be of the enclosure-type multipart/form-data"));
-		return error_set(err, ERROR_PRECONDITION, "At least one of the pre-conditions you specified did not hold.");
+		exchange_error_field(exchange, "Condition",
+			span_text("Bucket POST must be of the enclosure-type multipart/form-data"));
+		return error_set(err, ERROR_PRECONDITION,
+			"At least one of the pre-conditions you specified did not hold.");
 	}
 	if (!form_data_boundary(type, exchange->arena, out_boundary))
-		return fail_coded(exchange, "MalformedPOSTRequest", "The Content-Type of your POST request names no boundary.");
+		return fail_coded(exchange, "MalformedPOSTRequest",
+			"The Content-Type of your POST request names no boundary.");
 	if (!exchange->has_length && !exchange->chunked)
-		return error_set(err, ERROR_LENGTH_REQUIRED, "A POST needs a Content-Length or Transfer-Encoding: chunked.");
+		return error_set(err, ERROR_LENGTH_REQUIRED,
+			"A POST needs a Content-Length or Transfer-Encoding: chunked.");
 	return 0;
 }
 
-enum next post_object_begin(struct exchange *const exchange)
+enum next post_object_begin(struct exchange *exchange)
 {
 	struct post_object *const state = arena_take(exchange->arena, sizeof(*state));
 	const struct form_data_events events = {take_field, begin_file, take_bytes, state};
@@ -274,17 +299,18 @@ enum next post_object_begin(struct exchange *const exchange)
 	return exchange_accept(exchange, &state->sink);
 }
 
-enum next post_object_finish(struct exchange *const exchange)
+enum next post_object_finish(struct exchange *exchange)
 {
 	struct post_object *const state = exchange->state;
-	const struct checksum *const expected = checksum_headers_expected(exchange, &state->checksum);
+	const struct checksum *const expected =
+		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		object_put_expect(state->put, expected);
 	object_put_finish(state->put);
 	return NEXT_WAIT;
 }
 
-enum next post_object_resume(struct exchange *const exchange)
+enum next post_object_resume(struct exchange *exchange)
 {
 	struct post_object *const state = exchange->state;
 	struct object object;

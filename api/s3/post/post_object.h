@@ -1,4 +1,5 @@
-/* PostObject: POST /{bucket} with an upload form (multipart/form-data), as browsers send it. s3.md 2.6. */
+/* PostObject: POST /{bucket} with an upload form (multipart/form-data), as browsers send it. s3.md
+ * 2.6. */
 #ifndef API_S3_POST_POST_OBJECT_H
 #define API_S3_POST_POST_OBJECT_H
 

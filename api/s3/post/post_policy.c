@@ -21,9 +21,11 @@ static int no_policy(struct error *err, const char *what)
 
 static int failed(struct error *err, const char *operator, struct span field, struct span value)
 {
-	return error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy Condition failed: [\"%s\", \"$%.*s\", \"%.*s\"]", operator,
-		(int)(field.len < SHOWN_BYTES ? field.len : SHOWN_BYTES), (const char *)field.data,
-		(int)(value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES), (const char *)value.data);
+	return error_set(err, ERROR_DENIED,
+		"Invalid according to Policy: Policy Condition failed: [\"%s\", \"$%.*s\", \"%.*s\"]",
+		operator, (int)(field.len < SHOWN_BYTES ? field.len : SHOWN_BYTES),
+		(const char *)field.data, (int)(value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES),
+		(const char *)value.data);
 }
 
 /* A field's value, and that a condition speaks of it. */
@@ -44,13 +46,17 @@ static bool find_value(struct judgement *judgement, struct span field, struct sp
 	return false;
 }
 
-static int judge_equal(struct judgement *judgement, struct span field, struct span wanted, struct error *err)
+static int judge_equal(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
 {
 	struct span value;
-	return find_value(judgement, field, &value) && span_equal(value, wanted) ? 0 : failed(err, "eq", field, wanted);
+	return find_value(judgement, field, &value) && span_equal(value, wanted)
+		? 0
+		: failed(err, "eq", field, wanted);
 }
 
-static int judge_start(struct judgement *judgement, struct span field, struct span wanted, struct error *err)
+static int judge_start(
+	struct judgement *judgement, struct span field, struct span wanted, struct error *err)
 {
 	struct span value;
 	find_value(judgement, field, &value);
@@ -60,24 +66,28 @@ static int judge_start(struct judgement *judgement, struct span field, struct sp
 static bool read_number(const struct json_node *node, uint64_t *out)
 {
 	struct span text;
-	return json_node_u64(node, out) || (json_node_text(node, &text) && span_parse_u64(text, out));
+	return json_node_u64(node, out) ||
+		(json_node_text(node, &text) && span_parse_u64(text, out));
 }
 
 /* Several ranges: all must hold. */
-static int take_range(struct judgement *judgement, const struct json_node *condition, struct error *err)
+static int take_range(
+	struct judgement *judgement, const struct json_node *condition, struct error *err)
 {
 	struct post_policy *const policy = judgement->policy;
 	uint64_t least;
 	uint64_t most;
-	if (json_node_count(condition) != 3 || !read_number(json_node_at(condition, 1), &least) || !read_number(json_node_at(condition, 2), &most)
-		|| least > most)
-		return no_policy(err, "content-length-range takes two numbers, the smaller one first");
+	if (json_node_count(condition) != 3 || !read_number(json_node_at(condition, 1), &least) ||
+		!read_number(json_node_at(condition, 2), &most) || least > most)
+		return no_policy(
+			err, "content-length-range takes two numbers, the smaller one first");
 	policy->least_bytes = least > policy->least_bytes ? least : policy->least_bytes;
 	policy->most_bytes = most < policy->most_bytes ? most : policy->most_bytes;
 	return 0;
 }
 
-static int judge_list(struct judgement *judgement, const struct json_node *condition, struct error *err)
+static int judge_list(
+	struct judgement *judgement, const struct json_node *condition, struct error *err)
 {
 	struct span operator;
 	struct span field;
@@ -89,14 +99,18 @@ static int judge_list(struct judgement *judgement, const struct json_node *condi
 	const bool is_equal = span_equal_nocase(operator, "eq");
 	if (!is_equal && !span_equal_nocase(operator, "starts-with"))
 		return no_policy(err, "a condition has an unknown operator");
-	if (json_node_count(condition) != 3 || !json_node_text(json_node_at(condition, 1), &field) || field.len < 2 || field.data[0] != '$'
-		|| !json_node_text(json_node_at(condition, 2), &value))
-		return no_policy(err, "a condition is not of the form [operator, \"$field\", value]");
+	if (json_node_count(condition) != 3 ||
+		!json_node_text(json_node_at(condition, 1), &field) || field.len < 2 ||
+		field.data[0] != '$' || !json_node_text(json_node_at(condition, 2), &value))
+		return no_policy(
+			err, "a condition is not of the form [operator, \"$field\", value]");
 	field = span_slice(field, 1, field.len);
-	return is_equal ? judge_equal(judgement, field, value, err) : judge_start(judgement, field, value, err);
+	return is_equal ? judge_equal(judgement, field, value, err)
+			: judge_start(judgement, field, value, err);
 }
 
-static int judge_object(struct judgement *judgement, const struct json_node *condition, struct error *err)
+static int judge_object(
+	struct judgement *judgement, const struct json_node *condition, struct error *err)
 {
 	void *cursor = NULL;
 	struct span field;
@@ -116,8 +130,8 @@ static int judge_object(struct judgement *judgement, const struct json_node *con
 /* What needs no condition: the policy itself and what signs it. */
 static bool is_exempt(struct span name)
 {
-	static const char *const names[] = {"policy", "signature", "awsaccesskeyid", "x-amz-signature", "x-amz-algorithm", "x-amz-credential",
-		"x-amz-date"};
+	static const char *const names[] = {"policy", "signature", "awsaccesskeyid",
+		"x-amz-signature", "x-amz-algorithm", "x-amz-credential", "x-amz-date"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (span_equal_nocase(name, names[i]))
 			return true;
@@ -127,19 +141,24 @@ static bool is_exempt(struct span name)
 /* Some clients send the bucket as a field too. It says nothing that the path does not say. */
 static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field)
 {
-	return span_equal_nocase(field->name, "bucket") && span_equal(field->value, judgement->bucket);
+	return span_equal_nocase(field->name, "bucket") &&
+		span_equal(field->value, judgement->bucket);
 }
 
 static int check_coverage(const struct judgement *judgement, struct error *err)
 {
 	const struct post_form *const form = judgement->form;
 	if (!judgement->is_bucket_covered)
-		return error_set(err, ERROR_DENIED, "Invalid according to Policy: no condition names the bucket.");
+		return error_set(err, ERROR_DENIED,
+			"Invalid according to Policy: no condition names the bucket.");
 	for (size_t i = 0; i < form->count; i++) {
 		const struct span name = form->fields[i].name;
-		if (!judgement->is_covered[i] && !is_exempt(name) && !repeats_bucket(judgement, &form->fields[i]))
-			return error_set(err, ERROR_DENIED, "Invalid according to Policy: Extra input fields: %.*s.",
-				(int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data);
+		if (!judgement->is_covered[i] && !is_exempt(name) &&
+			!repeats_bucket(judgement, &form->fields[i]))
+			return error_set(err, ERROR_DENIED,
+				"Invalid according to Policy: Extra input fields: %.*s.",
+				(int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES),
+				(const char *)name.data);
 	}
 	return 0;
 }
@@ -152,7 +171,9 @@ static int judge(struct judgement *judgement, const struct json_node *conditions
 		const struct json_node *const condition = json_node_at(conditions, i);
 		if (!json_node_is_array(condition) && !json_node_is_object(condition))
 			return no_policy(err, "a condition is neither a list nor an object");
-		const int outcome = json_node_is_array(condition) ? judge_list(judgement, condition, err) : judge_object(judgement, condition, err);
+		const int outcome = json_node_is_array(condition)
+			? judge_list(judgement, condition, err)
+			: judge_object(judgement, condition, err);
 		if (outcome != 0)
 			return -1;
 	}
@@ -165,9 +186,12 @@ static int check_expiration(const struct json_node *root, int64_t now_ms, struct
 	int64_t end_ms;
 	if (!json_node_text(json_node_member(root, "expiration"), &text))
 		return no_policy(err, "it has no expiration");
-	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' || text.data[text.len - 1] != 'Z' || !clock_parse_http(text, &end_ms))
+	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
+		text.data[text.len - 1] != 'Z' || !clock_parse_http(text, &end_ms))
 		return no_policy(err, "its expiration is not of the form 2007-12-01T12:00:00.000Z");
-	return now_ms <= end_ms ? 0 : error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy expired.");
+	return now_ms <= end_ms
+		? 0
+		: error_set(err, ERROR_DENIED, "Invalid according to Policy: Policy expired.");
 }
 
 /* Old clients break the lines of their base64. */
@@ -178,13 +202,14 @@ static bool decode(struct span text, uint8_t *out, size_t *out_len)
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] != '\r' && text.data[i] != '\n' && text.data[i] != ' ')
 			buffer_add_byte(&joined, text.data[i]);
-	const bool good = joined.len > 0 && decode_base64(buffer_span(&joined), out, POLICY_MAX_BYTES, out_len);
+	const bool good = joined.len > 0 &&
+		decode_base64(buffer_span(&joined), out, POLICY_MAX_BYTES, out_len);
 	buffer_release(&joined);
 	return good;
 }
 
-int post_policy_check(struct span text, const struct post_form *form, struct span bucket, int64_t now_ms, struct post_policy *out,
-	struct error *err)
+int post_policy_check(struct span text, const struct post_form *form, struct span bucket,
+	int64_t now_ms, struct post_policy *out, struct error *err)
 {
 	uint8_t json[POLICY_MAX_BYTES];
 	size_t len = 0;
@@ -196,7 +221,8 @@ int post_policy_check(struct span text, const struct post_form *form, struct spa
 	struct json_node *const root = json_node_parse(span_of(json, len), "the policy", &cause);
 	if (root == NULL)
 		return no_policy(err, cause.text);
-	int outcome = json_node_is_object(root) ? check_expiration(root, now_ms, err) : no_policy(err, "it is no object");
+	int outcome = json_node_is_object(root) ? check_expiration(root, now_ms, err)
+						: no_policy(err, "it is no object");
 	if (outcome == 0)
 		outcome = judge(&judgement, json_node_member(root, "conditions"), err);
 	json_node_free(root);

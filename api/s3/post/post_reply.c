@@ -10,27 +10,30 @@
 enum { REPLY_MAX_BYTES = 64 * 1024, URL_MAX_BYTES = 8192 };
 
 /* The object's URL as the client addressed this server. */
-static const char *location_of(struct exchange *const exchange)
+static const char *location_of(struct exchange *exchange)
 {
 	const struct span host = exchange_header(exchange, "host");
 	const bool is_virtual = exchange->path.len <= 1;
 	struct buffer url;
 	buffer_init(&url, URL_MAX_BYTES);
-	buffer_format(&url, "%s://%.*s/", exchange->secure ? "https" : "http", (int)host.len, (const char *)host.data);
+	buffer_format(&url, "%s://%.*s/", exchange->secure ? "https" : "http", (int)host.len,
+		(const char *)host.data);
 	if (!is_virtual) {
 		buffer_add_span(&url, s3_request_bucket(exchange));
 		buffer_add_byte(&url, '/');
 	}
 	encode_percent(s3_request_key(exchange), true, &url);
-	const char *const text = buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
+	const char *const text =
+		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
 	buffer_release(&url);
 	return text;
 }
 
 /* An absolute URL of plain characters; anything else is passed over. */
-static bool is_url(const struct span url)
+static bool is_url(struct span url)
 {
-	if (!span_equal_nocase(span_slice(url, 0, 7), "http://") && !span_equal_nocase(span_slice(url, 0, 8), "https://"))
+	if (!span_equal_nocase(span_slice(url, 0, 7), "http://") &&
+		!span_equal_nocase(span_slice(url, 0, 8), "https://"))
 		return false;
 	for (size_t i = 0; i < url.len; i++)
 		if (url.data[i] <= ' ' || url.data[i] >= 0x7f)
@@ -38,11 +41,13 @@ static bool is_url(const struct span url)
 	return true;
 }
 
-static const char *redirect_of(struct exchange *const exchange, const struct post_form *const form, const struct object *const object)
+static const char *redirect_of(
+	struct exchange *exchange, const struct post_form *form, const struct object *object)
 {
 	struct span target;
 	struct buffer url;
-	if (!post_form_find(form, "success_action_redirect", &target) && !post_form_find(form, "redirect", &target))
+	if (!post_form_find(form, "success_action_redirect", &target) &&
+		!post_form_find(form, "redirect", &target))
 		return NULL;
 	if (!is_url(target))
 		return NULL;
@@ -53,14 +58,18 @@ static const char *redirect_of(struct exchange *const exchange, const struct pos
 	buffer_add_text(&url, "&key=");
 	encode_percent(s3_request_key(exchange), false, &url);
 	buffer_format(&url, "&etag=%%22%s%%22", object->etag);
-	const char *const text = buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
+	const char *const text =
+		buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
 	buffer_release(&url);
 	return text;
 }
 
-static int status_of(const struct post_form *const form)
+static int status_of(const struct post_form *form)
 {
-	static const struct { const char *text; int status; } rows[] = {{"200", 200}, {"201", 201}};
+	static const struct {
+		const char *text;
+		int status;
+	} rows[] = {{"200", 200}, {"201", 201}};
 	struct span wanted;
 	if (post_form_find(form, "success_action_status", &wanted))
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -69,7 +78,8 @@ static int status_of(const struct post_form *const form)
 	return 204;
 }
 
-static enum next reply_document(struct exchange *const exchange, const char *const location, const struct object *const object)
+static enum next reply_document(
+	struct exchange *exchange, const char *location, const struct object *object)
 {
 	struct buffer body;
 	struct xml_writer xml;
@@ -83,7 +93,8 @@ static enum next reply_document(struct exchange *const exchange, const char *con
 	return exchange_reply_buffer(exchange, 201, "application/xml", &body);
 }
 
-enum next post_reply(struct exchange *const exchange, const struct post_form *const form, const struct object *const object)
+enum next post_reply(
+	struct exchange *exchange, const struct post_form *form, const struct object *object)
 {
 	const char *const redirect = redirect_of(exchange, form, object);
 	const char *const location = location_of(exchange);
@@ -94,5 +105,6 @@ enum next post_reply(struct exchange *const exchange, const struct post_form *co
 	exchange_add_header(exchange, "Location", redirect != NULL ? redirect : location);
 	if (redirect != NULL)
 		return exchange_reply_empty(exchange, 303);
-	return status == 201 ? reply_document(exchange, location, object) : exchange_reply_empty(exchange, status);
+	return status == 201 ? reply_document(exchange, location, object)
+			     : exchange_reply_empty(exchange, status);
 }

@@ -10,34 +10,41 @@ static int missing(struct exchange *exchange, const char *field, struct error *e
 {
 	exchange_error_field(exchange, "ArgumentName", span_text(field));
 	exchange_error_field(exchange, "ArgumentValue", span_text(""));
-	return error_set(err, ERROR_INVALID, "Bucket POST must contain a field named '%s'. If it is specified, please check the order of the fields.",
+	return error_set(err, ERROR_INVALID,
+		"Bucket POST must contain a field named '%s'. If it is specified, please check the order of the fields.",
 		field);
 }
 
-static int refuse(struct exchange *exchange, struct span key_id, struct span policy, struct span signature, struct error *err)
+static int refuse(struct exchange *exchange, struct span key_id, struct span policy,
+	struct span signature, struct error *err)
 {
 	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
 	exchange_error_field(exchange, "StringToSign", policy);
 	exchange_error_field(exchange, "SignatureProvided", signature);
 	exchange_error_bytes(exchange, "StringToSignBytes", policy);
-	return error_set(err, ERROR_SIGNATURE, "the signature is not the one that this key makes for the policy as it arrived");
+	return error_set(err, ERROR_SIGNATURE,
+		"the signature is not the one that this key makes for the policy as it arrived");
 }
 
 static int unknown_key(struct exchange *exchange, struct span key_id, struct error *err)
 {
 	exchange_error_field(exchange, "AWSAccessKeyId", key_id);
-	return error_set(err, ERROR_UNKNOWN_KEY_ID, "The AWS Access Key Id you provided does not exist in our records.");
+	return error_set(err, ERROR_UNKNOWN_KEY_ID,
+		"The AWS Access Key Id you provided does not exist in our records.");
 }
 
-static int check_v2(struct exchange *exchange, const struct post_form *form, struct span policy, struct span key_id, struct error *err)
+static int check_v2(struct exchange *exchange, const struct post_form *form, struct span policy,
+	struct span key_id, struct error *err)
 {
 	struct span signature;
 	struct span secret = {NULL, 0};
 	if (!exchange->context->sigv2)
-		return error_set(err, ERROR_INVALID_REQUEST, "Signature version 2 is switched off on this server. Please use AWS4-HMAC-SHA256.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Signature version 2 is switched off on this server. Please use AWS4-HMAC-SHA256.");
 	if (!post_form_find(form, "signature", &signature))
 		return missing(exchange, "Signature", err);
-	const struct principal *const principal = keyring_find_id(exchange->context->keyring, key_id, exchange->arena, &secret);
+	const struct principal *const principal =
+		keyring_find_id(exchange->context->keyring, key_id, exchange->arena, &secret);
 	if (principal == NULL)
 		return unknown_key(exchange, key_id, err);
 	const bool good = signature_v2_matches(secret, policy, span_trim(signature));
@@ -49,14 +56,18 @@ static int check_v2(struct exchange *exchange, const struct post_form *form, str
 }
 
 /* The fields of version 4, taken apart. */
-static int parse_v4(struct exchange *exchange, const struct post_form *form, struct signature_v4 *out, struct error *err)
+static int parse_v4(struct exchange *exchange, const struct post_form *form,
+	struct signature_v4 *out, struct error *err)
 {
 	struct span algorithm = {NULL, 0};
 	struct span credential = {NULL, 0};
 	struct span date = {NULL, 0};
 	struct error cause = {0};
 	int64_t ms;
-	const struct { const char *name; struct span *value; } fields[] = {{"x-amz-algorithm", &algorithm}, {"x-amz-credential", &credential},
+	const struct {
+		const char *name;
+		struct span *value;
+	} fields[] = {{"x-amz-algorithm", &algorithm}, {"x-amz-credential", &credential},
 		{"x-amz-date", &date}, {"x-amz-signature", &out->signature}};
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
 		if (!post_form_find(form, fields[i].name, fields[i].value))
@@ -66,11 +77,13 @@ static int parse_v4(struct exchange *exchange, const struct post_form *form, str
 	if (signature_v4_parse_credential(credential, out, &cause) != 0)
 		return error_set(err, ERROR_INVALID, "x-amz-credential: %s.", cause.text);
 	if (!clock_parse_amz(date, &ms) || !span_equal(out->date, span_slice(date, 0, 8)))
-		return error_set(err, ERROR_INVALID, "x-amz-date is not of the form yyyymmddThhmmssZ, or not of the day in x-amz-credential.");
+		return error_set(err, ERROR_INVALID,
+			"x-amz-date is not of the form yyyymmddThhmmssZ, or not of the day in x-amz-credential.");
 	return 0;
 }
 
-static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy, struct error *err)
+static int check_v4(struct exchange *exchange, const struct post_form *form, struct span policy,
+	struct error *err)
 {
 	struct signature_v4 signature = {.key_id = {NULL, 0}};
 	struct span token;
@@ -78,9 +91,11 @@ static int check_v4(struct exchange *exchange, const struct post_form *form, str
 	if (parse_v4(exchange, form, &signature, err) != 0)
 		return -1;
 	if (post_form_find(form, "x-amz-security-token", &token))
-		return error_set(err, ERROR_INVALID_TOKEN, "x-amz-security-token is not valid: this server gives out no temporary credentials");
-	const struct principal *const principal = keyring_find_signing_key(exchange->context->keyring, signature.key_id, signature.date,
-		signature.region, exchange->arena, key);
+		return error_set(err, ERROR_INVALID_TOKEN,
+			"x-amz-security-token is not valid: this server gives out no temporary credentials");
+	const struct principal *const principal =
+		keyring_find_signing_key(exchange->context->keyring, signature.key_id,
+			signature.date, signature.region, exchange->arena, key);
 	if (principal == NULL)
 		return unknown_key(exchange, signature.key_id, err);
 	const bool good = signature_v4_matches(key, policy, signature.signature);
@@ -102,7 +117,8 @@ static bool has_any(const struct post_form *form, const char *const *names, size
 
 int post_signature_check(struct exchange *exchange, const struct post_form *form, struct error *err)
 {
-	static const char *const signs[] = {"AWSAccessKeyId", "signature", "x-amz-signature", "x-amz-credential"};
+	static const char *const signs[] = {
+		"AWSAccessKeyId", "signature", "x-amz-signature", "x-amz-credential"};
 	struct span policy;
 	struct span key_id;
 	const bool is_signed = has_any(form, signs, sizeof signs / sizeof signs[0]);
@@ -110,5 +126,6 @@ int post_signature_check(struct exchange *exchange, const struct post_form *form
 		return is_signed ? missing(exchange, "policy", err) : 0;
 	if (post_form_find(form, "AWSAccessKeyId", &key_id))
 		return check_v2(exchange, form, policy, key_id, err);
-	return is_signed ? check_v4(exchange, form, policy, err) : missing(exchange, "AWSAccessKeyId", err);
+	return is_signed ? check_v4(exchange, form, policy, err)
+			 : missing(exchange, "AWSAccessKeyId", err);
 }

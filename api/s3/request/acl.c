@@ -10,7 +10,11 @@ enum { BODY_MAX_BYTES = 16 * 1024 };
 static const char everyone[] = "http://acs.amazonaws.com/groups/global/AllUsers";
 static const char all_accounts[] = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
 
-static const struct { const char *name; bool is_refused; enum canned_acl acl; } canned[] = {
+static const struct {
+	const char *name;
+	bool is_refused;
+	enum canned_acl acl;
+} canned[] = {
 	{"private", false, ACL_PRIVATE},
 	{"bucket-owner-full-control", false, ACL_PRIVATE},
 	{"bucket-owner-read", false, ACL_PRIVATE},
@@ -24,12 +28,19 @@ static const struct { const char *name; bool is_refused; enum canned_acl acl; } 
 
 /* The grants to groups that an ACL is made of, in bits of their own. */
 enum { ALL_READ = 1, ALL_WRITE = 2, ACCOUNTS_READ = 4, GROUP_GRANTS = 3 };
-static const struct { unsigned bit; const char *group; const char *permission; } group_grants[GROUP_GRANTS] = {
+static const struct {
+	unsigned bit;
+	const char *group;
+	const char *permission;
+} group_grants[GROUP_GRANTS] = {
 	{ALL_READ, everyone, "READ"},
 	{ALL_WRITE, everyone, "WRITE"},
 	{ACCOUNTS_READ, all_accounts, "READ"},
 };
-static const struct { enum canned_acl acl; unsigned bits; } meanings[] = {
+static const struct {
+	enum canned_acl acl;
+	unsigned bits;
+} meanings[] = {
 	{ACL_PRIVATE, 0},
 	{ACL_PUBLIC_READ, ALL_READ},
 	{ACL_PUBLIC_READ_WRITE, ALL_READ | ALL_WRITE},
@@ -37,21 +48,21 @@ static const struct { enum canned_acl acl; unsigned bits; } meanings[] = {
 };
 enum { MEANINGS = sizeof(meanings) / sizeof(meanings[0]) };
 
-int acl_canned(const struct span name, enum canned_acl *const out, struct error *const err)
+int acl_canned(struct span name, enum canned_acl *out, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(canned) / sizeof(canned[0]); i++) {
 		if (!span_equal_text(name, canned[i].name))
 			continue;
 		*out = canned[i].acl;
-		return !canned[i].is_refused ? 0
-			: error_set(err, ERROR_UNSUPPORTED, "The canned ACL %s is not implemented: " KNOWN,
-				canned[i].name);
+		return !canned[i].is_refused
+			? 0
+			: error_set(err, ERROR_UNSUPPORTED,
+				  "The canned ACL %s is not implemented: " KNOWN, canned[i].name);
 	}
 	return error_set(err, ERROR_INVALID, "There is no canned ACL of this name.");
 }
 
-int acl_headers(struct exchange *const exchange, bool *const out_given, enum canned_acl *const out,
-	struct error *const err)
+int acl_headers(struct exchange *exchange, bool *out_given, enum canned_acl *out, struct error *err)
 {
 	static const struct s3_request_refusal grants = {"x-amz-grant-", NULL, NULL};
 	const struct span name = span_trim(exchange_header(exchange, "x-amz-acl"));
@@ -68,12 +79,11 @@ struct listed {
 	unsigned groups; /* bits of group_grants */
 };
 
-static bool take_group(const struct span uri, const struct span permission,
-	struct listed *const listed)
+static bool take_group(struct span uri, struct span permission, struct listed *listed)
 {
 	for (size_t i = 0; i < GROUP_GRANTS; i++) {
-		if (!span_equal_text(uri, group_grants[i].group)
-			|| !span_equal_text(permission, group_grants[i].permission))
+		if (!span_equal_text(uri, group_grants[i].group) ||
+			!span_equal_text(permission, group_grants[i].permission))
 			continue;
 		listed->groups |= group_grants[i].bit;
 		return true;
@@ -81,18 +91,20 @@ static bool take_group(const struct span uri, const struct span permission,
 	return false;
 }
 
-static int take_grant(const struct xml_node *const grant, const struct span owner, struct listed *const listed, struct error *const err)
+static int take_grant(
+	const struct xml_node *grant, struct span owner, struct listed *listed, struct error *err)
 {
 	const struct xml_node *const grantee = xml_tree_child(grant, "Grantee");
 	const struct span permission = xml_tree_text(grant, "Permission");
 	const struct span id = xml_tree_text(grantee, "ID");
 	const struct span uri = xml_tree_text(grantee, "URI");
 	if (grantee == NULL || permission.len == 0)
-		return error_set(err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
+		return error_set(
+			err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
 	if (id.len == 0 && take_group(uri, permission, listed))
 		return 0;
-	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner)
-		|| !span_equal_text(permission, "FULL_CONTROL"))
+	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner) ||
+		!span_equal_text(permission, "FULL_CONTROL"))
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and"
 			" WRITE of everyone, and READ of all accounts are. A bucket policy can name accounts.");
@@ -100,8 +112,7 @@ static int take_grant(const struct xml_node *const grant, const struct span owne
 	return 0;
 }
 
-static int find_meaning(const struct listed *const listed, enum canned_acl *const out,
-	struct error *const err)
+static int find_meaning(const struct listed *listed, enum canned_acl *out, struct error *err)
 {
 	if (!listed->owner_has_all)
 		return error_set(err, ERROR_INVALID_REQUEST,
@@ -116,8 +127,8 @@ static int find_meaning(const struct listed *const listed, enum canned_acl *cons
 		"Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
 }
 
-int acl_parse(const struct span xml, const struct span owner, struct arena *const arena,
-	enum canned_acl *const out, struct error *const err)
+int acl_parse(struct span xml, struct span owner, struct arena *arena, enum canned_acl *out,
+	struct error *err)
 {
 	struct xml_node *root;
 	struct listed listed = {false, 0};
@@ -126,20 +137,25 @@ int acl_parse(const struct span xml, const struct span owner, struct arena *cons
 	const struct xml_node *const list = xml_tree_child(root, "AccessControlList");
 	const struct span named = xml_tree_text(xml_tree_child(root, "Owner"), "ID");
 	if (list == NULL || named.len == 0)
-		return error_set(err, ERROR_MALFORMED_XML, "An AccessControlPolicy has an Owner with an ID, and an AccessControlList.");
+		return error_set(err, ERROR_MALFORMED_XML,
+			"An AccessControlPolicy has an Owner with an ID, and an AccessControlList.");
 	if (!span_equal(named, owner))
-		return error_set(err, ERROR_INVALID_REQUEST, "The Owner of this ACL is not the bucket's: that cannot be changed.");
-	for (const struct xml_node *grant = xml_tree_child(list, "Grant"); grant != NULL; grant = xml_tree_again(grant))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The Owner of this ACL is not the bucket's: that cannot be changed.");
+	for (const struct xml_node *grant = xml_tree_child(list, "Grant"); grant != NULL;
+		grant = xml_tree_again(grant))
 		if (take_grant(grant, owner, &listed, err) != 0)
 			return -1;
 	return find_meaning(&listed, out, err);
 }
 
-static void write_grant(struct xml_writer *const xml, const char *const type, const char *const element, const struct span grantee,
-	const char *const permission)
+static void write_grant(struct xml_writer *xml, const char *type, const char *element,
+	struct span grantee, const char *permission)
 {
 	xml_writer_open(xml, "Grant");
-	buffer_format(xml->out, "<Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"%s\">", type);
+	buffer_format(xml->out,
+		"<Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"%s\">",
+		type);
 	xml_writer_text(xml, element, grantee);
 	if (element[0] == 'I')
 		xml_writer_text(xml, "DisplayName", grantee);
@@ -148,7 +164,7 @@ static void write_grant(struct xml_writer *const xml, const char *const type, co
 	xml_writer_close(xml);
 }
 
-static unsigned groups_of(const enum canned_acl acl)
+static unsigned groups_of(enum canned_acl acl)
 {
 	unsigned bits = 0;
 	for (size_t i = 0; i < MEANINGS; i++)
@@ -157,8 +173,7 @@ static unsigned groups_of(const enum canned_acl acl)
 	return bits;
 }
 
-enum next acl_reply(struct exchange *const exchange, const struct span owner,
-	const enum canned_acl acl)
+enum next acl_reply(struct exchange *exchange, struct span owner, enum canned_acl acl)
 {
 	struct buffer body;
 	struct xml_writer xml;
@@ -178,14 +193,18 @@ enum next acl_reply(struct exchange *const exchange, const struct span owner,
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next acl_fail(struct exchange *const exchange, const struct error *const err)
+enum next acl_fail(struct exchange *exchange, const struct error *err)
 {
 	if (err->kind == ERROR_UNSUPPORTED)
-		return s3_error_not_implemented(exchange, "x-amz-acl", arena_format(exchange->arena, "%s", err->text));
+		return s3_error_not_implemented(
+			exchange, "x-amz-acl", arena_format(exchange->arena, "%s", err->text));
 	if (err->kind == ERROR_INVALID)
-		return s3_error_argument(exchange, "x-amz-acl", exchange_header(exchange, "x-amz-acl"), err->text);
+		return s3_error_argument(
+			exchange, "x-amz-acl", exchange_header(exchange, "x-amz-acl"), err->text);
 	if (err->kind != ERROR_MALFORMED_XML && err->kind != ERROR_INVALID_REQUEST)
 		return exchange_fail(exchange, err);
-	const char *const code = err->kind == ERROR_MALFORMED_XML ? "MalformedACLError" : "AccessControlListNotSupported";
-	return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = err->text});
+	const char *const code = err->kind == ERROR_MALFORMED_XML ? "MalformedACLError"
+								  : "AccessControlListNotSupported";
+	return s3_error_reply(exchange,
+		&(struct s3_error){.kind = ERROR_INVALID, .code = code, .message = err->text});
 }

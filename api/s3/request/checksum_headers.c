@@ -1,4 +1,5 @@
-/* A bad value is BadDigest, not InvalidRequest as on AWS: that is what the s3-tests ask for, and clients retry neither. */
+/* A bad value is BadDigest, not InvalidRequest as on AWS: that is what the s3-tests ask for, and
+ * clients retry neither. */
 #include "api/s3/request/checksum_headers.h"
 
 #include <string.h>
@@ -14,10 +15,11 @@ struct value_search { /* among all headers that begin with x-amz-checksum- */
 	bool unknown;
 };
 
-static void take_value(void *const taker, const struct span name, const struct span value)
+static void take_value(void *taker, struct span name, struct span value)
 {
 	static const char prefix[] = "x-amz-checksum-";
-	static const char *const others[] = {"x-amz-checksum-algorithm", "x-amz-checksum-type", "x-amz-checksum-mode"};
+	static const char *const others[] = {
+		"x-amz-checksum-algorithm", "x-amz-checksum-type", "x-amz-checksum-mode"};
 	struct value_search *const search = taker;
 	if (!span_equal_nocase(span_slice(name, 0, sizeof(prefix) - 1), prefix))
 		return;
@@ -33,7 +35,7 @@ static void take_value(void *const taker, const struct span name, const struct s
 }
 
 /* "value-N": gives N and cuts it off. base64 has no '-'. */
-static bool cut_parts(struct span *const value, uint64_t *const out_parts)
+static bool cut_parts(struct span *value, uint64_t *out_parts)
 {
 	const ptrdiff_t dash = span_find(*value, '-');
 	*out_parts = 0;
@@ -44,37 +46,44 @@ static bool cut_parts(struct span *const value, uint64_t *const out_parts)
 	return span_parse_u64(number, out_parts) && *out_parts > 0;
 }
 
-static int read_value(struct exchange *const exchange, const enum checksum_headers_use use, struct checksum_headers *const out,
-	struct error *const err)
+static int read_value(struct exchange *exchange, enum checksum_headers_use use,
+	struct checksum_headers *out, struct error *err)
 {
 	struct value_search search = {.count = 0};
 	exchange->ops->each_header(exchange, take_value, &search);
 	if (search.count > 1)
-		return error_set(err, ERROR_INVALID_REQUEST, "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.");
 	if (search.unknown)
-		return error_set(err, ERROR_INVALID_REQUEST, "The algorithm type you specified in x-amz-checksum- header is invalid.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The algorithm type you specified in x-amz-checksum- header is invalid.");
 	if (search.count == 0 || use == CHECKSUM_TO_STORE)
 		return 0;
-	if (!cut_parts(&search.value, &out->value_parts) || (out->value_parts > 0 && use != CHECKSUM_OF_OBJECT)
-		|| !checksum_parse(search.algorithm, search.value, &out->value))
-		return error_set(err, ERROR_BAD_DIGEST, "Value for %s header is invalid.", checksum_header(search.algorithm));
+	if (!cut_parts(&search.value, &out->value_parts) ||
+		(out->value_parts > 0 && use != CHECKSUM_OF_OBJECT) ||
+		!checksum_parse(search.algorithm, search.value, &out->value))
+		return error_set(err, ERROR_BAD_DIGEST, "Value for %s header is invalid.",
+			checksum_header(search.algorithm));
 	out->algorithm = search.algorithm;
 	return 0;
 }
 
-static int read_trailer(const struct exchange *const exchange, struct checksum_headers *const out, struct error *const err)
+static int read_trailer(
+	const struct exchange *exchange, struct checksum_headers *out, struct error *err)
 {
 	if (exchange->trailer_algorithm == CHECKSUM_NONE)
 		return 0;
 	if (out->algorithm != CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST, "Expecting a single x-amz-checksum- header: one stands among the headers, one in the trailer.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Expecting a single x-amz-checksum- header: one stands among the headers, one in the trailer.");
 	out->algorithm = exchange->trailer_algorithm;
 	out->in_trailer = true;
 	return 0;
 }
 
 /* A header that names an algorithm: CHECKSUM_NONE when absent. */
-static int read_name(struct exchange *const exchange, const char *const header, enum checksum_algorithm *const out, struct error *const err)
+static int read_name(struct exchange *exchange, const char *header, enum checksum_algorithm *out,
+	struct error *err)
 {
 	const struct span value = span_trim(exchange_header(exchange, header));
 	*out = CHECKSUM_NONE;
@@ -82,13 +91,15 @@ static int read_name(struct exchange *const exchange, const char *const header, 
 		return 0;
 	*out = checksum_by_name(value);
 	if (*out == CHECKSUM_NONE)
-		return error_set(err, ERROR_INVALID_REQUEST, "Checksum algorithm provided is unsupported: %s is '%.*s'.", header,
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Checksum algorithm provided is unsupported: %s is '%.*s'.", header,
 			(int)(value.len > 60 ? 60 : value.len), (const char *)value.data);
 	return 0;
 }
 
 /* What SDKs say beside the value must not contradict it. */
-static int check_sdk(struct exchange *const exchange, const struct checksum_headers *const out, struct error *const err)
+static int check_sdk(
+	struct exchange *exchange, const struct checksum_headers *out, struct error *err)
 {
 	static const char header[] = "x-amz-sdk-checksum-algorithm";
 	enum checksum_algorithm named = CHECKSUM_NONE;
@@ -98,12 +109,14 @@ static int check_sdk(struct exchange *const exchange, const struct checksum_head
 		return 0;
 	if (out->algorithm == CHECKSUM_NONE)
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.", header);
-	return error_set(err, ERROR_INVALID_REQUEST, "Value for %s header is invalid: the checksum that comes is %s.", header,
+			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
+			header);
+	return error_set(err, ERROR_INVALID_REQUEST,
+		"Value for %s header is invalid: the checksum that comes is %s.", header,
 		checksum_name(out->algorithm));
 }
 
-static int read_type(struct exchange *const exchange, struct checksum_headers *const out, struct error *const err)
+static int read_type(struct exchange *exchange, struct checksum_headers *out, struct error *err)
 {
 	const struct span type = span_trim(exchange_header(exchange, "x-amz-checksum-type"));
 	if (out->algorithm != CHECKSUM_NONE)
@@ -116,29 +129,35 @@ static int read_type(struct exchange *const exchange, struct checksum_headers *c
 	else if (span_equal_nocase(type, "FULL_OBJECT"))
 		out->type = CHECKSUM_FULL_OBJECT;
 	else
-		return error_set(err, ERROR_INVALID_REQUEST, "Value for x-amz-checksum-type header is invalid.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Value for x-amz-checksum-type header is invalid.");
 	return 0;
 }
 
-static int check_type(const enum checksum_headers_use use, const struct checksum_headers *const out, struct error *const err)
+static int check_type(
+	enum checksum_headers_use use, const struct checksum_headers *out, struct error *err)
 {
 	if (!out->has_type)
 		return 0;
 	if (out->algorithm == CHECKSUM_NONE) {
 		if (use == CHECKSUM_OF_OBJECT) /* is compared with the upload's */
 			return 0;
-		return error_set(err, ERROR_INVALID_REQUEST, "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
 	}
-	const bool legal = use == CHECKSUM_OF_BODY ? out->type == CHECKSUM_FULL_OBJECT : checksum_allows(out->algorithm, out->type);
+	const bool legal = use == CHECKSUM_OF_BODY ? out->type == CHECKSUM_FULL_OBJECT
+						   : checksum_allows(out->algorithm, out->type);
 	if (!legal)
-		return error_set(err, ERROR_INVALID_REQUEST, "The %s checksum type cannot be used with the %s checksum algorithm%s.",
-			out->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT", checksum_name(out->algorithm),
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The %s checksum type cannot be used with the %s checksum algorithm%s.",
+			out->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT",
+			checksum_name(out->algorithm),
 			use == CHECKSUM_OF_BODY ? " of one body" : "");
 	return 0;
 }
 
-int checksum_headers_read(struct exchange *const exchange, const enum checksum_headers_use use, struct checksum_headers *const out,
-	struct error *const err)
+int checksum_headers_read(struct exchange *exchange, enum checksum_headers_use use,
+	struct checksum_headers *out, struct error *err)
 {
 	*out = (struct checksum_headers){0};
 	if (read_value(exchange, use, out, err) != 0)
@@ -155,48 +174,60 @@ int checksum_headers_read(struct exchange *const exchange, const enum checksum_h
 	return check_type(use, out, err);
 }
 
-int checksum_headers_md5(struct exchange *const exchange, bool *const out_has, uint8_t out[16], struct error *const err)
+int checksum_headers_md5(
+	struct exchange *exchange, bool *out_has, uint8_t out[16], struct error *err)
 {
 	const struct span header = exchange_header(exchange, "content-md5");
 	size_t len = 0;
 	*out_has = header.data != NULL;
-	if (*out_has && (!decode_base64(span_trim(header), out, MD5_BYTES, &len) || len != MD5_BYTES))
-		return error_set(err, ERROR_INVALID_DIGEST, "The Content-MD5 you specified is not the base64 form of 16 bytes.");
+	if (*out_has &&
+		(!decode_base64(span_trim(header), out, MD5_BYTES, &len) || len != MD5_BYTES))
+		return error_set(err, ERROR_INVALID_DIGEST,
+			"The Content-MD5 you specified is not the base64 form of 16 bytes.");
 	return 0;
 }
 
-const struct checksum *checksum_headers_expected(const struct exchange *const exchange, const struct checksum_headers *const headers)
+const struct checksum *checksum_headers_expected(
+	const struct exchange *exchange, const struct checksum_headers *headers)
 {
 	if (headers->in_trailer)
 		return exchange->trailer.algorithm != CHECKSUM_NONE ? &exchange->trailer : NULL;
 	return headers->value.algorithm != CHECKSUM_NONE ? &headers->value : NULL;
 }
 
-void checksum_headers_add(struct exchange *const exchange, const struct checksum *const checksum, const unsigned parts)
+void checksum_headers_add(
+	struct exchange *exchange, const struct checksum *checksum, unsigned parts)
 {
 	char text[CHECKSUM_TEXT_BYTES];
 	if (checksum->algorithm == CHECKSUM_NONE)
 		return;
 	checksum_format(checksum, parts, text);
-	exchange_add_header(exchange, checksum_header(checksum->algorithm), arena_text(exchange->arena, span_text(text)));
+	exchange_add_header(exchange, checksum_header(checksum->algorithm),
+		arena_text(exchange->arena, span_text(text)));
 }
 
-void checksum_headers_add_type(struct exchange *const exchange, const struct checksum *const checksum)
+void checksum_headers_add_type(struct exchange *exchange, const struct checksum *checksum)
 {
 	if (checksum->algorithm != CHECKSUM_NONE)
-		exchange_add_header(exchange, "x-amz-checksum-type", checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
+		exchange_add_header(exchange, "x-amz-checksum-type",
+			checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
 }
 
-enum next checksum_headers_mismatch(struct exchange *const exchange, const struct checksum *const expected,
-	const struct checksum *const actual)
+enum next checksum_headers_mismatch(
+	struct exchange *exchange, const struct checksum *expected, const struct checksum *actual)
 {
 	char texts[2][CHECKSUM_TEXT_BYTES];
 	checksum_format(expected, 0, texts[0]);
 	checksum_format(actual, 0, texts[1]);
-	const struct s3_error_field fields[] = {{"ExpectedDigest", span_text(texts[0])}, {"CalculatedDigest", span_text(texts[1])}};
+	const struct s3_error_field fields[] = {
+		{"ExpectedDigest", span_text(texts[0])}, {"CalculatedDigest", span_text(texts[1])}};
 	/* The kind without children of its own: ERROR_BAD_DIGEST speaks of Content-MD5. */
-	const struct s3_error error = {.kind = ERROR_INVALID, .code = "BadDigest", .fields = fields, .field_count = 2,
-		.message = arena_format(exchange->arena, "The %s you specified did not match the calculated checksum.",
+	const struct s3_error error = {.kind = ERROR_INVALID,
+		.code = "BadDigest",
+		.fields = fields,
+		.field_count = 2,
+		.message = arena_format(exchange->arena,
+			"The %s you specified did not match the calculated checksum.",
 			checksum_name(expected->algorithm))};
 	return s3_error_reply(exchange, &error);
 }

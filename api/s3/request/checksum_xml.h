@@ -6,7 +6,8 @@
 #include "base/digest/checksum.h"
 #include "storage/uploads/upload.h"
 
-/* <ChecksumCRC32>value</ChecksumCRC32> or that of another algorithm, with "-N" for a COMPOSITE of `parts`; nothing for CHECKSUM_NONE. */
+/* <ChecksumCRC32>value</ChecksumCRC32> or that of another algorithm, with "-N" for a COMPOSITE of
+ * `parts`; nothing for CHECKSUM_NONE. */
 void checksum_xml_value(struct xml_writer *xml, const struct checksum *checksum, unsigned parts);
 /* <ChecksumType>. */
 void checksum_xml_type(struct xml_writer *xml, const struct checksum *checksum);

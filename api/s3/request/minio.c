@@ -2,32 +2,31 @@
 
 #include "api/exchange/readiness.h"
 
-static enum next fail(struct exchange *const exchange, const enum error_kind kind,
-	const char *const message)
+static enum next fail(struct exchange *exchange, enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	error_set(&err, kind, "%s", message);
 	return exchange_fail(exchange, &err);
 }
 
-enum next minio_live_begin(struct exchange *const exchange)
+enum next minio_live_begin(struct exchange *exchange)
 {
 	return exchange_reply_empty(exchange, 200);
 }
 
-static enum next reply(struct exchange *const exchange, const bool writes)
+static enum next reply(struct exchange *exchange, bool writes)
 {
 	struct error err = {0};
 	return readiness_check(exchange, writes, &err) == 0 ? exchange_reply_empty(exchange, 200)
-		: exchange_fail(exchange, &err);
+							    : exchange_fail(exchange, &err);
 }
 
-enum next minio_ready_begin(struct exchange *const exchange)
+enum next minio_ready_begin(struct exchange *exchange)
 {
 	return reply(exchange, false);
 }
 
-enum next minio_cluster_begin(struct exchange *const exchange)
+enum next minio_cluster_begin(struct exchange *exchange)
 {
 	struct span value;
 	if (exchange_query(exchange, "maintenance", &value) && span_equal_text(value, "true"))
@@ -36,15 +35,16 @@ enum next minio_cluster_begin(struct exchange *const exchange)
 	return reply(exchange, true);
 }
 
-enum next minio_admin_begin(struct exchange *const exchange)
+enum next minio_admin_begin(struct exchange *exchange)
 {
 	return fail(exchange, ERROR_UNSUPPORTED,
 		"This server is deltabucket: it does not have MinIO's admin API. `deltabucketd keys`,"
 		" `deltabucketd gc` and the paths under /-/ administer it.");
 }
 
-enum next minio_metrics_begin(struct exchange *const exchange)
+enum next minio_metrics_begin(struct exchange *exchange)
 {
-	return fail(exchange, ERROR_UNSUPPORTED, "This server is deltabucket: its metrics are at"
+	return fail(exchange, ERROR_UNSUPPORTED,
+		"This server is deltabucket: its metrics are at"
 		" /-/metrics, for a key with the grant metrics.");
 }

@@ -6,7 +6,7 @@
 #include "api/exchange/exchange.h"
 
 enum next minio_live_begin(struct exchange *exchange);
-enum next minio_ready_begin(struct exchange *exchange);   /* reads are served */
+enum next minio_ready_begin(struct exchange *exchange); /* reads are served */
 /* Writes too. ?maintenance=true: could it go on without this server? */
 enum next minio_cluster_begin(struct exchange *exchange);
 enum next minio_admin_begin(struct exchange *exchange);   /* 501 */

@@ -14,21 +14,22 @@ static const struct plain_names {
 	const char *names[NAMES_MAX];
 } table[] = {
 	{"/", READS, {"bucket-region", "continuation-token", "max-buckets", "prefix"}},
-	{"/{bucket}", READS, {"continuation-token", "delimiter", "encoding-type", "fetch-owner",
-		"list-type", "marker", "max-keys", "prefix", "start-after"}},
+	{"/{bucket}", READS,
+		{"continuation-token", "delimiter", "encoding-type", "fetch-owner", "list-type",
+			"marker", "max-keys", "prefix", "start-after"}},
 	{"/{bucket}", CHANGES, {NULL}},
 	{"/{bucket}/{key*}", READS, {"partNumber", "response-*", "versionId"}},
 	{"/{bucket}/{key*}", METHOD_PUT | METHOD_POST, {NULL}},
 	{"/{bucket}/{key*}", METHOD_DELETE, {"versionId"}},
 };
-/* In any case. Of signatures; headers that clients move into URLs that they sign with version 2; and all that
- * begins with x-, which S3 passes over and clients put there for logs. */
-static const char *const everywhere[] = {"AWSAccessKeyId", "Expires", "Signature", "cache-control",
-	"content-*", "x-*"};
+/* In any case. Of signatures; headers that clients move into URLs that they sign with version 2;
+ * and all that begins with x-, which S3 passes over and clients put there for logs. */
+static const char *const everywhere[] = {
+	"AWSAccessKeyId", "Expires", "Signature", "cache-control", "content-*", "x-*"};
 
 typedef bool same_fn(struct span a, struct span b);
 
-static bool fits(const struct span name, const char *const known, same_fn *const same)
+static bool fits(struct span name, const char *known, same_fn *same)
 {
 	const size_t stem = strlen(known) - 1;
 	if (known[stem] != '*')
@@ -37,7 +38,7 @@ static bool fits(const struct span name, const char *const known, same_fn *const
 }
 
 /* ?versionid is not ?versionId: who takes it for that deletes the wrong version. */
-static bool is_known(const struct plain_names *const row, const struct span name)
+static bool is_known(const struct plain_names *row, struct span name)
 {
 	for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
 		if (fits(name, everywhere[i], span_same_nocase))
@@ -50,28 +51,29 @@ static bool is_known(const struct plain_names *const row, const struct span name
 
 /* NULL: the request is none of the plain ones. A marker with a value (list-type=2) chooses among
  * those, one without is a sub-resource. */
-static const struct plain_names *find_row(const struct exchange *const exchange)
+static const struct plain_names *find_row(const struct exchange *exchange)
 {
 	const struct route *const route = exchange->route;
 	if (route->query != NULL && strchr(route->query, '=') == NULL)
 		return NULL;
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-		if (strcmp(table[i].pattern, route->pattern) == 0
-			&& (table[i].methods & (int)exchange->method) != 0)
+		if (strcmp(table[i].pattern, route->pattern) == 0 &&
+			(table[i].methods & (int)exchange->method) != 0)
 			return &table[i];
 	return NULL;
 }
 
-static int refuse(struct exchange *const exchange, const struct span name, struct error *const err)
+static int refuse(struct exchange *exchange, struct span name, struct error *err)
 {
 	const struct span shown = span_slice(name, 0, SHOWN_MAX);
 	exchange_error_field(exchange, "Header", shown);
-	return error_set(err, ERROR_UNSUPPORTED, "This server does not know the query parameter '%.*s',"
-		" and does not take a request with it for a plain %s.", (int)shown.len,
-		(const char *)shown.data, exchange->route->name);
+	return error_set(err, ERROR_UNSUPPORTED,
+		"This server does not know the query parameter '%.*s',"
+		" and does not take a request with it for a plain %s.",
+		(int)shown.len, (const char *)shown.data, exchange->route->name);
 }
 
-int plain_query_check(struct exchange *const exchange, struct error *const err)
+int plain_query_check(struct exchange *exchange, struct error *err)
 {
 	size_t count;
 	const struct plain_names *const row = find_row(exchange);

@@ -1,5 +1,5 @@
-/* S3's error body, with the children that clients and people debugging them use. What follows from the request alone is added to
- * every error; a handler that knows more replies through here. */
+/* S3's error body, with the children that clients and people debugging them use. What follows from
+ * the request alone is added to every error; a handler that knows more replies through here. */
 #ifndef API_S3_REQUEST_S3_ERROR_H
 #define API_S3_REQUEST_S3_ERROR_H
 
@@ -18,12 +18,15 @@ struct s3_error {
 	size_t field_count;
 };
 /* The S3 face's `write_error` (api/exchange/error_map.h). */
-void s3_error_write(struct exchange *exchange, const struct error *err, const struct error_row *row);
+void s3_error_write(
+	struct exchange *exchange, const struct error *err, const struct error_row *row);
 /* For statuses below 500: these are not logged. */
 enum next s3_error_reply(struct exchange *exchange, const struct s3_error *error);
 /* 400 InvalidArgument naming the argument and its value. */
-enum next s3_error_argument(struct exchange *exchange, const char *name, struct span value, const char *message);
+enum next s3_error_argument(
+	struct exchange *exchange, const char *name, struct span value, const char *message);
 /* 501 NotImplemented naming the header or query parameter. */
-enum next s3_error_not_implemented(struct exchange *exchange, const char *name, const char *message);
+enum next s3_error_not_implemented(
+	struct exchange *exchange, const char *name, const char *message);
 
 #endif

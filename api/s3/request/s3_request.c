@@ -7,30 +7,32 @@
 #include "base/encode.h"
 #include "storage/versions/object.h"
 
-struct span s3_request_bucket(const struct exchange *const exchange)
+struct span s3_request_bucket(const struct exchange *exchange)
 {
 	return exchange->parameters[0];
 }
 
-struct span s3_request_key(const struct exchange *const exchange)
+struct span s3_request_key(const struct exchange *exchange)
 {
 	return exchange->parameters[1];
 }
 
-int s3_request_check_owner(struct exchange *const exchange, struct error *const err)
+int s3_request_check_owner(struct exchange *exchange, struct error *err)
 {
 	const struct span expected = exchange_header(exchange, "x-amz-expected-bucket-owner");
 	if (expected.len == 0)
 		return 0;
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, err) != 0)
+	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		    &bucket, err) != 0)
 		return -1;
 	if (!span_equal(bucket.owner, expected))
-		return error_set(err, ERROR_DENIED, "The bucket's owner is not the one that x-amz-expected-bucket-owner names.");
+		return error_set(err, ERROR_DENIED,
+			"The bucket's owner is not the one that x-amz-expected-bucket-owner names.");
 	return 0;
 }
 
-static bool value_allowed(const struct span value, const char *const allowed)
+static bool value_allowed(struct span value, const char *allowed)
 {
 	struct span rest = span_text(allowed);
 	struct span piece;
@@ -46,7 +48,7 @@ struct prefix_search {
 	bool found;
 };
 
-static void match_prefix(void *const taker, const struct span name, const struct span value)
+static void match_prefix(void *taker, struct span name, struct span value)
 {
 	struct prefix_search *const search = taker;
 	char head[64];
@@ -55,10 +57,11 @@ static void match_prefix(void *const taker, const struct span name, const struct
 		return;
 	memcpy(head, search->prefix.data, search->prefix.len);
 	head[search->prefix.len] = '\0';
-	search->found = search->found || span_equal_nocase(span_slice(name, 0, search->prefix.len), head);
+	search->found =
+		search->found || span_equal_nocase(span_slice(name, 0, search->prefix.len), head);
 }
 
-static bool refuses(struct exchange *const exchange, const struct s3_request_refusal *const row)
+static bool refuses(struct exchange *exchange, const struct s3_request_refusal *row)
 {
 	const struct span name = span_text(row->header);
 	if (span_ends_text(name, "-")) {
@@ -70,8 +73,8 @@ static bool refuses(struct exchange *const exchange, const struct s3_request_ref
 	return value.data != NULL && !value_allowed(span_trim(value), row->allowed);
 }
 
-const struct s3_request_refusal *s3_request_refused(struct exchange *const exchange, const struct s3_request_refusal *const rows,
-	const size_t count)
+const struct s3_request_refusal *s3_request_refused(
+	struct exchange *exchange, const struct s3_request_refusal *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (refuses(exchange, &rows[i]))
@@ -80,8 +83,8 @@ const struct s3_request_refusal *s3_request_refused(struct exchange *const excha
 	return NULL;
 }
 
-bool s3_request_limit(struct exchange *const exchange, const char *const name, const uint64_t fallback, const uint64_t most,
-	uint64_t *const out_limit, enum next *const out_next)
+bool s3_request_limit(struct exchange *exchange, const char *name, uint64_t fallback, uint64_t most,
+	uint64_t *out_limit, enum next *out_next)
 {
 	struct span value;
 	*out_limit = fallback;
@@ -89,7 +92,8 @@ bool s3_request_limit(struct exchange *const exchange, const char *const name, c
 		return true;
 	if (!span_parse_u64(value, out_limit) || *out_limit > INT32_MAX) {
 		*out_next = s3_error_argument(exchange, name, value,
-			arena_format(exchange->arena, "The parameter %s must be a number from 0 to 2147483647.", name));
+			arena_format(exchange->arena,
+				"The parameter %s must be a number from 0 to 2147483647.", name));
 		return false;
 	}
 	if (*out_limit > most)
@@ -97,7 +101,7 @@ bool s3_request_limit(struct exchange *const exchange, const char *const name, c
 	return true;
 }
 
-struct span s3_request_make_token(struct exchange *const exchange, const struct span last)
+struct span s3_request_make_token(struct exchange *exchange, struct span last)
 {
 	char *const text = arena_take(exchange->arena, 2 * last.len + 1);
 	if (text == NULL)
@@ -106,11 +110,12 @@ struct span s3_request_make_token(struct exchange *const exchange, const struct 
 	return span_of(text, 2 * last.len);
 }
 
-bool s3_request_read_token(struct exchange *const exchange, const struct span token, struct span *const out_last)
+bool s3_request_read_token(struct exchange *exchange, struct span token, struct span *out_last)
 {
 	const size_t len = token.len / 2;
 	uint8_t *const bytes = arena_take(exchange->arena, len + 1);
-	if (token.len % 2 != 0 || len > OBJECT_KEY_MAX_BYTES || bytes == NULL || !decode_hex(token, bytes, len))
+	if (token.len % 2 != 0 || len > OBJECT_KEY_MAX_BYTES || bytes == NULL ||
+		!decode_hex(token, bytes, len))
 		return false;
 	*out_last = span_of(bytes, len);
 	return true;

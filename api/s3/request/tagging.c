@@ -9,18 +9,20 @@ struct tag_list {
 	struct tag *tags;
 	size_t count;
 	size_t most;
-	bool has_key;   /* of the <Tag> that is open */
+	bool has_key; /* of the <Tag> that is open */
 	bool has_value;
 };
 
-static int start_list(struct tag_list *const list, struct arena *const arena, const size_t most, struct error *const err)
+static int start_list(struct tag_list *list, struct arena *arena, size_t most, struct error *err)
 {
 	*list = (struct tag_list){.arena = arena, .most = most};
 	list->tags = arena_take_array(arena, most + 1, sizeof(*list->tags));
-	return list->tags != NULL ? 0 : error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+	return list->tags != NULL
+		? 0
+		: error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
 }
 
-static int finish_list(const struct tag_list *const list, struct span *const out, struct error *const err)
+static int finish_list(const struct tag_list *list, struct span *out, struct error *err)
 {
 	struct buffer blob;
 	*out = (struct span){0};
@@ -34,13 +36,14 @@ static int finish_list(const struct tag_list *const list, struct span *const out
 	if (result == 0) {
 		*out = arena_copy(list->arena, buffer_span(&blob));
 		if (out->data == NULL)
-			result = error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+			result = error_set(
+				err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
 	}
 	buffer_release(&blob);
 	return result;
 }
 
-static bool decode(struct arena *const arena, const struct span text, struct span *const out)
+static bool decode(struct arena *arena, struct span text, struct span *out)
 {
 	struct buffer decoded;
 	buffer_init(&decoded, text.len + 1);
@@ -51,7 +54,7 @@ static bool decode(struct arena *const arena, const struct span text, struct spa
 	return good;
 }
 
-static bool is_there(const struct tag_list *const list, const struct span key)
+static bool is_there(const struct tag_list *list, struct span key)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (span_equal(list->tags[i].key, key))
@@ -59,8 +62,8 @@ static bool is_there(const struct tag_list *const list, const struct span key)
 	return false;
 }
 
-int tagging_read_header(const struct span header, const size_t most, struct arena *const arena, struct span *const out,
-	struct error *const err)
+int tagging_read_header(
+	struct span header, size_t most, struct arena *arena, struct span *out, struct error *err)
 {
 	struct tag_list list;
 	struct span rest = span_trim(header);
@@ -74,35 +77,42 @@ int tagging_read_header(const struct span header, const size_t most, struct aren
 			continue;
 		*tag = (struct tag){.value = {NULL, 0}};
 		span_split(&pair, '=', &name);
-		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value)
-			|| tag->key.len == 0 || is_there(&list, tag->key))
-			return error_set(err, ERROR_INVALID, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
+		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value) ||
+			tag->key.len == 0 || is_there(&list, tag->key))
+			return error_set(err, ERROR_INVALID,
+				"The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
 				" without tag name duplicates.");
 		list.count++;
 	}
 	return finish_list(&list, out, err);
 }
 
-static int on_open(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int on_open(void *owner, size_t depth, struct span name, struct error *err)
 {
-	static const struct { size_t depth; const char *name; } shape[] = {{1, "Tagging"}, {2, "TagSet"}, {3, "Tag"}, {4, "Key"}, {4, "Value"}};
+	static const struct {
+		size_t depth;
+		const char *name;
+	} shape[] = {{1, "Tagging"}, {2, "TagSet"}, {3, "Tag"}, {4, "Key"}, {4, "Value"}};
 	struct tag_list *const list = owner;
 	bool known = false;
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
 		known = known || (shape[i].depth == depth && span_equal_text(name, shape[i].name));
 	if (!known)
-		return error_set(err, ERROR_MALFORMED_XML, "The XML you provided is no Tagging: the element %.*s does not belong there.",
+		return error_set(err, ERROR_MALFORMED_XML,
+			"The XML you provided is no Tagging: the element %.*s does not belong there.",
 			(int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 	if (depth == 3) {
 		list->has_key = list->has_value = false;
 		if (list->count > list->most)
-			return error_set(err, ERROR_TOO_MANY_TAGS, "There are over %zu tags.", list->most);
+			return error_set(
+				err, ERROR_TOO_MANY_TAGS, "There are over %zu tags.", list->most);
 		list->tags[list->count] = (struct tag){.value = {NULL, 0}};
 	}
 	return 0;
 }
 
-static int on_close(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int on_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct tag_list *const list = owner;
 	if (depth == 4) {
@@ -110,7 +120,8 @@ static int on_close(void *const owner, const size_t depth, const struct span nam
 		bool *const has = is_key ? &list->has_key : &list->has_value;
 		struct tag *const tag = &list->tags[list->count];
 		if (*has)
-			return error_set(err, ERROR_MALFORMED_XML, "A Tag has two elements of one name.");
+			return error_set(
+				err, ERROR_MALFORMED_XML, "A Tag has two elements of one name.");
 		*has = true;
 		*(is_key ? &tag->key : &tag->value) = arena_copy(list->arena, text);
 	}
@@ -122,16 +133,18 @@ static int on_close(void *const owner, const size_t depth, const struct span nam
 	return 0;
 }
 
-int tagging_read_xml(const struct span xml, const size_t most, struct arena *const arena, struct span *const out, struct error *const err)
+int tagging_read_xml(
+	struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err)
 {
 	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
 	struct tag_list list;
-	if (start_list(&list, arena, most, err) != 0 || xml_reader_parse(xml, &events, &list, err) != 0)
+	if (start_list(&list, arena, most, err) != 0 ||
+		xml_reader_parse(xml, &events, &list, err) != 0)
 		return -1;
 	return finish_list(&list, out, err);
 }
 
-int tagging_write_xml(const struct span tags, struct arena *const arena, struct buffer *const out, struct error *const err)
+int tagging_write_xml(struct span tags, struct arena *arena, struct buffer *out, struct error *err)
 {
 	struct tag *list = NULL;
 	size_t count = 0;

@@ -9,27 +9,29 @@ struct digests {
 	struct checksum md5; /* CHECKSUM_NONE: not sent */
 };
 
-static int read_digests(struct exchange *const exchange, struct digests *const out, struct error *const err)
+static int read_digests(struct exchange *exchange, struct digests *out, struct error *err)
 {
 	bool has_md5 = false;
 	*out = (struct digests){.md5 = {.len = (uint8_t)checksum_length(CHECKSUM_MD5)}};
-	if (checksum_headers_read(exchange, CHECKSUM_OF_BODY, &out->checksum, err) != 0
-		|| checksum_headers_md5(exchange, &has_md5, out->md5.bytes, err) != 0)
+	if (checksum_headers_read(exchange, CHECKSUM_OF_BODY, &out->checksum, err) != 0 ||
+		checksum_headers_md5(exchange, &has_md5, out->md5.bytes, err) != 0)
 		return -1;
 	if (has_md5)
 		out->md5.algorithm = CHECKSUM_MD5;
 	return 0;
 }
 
-enum next xml_body_accept(struct exchange *const exchange, const size_t cap_bytes)
+enum next xml_body_accept(struct exchange *exchange, size_t cap_bytes)
 {
 	struct digests digests;
 	struct error err = {0};
-	return read_digests(exchange, &digests, &err) == 0 ? exchange_accept_small(exchange, cap_bytes) : exchange_fail(exchange, &err);
+	return read_digests(exchange, &digests, &err) == 0
+		? exchange_accept_small(exchange, cap_bytes)
+		: exchange_fail(exchange, &err);
 }
 
-static bool matches(struct exchange *const exchange, const struct span body, const struct checksum *const expected,
-	enum next *const out_next)
+static bool matches(struct exchange *exchange, struct span body, const struct checksum *expected,
+	enum next *out_next)
 {
 	struct checksum actual;
 	if (expected == NULL || expected->algorithm == CHECKSUM_NONE)
@@ -41,7 +43,7 @@ static bool matches(struct exchange *const exchange, const struct span body, con
 	return false;
 }
 
-bool xml_body_check(struct exchange *const exchange, struct span *const out_xml, enum next *const out_next)
+bool xml_body_check(struct exchange *exchange, struct span *out_xml, enum next *out_next)
 {
 	struct digests digests;
 	struct error err = {0};
@@ -50,6 +52,7 @@ bool xml_body_check(struct exchange *const exchange, struct span *const out_xml,
 		*out_next = exchange_fail(exchange, &err);
 		return false;
 	}
-	return matches(exchange, *out_xml, &digests.md5, out_next)
-		&& matches(exchange, *out_xml, checksum_headers_expected(exchange, &digests.checksum), out_next);
+	return matches(exchange, *out_xml, &digests.md5, out_next) &&
+		matches(exchange, *out_xml, checksum_headers_expected(exchange, &digests.checksum),
+			out_next);
 }

@@ -16,20 +16,23 @@ struct parse {
 	bool has_etag;
 };
 
-static int malformed(struct error *const err)
+static int malformed(struct error *err)
 {
-	return error_set(err, ERROR_MALFORMED_XML, "The XML you provided was not well-formed or did not validate against our published schema");
+	return error_set(err, ERROR_MALFORMED_XML,
+		"The XML you provided was not well-formed or did not validate against our published schema");
 }
 
-static int add_part(struct parse *const parse, struct error *const err)
+static int add_part(struct parse *parse, struct error *err)
 {
 	if (parse->count == UPLOAD_PARTS_MAX)
 		return malformed(err);
 	if (parse->count == parse->capacity) {
 		const size_t capacity = parse->capacity == 0 ? 64 : parse->capacity * 2;
-		struct upload_listed_part *const parts = arena_take_array(parse->arena, capacity, sizeof(*parts));
+		struct upload_listed_part *const parts =
+			arena_take_array(parse->arena, capacity, sizeof(*parts));
 		if (parts == NULL)
-			return error_set(err, ERROR_NO_MEMORY, "The list of parts leaves no memory for the request.");
+			return error_set(err, ERROR_NO_MEMORY,
+				"The list of parts leaves no memory for the request.");
 		if (parse->count > 0)
 			memcpy(parts, parse->parts, parse->count * sizeof(*parts));
 		parse->parts = parts;
@@ -40,7 +43,7 @@ static int add_part(struct parse *const parse, struct error *const err)
 	return 0;
 }
 
-static int open_element(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int open_element(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct parse *const parse = owner;
 	if (depth == DEPTH_ROOT && !span_equal_text(name, "CompleteMultipartUpload"))
@@ -51,7 +54,8 @@ static int open_element(void *const owner, const size_t depth, const struct span
 	return parse->in_part ? add_part(parse, err) : 0;
 }
 
-static int take_number(struct parse *const parse, struct upload_listed_part *const part, const struct span text, struct error *const err)
+static int take_number(
+	struct parse *parse, struct upload_listed_part *part, struct span text, struct error *err)
 {
 	const bool is_negative = span_starts(text, span_text("-"));
 	const struct span digits = is_negative ? span_slice(text, 1, text.len) : text;
@@ -60,14 +64,15 @@ static int take_number(struct parse *const parse, struct upload_listed_part *con
 		return malformed(err);
 	if (is_negative || number < 1 || number > UPLOAD_PARTS_MAX)
 		return error_set(err, ERROR_INVALID,
-			"PartNumber must be an integer between 1 and %d, inclusive", UPLOAD_PARTS_MAX);
+			"PartNumber must be an integer between 1 and %d, inclusive",
+			UPLOAD_PARTS_MAX);
 	part->number = (uint32_t)number;
 	parse->has_number = true;
 	return 0;
 }
 
 /* One that is longer than any stays empty: it is no part's. */
-static void take_etag(struct parse *const parse, struct upload_listed_part *const part, const struct span text)
+static void take_etag(struct parse *parse, struct upload_listed_part *part, struct span text)
 {
 	struct span etag = text;
 	if (etag.len >= 2 && etag.data[0] == '"' && etag.data[etag.len - 1] == '"')
@@ -77,7 +82,7 @@ static void take_etag(struct parse *const parse, struct upload_listed_part *cons
 		memcpy(part->etag, etag.data, etag.len);
 }
 
-static enum checksum_algorithm find_algorithm(const struct span name)
+static enum checksum_algorithm find_algorithm(struct span name)
 {
 	for (int i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++) {
 		if (span_equal_text(name, checksum_element((enum checksum_algorithm)i)))
@@ -87,19 +92,19 @@ static enum checksum_algorithm find_algorithm(const struct span name)
 }
 
 /* One of them, of its algorithm's length. An empty element says nothing. */
-static int take_checksum(struct upload_listed_part *const part,
-	const enum checksum_algorithm algorithm, const struct span text, struct error *const err)
+static int take_checksum(struct upload_listed_part *part, enum checksum_algorithm algorithm,
+	struct span text, struct error *err)
 {
 	if (text.len == 0)
 		return 0;
-	if (part->checksum.algorithm != CHECKSUM_NONE
-		|| !checksum_parse(algorithm, text, &part->checksum))
+	if (part->checksum.algorithm != CHECKSUM_NONE ||
+		!checksum_parse(algorithm, text, &part->checksum))
 		return error_set(err, ERROR_INVALID,
 			"Invalid Base64 or multiple checksums present in request");
 	return 0;
 }
 
-static int close_field(struct parse *const parse, const struct span name, const struct span text, struct error *const err)
+static int close_field(struct parse *parse, struct span name, struct span text, struct error *err)
 {
 	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
 	const enum checksum_algorithm algorithm = find_algorithm(name);
@@ -112,7 +117,8 @@ static int close_field(struct parse *const parse, const struct span name, const 
 	return 0;
 }
 
-static int close_element(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int close_element(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct parse *const parse = owner;
 	if (depth == DEPTH_FIELD && parse->in_part)
@@ -122,10 +128,11 @@ static int close_element(void *const owner, const size_t depth, const struct spa
 	return 0;
 }
 
-int complete_list_parse(const struct span xml, struct arena *const arena, struct upload_listed_part **const out, size_t *const out_count,
-	struct error *const err)
+int complete_list_parse(struct span xml, struct arena *arena, struct upload_listed_part **out,
+	size_t *out_count, struct error *err)
 {
-	static const struct xml_reader_events events = {.open = open_element, .close = close_element};
+	static const struct xml_reader_events events = {
+		.open = open_element, .close = close_element};
 	struct parse parse = {.arena = arena};
 	if (xml_reader_parse(xml, &events, &parse, err) != 0)
 		return -1;

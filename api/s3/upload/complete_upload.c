@@ -1,5 +1,5 @@
-/* The checksum headers of this request speak of the whole object, not of the XML body. Location is the object's path on this server as the
- * client named the server. */
+/* The checksum headers of this request speak of the whole object, not of the XML body. Location is
+ * the object's path on this server as the client named the server. */
 #include "api/s3/upload/complete_upload.h"
 
 #include "api/s3/request/checksum_headers.h"
@@ -17,13 +17,14 @@ struct complete_upload { /* the exchange's state */
 	struct upload_complete *complete;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct complete_upload *const state = exchange->state;
 	upload_complete_free(state->complete);
 }
 
-static int read_headers(struct exchange *const exchange, struct upload_complete_params *const params, struct error *const err)
+static int read_headers(
+	struct exchange *exchange, struct upload_complete_params *params, struct error *err)
 {
 	struct checksum_headers checksum;
 	const struct span size = span_trim(exchange_header(exchange, "x-amz-mp-object-size"));
@@ -37,11 +38,12 @@ static int read_headers(struct exchange *const exchange, struct upload_complete_
 	params->conditions.if_match = exchange_header(exchange, "if-match");
 	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
 	if (params->has_size && !span_parse_u64(size, &params->size))
-		return error_set(err, ERROR_INVALID_REQUEST, "The x-amz-mp-object-size header is not a number of bytes.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The x-amz-mp-object-size header is not a number of bytes.");
 	return 0;
 }
 
-enum next complete_upload_begin(struct exchange *const exchange)
+enum next complete_upload_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
@@ -56,12 +58,13 @@ enum next complete_upload_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, LIST_MAX_BYTES);
 }
 
-enum next complete_upload_finish(struct exchange *const exchange)
+enum next complete_upload_finish(struct exchange *exchange)
 {
 	struct complete_upload *const state = exchange->state;
 	struct upload_listed_part *parts = NULL;
 	struct error err = {0};
-	if (complete_list_parse(exchange_body(exchange), exchange->arena, &parts, &state->params.part_count, &err) != 0)
+	if (complete_list_parse(exchange_body(exchange), exchange->arena, &parts,
+		    &state->params.part_count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	state->params.parts = parts;
 	state->params.done = exchange_wake_owner;
@@ -70,35 +73,42 @@ enum next complete_upload_finish(struct exchange *const exchange)
 	return state->complete != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
 }
 
-static struct span fault_number(struct exchange *const exchange, const uint64_t number)
+static struct span fault_number(struct exchange *exchange, uint64_t number)
 {
 	return span_text(arena_format(exchange->arena, "%llu", (unsigned long long)number));
 }
 
 /* With the part that was at fault, as its kind of error names it. */
-static enum next reply_fault(struct exchange *const exchange, const struct upload_fault *const fault, const struct error *const err)
+static enum next reply_fault(
+	struct exchange *exchange, const struct upload_fault *fault, const struct error *err)
 {
 	const struct span number = fault_number(exchange, fault->number);
 	const struct span etag = span_text(fault->etag);
 	struct span id = {NULL, 0};
 	exchange_query(exchange, "uploadId", &id);
-	const struct s3_error_field invalid[] = {{"UploadId", id}, {"PartNumber", number}, {"ETag", etag}};
-	const struct s3_error_field small[] = {{"ProposedSize", fault_number(exchange, fault->size)},
-		{"MinSizeAllowed", fault_number(exchange, UPLOAD_PART_MIN_BYTES)}, {"PartNumber", number}, {"ETag", etag}};
+	const struct s3_error_field invalid[] = {
+		{"UploadId", id}, {"PartNumber", number}, {"ETag", etag}};
+	const struct s3_error_field small[] = {
+		{"ProposedSize", fault_number(exchange, fault->size)},
+		{"MinSizeAllowed", fault_number(exchange, UPLOAD_PART_MIN_BYTES)},
+		{"PartNumber", number}, {"ETag", etag}};
 	struct s3_error error = {.kind = err->kind, .message = err->text};
 	error.fields = err->kind == ERROR_PART_TOO_SMALL ? small : invalid;
-	error.field_count = err->kind == ERROR_PART_TOO_SMALL ? sizeof(small) / sizeof(small[0]) : sizeof(invalid) / sizeof(invalid[0]);
+	error.field_count = err->kind == ERROR_PART_TOO_SMALL
+		? sizeof(small) / sizeof(small[0])
+		: sizeof(invalid) / sizeof(invalid[0]);
 	return s3_error_reply(exchange, &error);
 }
 
-static enum next reply_failed(struct exchange *const exchange, const struct complete_upload *const state,
-	const struct upload_fault *const fault, const struct error *const err)
+static enum next reply_failed(struct exchange *exchange, const struct complete_upload *state,
+	const struct upload_fault *fault, const struct error *err)
 {
 	struct checksum expected;
 	struct checksum actual;
 	if (err->kind == ERROR_BAD_DIGEST && fault->number > 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID,
-			.code = "BadDigest", .message = err->text});
+		return s3_error_reply(exchange,
+			&(struct s3_error){
+				.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
 	if (err->kind == ERROR_BAD_DIGEST) {
 		upload_complete_checksums(state->complete, &expected, &actual);
 		return checksum_headers_mismatch(exchange, &expected, &actual);
@@ -108,20 +118,25 @@ static enum next reply_failed(struct exchange *const exchange, const struct comp
 	return exchange_fail(exchange, err);
 }
 
-static struct span location(struct exchange *const exchange)
+static struct span location(struct exchange *exchange)
 {
 	const struct span host = exchange_header(exchange, "host");
 	const struct span path = exchange->path;
-	return span_text(arena_format(exchange->arena, "%s%.*s%.*s", host.len == 0 ? "" : exchange->secure ? "https://" : "http://",
-		(int)host.len, host.len > 0 ? (const char *)host.data : "", (int)path.len, (const char *)path.data));
+	return span_text(arena_format(exchange->arena, "%s%.*s%.*s",
+		host.len == 0              ? ""
+			: exchange->secure ? "https://"
+					   : "http://",
+		(int)host.len, host.len > 0 ? (const char *)host.data : "", (int)path.len,
+		(const char *)path.data));
 }
 
-static enum next reply(struct exchange *const exchange, const struct upload_result *const result)
+static enum next reply(struct exchange *exchange, const struct upload_result *result)
 {
 	struct buffer body;
 	struct xml_writer xml;
 	if (result->version[0] != '\0')
-		exchange_add_header(exchange, "x-amz-version-id", arena_text(exchange->arena, span_text(result->version)));
+		exchange_add_header(exchange, "x-amz-version-id",
+			arena_text(exchange->arena, span_text(result->version)));
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "CompleteMultipartUploadResult", true);
 	xml_writer_text(&xml, "Location", location(exchange));
@@ -134,7 +149,7 @@ static enum next reply(struct exchange *const exchange, const struct upload_resu
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next complete_upload_resume(struct exchange *const exchange)
+enum next complete_upload_resume(struct exchange *exchange)
 {
 	struct complete_upload *const state = exchange->state;
 	struct upload_result result;

@@ -15,21 +15,23 @@ struct create_upload { /* the exchange's state */
 	struct checksum_headers checksum;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct create_upload *const state = exchange->state;
 	upload_create_free(state->create);
 }
 
-static int start(struct exchange *const exchange, struct create_upload *const state, const struct object_facts *const facts,
-	struct error *const err)
+static int start(struct exchange *exchange, struct create_upload *state,
+	const struct object_facts *facts, struct error *err)
 {
-	if (s3_request_check_owner(exchange, err) != 0 || checksum_headers_read(exchange, CHECKSUM_TO_STORE, &state->checksum, err) != 0)
+	if (s3_request_check_owner(exchange, err) != 0 ||
+		checksum_headers_read(exchange, CHECKSUM_TO_STORE, &state->checksum, err) != 0)
 		return -1;
 	const struct upload_create_params params = {
 		.bucket = s3_request_bucket(exchange),
 		.key = s3_request_key(exchange),
-		.initiator = exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0},
+		.initiator = exchange->principal != NULL ? exchange->principal->namespace
+							 : (struct span){NULL, 0},
 		.facts = *facts,
 		.checksum = state->checksum.algorithm,
 		.type = state->checksum.type,
@@ -40,7 +42,7 @@ static int start(struct exchange *const exchange, struct create_upload *const st
 	return state->create != NULL ? 0 : -1;
 }
 
-enum next create_upload_begin(struct exchange *const exchange)
+enum next create_upload_begin(struct exchange *exchange)
 {
 	struct object_facts facts;
 	struct error err = {0};
@@ -51,18 +53,22 @@ enum next create_upload_begin(struct exchange *const exchange)
 	ASSERT(state != NULL); /* object_headers_read found room for more than this */
 	exchange->state = state;
 	exchange->release = release;
-	return start(exchange, state, &facts, &err) == 0 ? NEXT_WAIT : exchange_fail(exchange, &err);
+	return start(exchange, state, &facts, &err) == 0 ? NEXT_WAIT
+							 : exchange_fail(exchange, &err);
 }
 
-static enum next reply(struct exchange *const exchange, const struct create_upload *const state, const struct upload_id *const id)
+static enum next reply(
+	struct exchange *exchange, const struct create_upload *state, const struct upload_id *id)
 {
-	const struct checksum checksum = {.algorithm = state->checksum.algorithm, .type = state->checksum.type};
+	const struct checksum checksum = {
+		.algorithm = state->checksum.algorithm, .type = state->checksum.type};
 	char text[UPLOAD_ID_TEXT_BYTES];
 	struct buffer body;
 	struct xml_writer xml;
 	upload_id_format(id, text);
 	if (checksum.algorithm != CHECKSUM_NONE)
-		exchange_add_header(exchange, "x-amz-checksum-algorithm", checksum_name(checksum.algorithm));
+		exchange_add_header(
+			exchange, "x-amz-checksum-algorithm", checksum_name(checksum.algorithm));
 	checksum_headers_add_type(exchange, &checksum);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "InitiateMultipartUploadResult", true);
@@ -73,7 +79,7 @@ static enum next reply(struct exchange *const exchange, const struct create_uplo
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-enum next create_upload_resume(struct exchange *const exchange)
+enum next create_upload_resume(struct exchange *exchange)
 {
 	struct create_upload *const state = exchange->state;
 	struct upload_id id;

@@ -8,7 +8,7 @@
 
 enum { PARTS_PAGE_MAX = 1000, PARTS_BODY_MAX_BYTES = 4 * 1024 * 1024 };
 
-static bool read_marker(struct exchange *const exchange, uint32_t *const out_after, enum next *const out_next)
+static bool read_marker(struct exchange *exchange, uint32_t *out_after, enum next *out_next)
 {
 	struct span text;
 	uint64_t after = 0;
@@ -16,14 +16,15 @@ static bool read_marker(struct exchange *const exchange, uint32_t *const out_aft
 	if (!exchange_query(exchange, "part-number-marker", &text) || text.len == 0)
 		return true;
 	if (!span_parse_u64(text, &after) || after > INT32_MAX) {
-		*out_next = s3_error_argument(exchange, "part-number-marker", text, "Argument part-number-marker must be an integer between 0 and 2147483647");
+		*out_next = s3_error_argument(exchange, "part-number-marker", text,
+			"Argument part-number-marker must be an integer between 0 and 2147483647");
 		return false;
 	}
 	*out_after = (uint32_t)after;
 	return true;
 }
 
-static void write_part(struct xml_writer *const xml, const struct uploaded_part *const part)
+static void write_part(struct xml_writer *xml, const struct uploaded_part *part)
 {
 	xml_writer_open(xml, "Part");
 	xml_writer_u64(xml, "PartNumber", part->number);
@@ -40,7 +41,7 @@ struct page {
 	struct upload_parts parts;
 };
 
-static void write_page(struct exchange *const exchange, struct xml_writer *const xml, const struct page *const page)
+static void write_page(struct exchange *exchange, struct xml_writer *xml, const struct page *page)
 {
 	const struct upload *const upload = &page->parts.upload;
 	const size_t count = page->parts.count;
@@ -62,13 +63,14 @@ static void write_page(struct exchange *const exchange, struct xml_writer *const
 		write_part(xml, &page->parts.parts[i]);
 }
 
-static int read_page(struct exchange *const exchange, const struct upload_ref *const ref, struct page *const page, struct error *const err)
+static int read_page(struct exchange *exchange, const struct upload_ref *ref, struct page *page,
+	struct error *err)
 {
 	return upload_list_parts(exchange->context->store, ref, page->after, (size_t)page->limit,
 		exchange->arena, &page->parts, err);
 }
 
-enum next list_parts_begin(struct exchange *const exchange)
+enum next list_parts_begin(struct exchange *exchange)
 {
 	struct upload_ref ref;
 	struct page page = {.after = 0};
@@ -76,8 +78,10 @@ enum next list_parts_begin(struct exchange *const exchange)
 	enum next next;
 	struct buffer body;
 	struct xml_writer xml;
-	if (!s3_request_limit(exchange, "max-parts", PARTS_PAGE_MAX, PARTS_PAGE_MAX, &page.limit, &next)
-		|| !read_marker(exchange, &page.after, &next) || !upload_request_read(exchange, &ref, &next))
+	if (!s3_request_limit(
+		    exchange, "max-parts", PARTS_PAGE_MAX, PARTS_PAGE_MAX, &page.limit, &next) ||
+		!read_marker(exchange, &page.after, &next) ||
+		!upload_request_read(exchange, &ref, &next))
 		return next;
 	if (read_page(exchange, &ref, &page, &err) != 0)
 		return exchange_fail(exchange, &err);

@@ -10,8 +10,8 @@ struct markers {
 	struct span id; /* as sent; counts only with a key */
 };
 
-static bool read_markers(struct exchange *const exchange, struct markers *const out, struct upload_list_params *const params,
-	enum next *const out_next)
+static bool read_markers(struct exchange *exchange, struct markers *out,
+	struct upload_list_params *params, enum next *out_next)
 {
 	*out = (struct markers){0};
 	exchange_query(exchange, "key-marker", &out->key);
@@ -21,11 +21,13 @@ static bool read_markers(struct exchange *const exchange, struct markers *const 
 		return true;
 	params->has_after_id = upload_id_parse(out->id, &params->after_id);
 	if (!params->has_after_id)
-		*out_next = s3_error_argument(exchange, "upload-id-marker", out->id, "Invalid uploadId marker");
+		*out_next = s3_error_argument(
+			exchange, "upload-id-marker", out->id, "Invalid uploadId marker");
 	return params->has_after_id;
 }
 
-static void write_upload(const struct list_request *const request, struct xml_writer *const xml, const struct upload *const upload)
+static void write_upload(
+	const struct list_request *request, struct xml_writer *xml, const struct upload *upload)
 {
 	char id[UPLOAD_ID_TEXT_BYTES];
 	upload_id_format(&upload->id, id);
@@ -39,13 +41,14 @@ static void write_upload(const struct list_request *const request, struct xml_wr
 	xml_writer_close(xml);
 }
 
-static void write_page(const struct list_request *const request, struct xml_writer *const xml, const struct markers *const markers,
-	const struct upload_list *const list)
+static void write_page(const struct list_request *request, struct xml_writer *xml,
+	const struct markers *markers, const struct upload_list *list)
 {
 	char id[UPLOAD_ID_TEXT_BYTES];
 	xml_writer_text(xml, "Bucket", request->bucket.name);
 	list_request_name(request, xml, "KeyMarker", markers->key);
-	xml_writer_text(xml, "UploadIdMarker", markers->key.len > 0 ? markers->id : (struct span){NULL, 0});
+	xml_writer_text(
+		xml, "UploadIdMarker", markers->key.len > 0 ? markers->id : (struct span){NULL, 0});
 	if (list->truncated) {
 		upload_id_format(&list->last_id, id);
 		list_request_name(request, xml, "NextKeyMarker", list->last_key);
@@ -60,7 +63,7 @@ static void write_page(const struct list_request *const request, struct xml_writ
 	list_request_prefixes(request, xml, list->prefixes, list->prefix_count);
 }
 
-enum next list_uploads_begin(struct exchange *const exchange)
+enum next list_uploads_begin(struct exchange *exchange)
 {
 	struct list_request request;
 	struct markers markers;
@@ -70,7 +73,8 @@ enum next list_uploads_begin(struct exchange *const exchange)
 	enum next next;
 	struct buffer body;
 	struct xml_writer xml;
-	if (!list_request_read(exchange, "max-uploads", &request, &next) || !read_markers(exchange, &markers, &params, &next))
+	if (!list_request_read(exchange, "max-uploads", &request, &next) ||
+		!read_markers(exchange, &markers, &params, &next))
 		return next;
 	params.bucket = request.bucket.name;
 	params.prefix = request.prefix;

@@ -1,4 +1,5 @@
-/* As a PutObject: what can be refused is refused before the body is asked for, the upload's existence first of all. */
+/* As a PutObject: what can be refused is refused before the body is asked for, the upload's
+ * existence first of all. */
 #include "api/s3/upload/upload_part.h"
 
 #include "api/s3/request/checksum_headers.h"
@@ -6,60 +7,64 @@
 #include "api/s3/upload/upload_part_copy.h"
 #include "api/s3/upload/upload_request.h"
 
-struct upload_part_state { /* the exchange's state */
+struct upload_part_state {     /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
 	struct upload_put *put;
 	struct checksum_headers checksum;
 };
 
-static bool is_copy(struct exchange *const exchange)
+static bool is_copy(struct exchange *exchange)
 {
 	return exchange_header(exchange, "x-amz-copy-source").data != NULL;
 }
 
-/* Of an aws-chunked body the length of the content counts; it may come without any, and is known at its end. */
-static int check_length(const struct exchange *const exchange, struct error *const err)
+/* Of an aws-chunked body the length of the content counts; it may come without any, and is known at
+ * its end. */
+static int check_length(const struct exchange *exchange, struct error *err)
 {
 	if (!exchange->has_length && !exchange->chunked)
-		return error_set(err, ERROR_LENGTH_REQUIRED, "A part needs a Content-Length or Transfer-Encoding: chunked.");
+		return error_set(err, ERROR_LENGTH_REQUIRED,
+			"A part needs a Content-Length or Transfer-Encoding: chunked.");
 	if (exchange->has_body_length && exchange->body_length > exchange->context->put_max_bytes)
-		return error_set(err, ERROR_TOO_LARGE, "Your proposed upload exceeds the maximum allowed size of a part.");
+		return error_set(err, ERROR_TOO_LARGE,
+			"Your proposed upload exceeds the maximum allowed size of a part.");
 	return 0;
 }
 
-static enum sink_result write_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
+static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
 {
 	struct upload_part_state *const state = (struct upload_part_state *)sink;
 	return upload_put_write(state->put, bytes, err);
 }
 
 /* The part itself is finished in upload_part_finish, once every filter found the body good. */
-static int finish_body(struct body_sink *const sink, struct error *const err)
+static int finish_body(struct body_sink *sink, struct error *err)
 {
 	(void)sink;
 	(void)err;
 	return 0;
 }
 
-static void abort_body(struct body_sink *const sink)
+static void abort_body(struct body_sink *sink)
 {
 	struct upload_part_state *const state = (struct upload_part_state *)sink;
 	upload_put_free(state->put);
 	state->put = NULL;
 }
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct upload_part_state *const state = exchange->state;
 	upload_put_free(state->put);
 }
 
-static int open_part(struct exchange *const exchange, struct upload_part_state *const state, struct upload_put_params *const params,
-	struct error *const err)
+static int open_part(struct exchange *exchange, struct upload_part_state *state,
+	struct upload_put_params *params, struct error *err)
 {
-	if (check_length(exchange, err) != 0
-		|| checksum_headers_md5(exchange, &params->has_content_md5, params->content_md5, err) != 0
-		|| checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err) != 0)
+	if (check_length(exchange, err) != 0 ||
+		checksum_headers_md5(
+			exchange, &params->has_content_md5, params->content_md5, err) != 0 ||
+		checksum_headers_read(exchange, CHECKSUM_OF_BODY, &state->checksum, err) != 0)
 		return -1;
 	params->checksum = state->checksum.algorithm;
 	params->room = exchange_wake_owner;
@@ -69,7 +74,7 @@ static int open_part(struct exchange *const exchange, struct upload_part_state *
 	return state->put != NULL ? 0 : -1;
 }
 
-enum next upload_part_begin(struct exchange *const exchange)
+enum next upload_part_begin(struct exchange *exchange)
 {
 	struct upload_put_params params = {.number = 0};
 	struct error err = {0};
@@ -79,11 +84,13 @@ enum next upload_part_begin(struct exchange *const exchange)
 		return misplaced_on_key_begin(exchange);
 	if (is_copy(exchange))
 		return upload_part_copy_begin(exchange);
-	if (!upload_request_number(exchange, &params.number, &next) || !upload_request_read(exchange, &params.ref, &next))
+	if (!upload_request_number(exchange, &params.number, &next) ||
+		!upload_request_read(exchange, &params.ref, &next))
 		return next;
 	struct upload_part_state *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
-	*state = (struct upload_part_state){.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+	*state = (struct upload_part_state){
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
 	if (open_part(exchange, state, &params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
@@ -91,28 +98,31 @@ enum next upload_part_begin(struct exchange *const exchange)
 	return exchange_accept(exchange, &state->sink);
 }
 
-enum next upload_part_finish(struct exchange *const exchange)
+enum next upload_part_finish(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return upload_part_copy_finish(exchange);
 	struct upload_part_state *const state = exchange->state;
-	const struct checksum *const expected = checksum_headers_expected(exchange, &state->checksum);
+	const struct checksum *const expected =
+		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		upload_put_expect(state->put, expected);
 	upload_put_finish(state->put);
 	return NEXT_WAIT;
 }
 
-static enum next reply_failed(struct exchange *const exchange, const struct upload_part_state *const state, const struct error *const err)
+static enum next reply_failed(
+	struct exchange *exchange, const struct upload_part_state *state, const struct error *err)
 {
 	struct checksum expected;
 	struct checksum actual;
-	if (err->kind == ERROR_BAD_DIGEST && upload_put_bad_checksum(state->put, &expected, &actual))
+	if (err->kind == ERROR_BAD_DIGEST &&
+		upload_put_bad_checksum(state->put, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, err);
 }
 
-enum next upload_part_resume(struct exchange *const exchange)
+enum next upload_part_resume(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return upload_part_copy_resume(exchange);

@@ -1,4 +1,5 @@
-/* All is judged in `begin`; `finish` starts the copy, since a route with a body must not wait before the (empty) body is there. */
+/* All is judged in `begin`; `finish` starts the copy, since a route with a body must not wait
+ * before the (empty) body is there. */
 #include "api/s3/upload/upload_part_copy.h"
 
 #include "api/s3/object/copy_source.h"
@@ -17,23 +18,26 @@ struct upload_part_copy { /* the exchange's state */
 	struct upload_copy *copy;
 };
 
-static void release(struct exchange *const exchange)
+static void release(struct exchange *exchange)
 {
 	struct upload_part_copy *const state = exchange->state;
 	upload_copy_free(state->copy);
 }
 
 /* "bytes=first-last", both given and in order. */
-static bool parse_range(const struct span text, uint64_t *const out_first, uint64_t *const out_last)
+static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last)
 {
 	static const char unit[] = "bytes=";
 	struct span rest = span_slice(text, sizeof(unit) - 1, text.len);
 	const ptrdiff_t dash = span_find(rest, '-');
-	return span_starts(text, span_text(unit)) && dash > 0 && span_parse_u64(span_slice(rest, 0, (size_t)dash), out_first)
-		&& span_parse_u64(span_slice(rest, (size_t)dash + 1, rest.len), out_last) && *out_first <= *out_last;
+	return span_starts(text, span_text(unit)) && dash > 0 &&
+		span_parse_u64(span_slice(rest, 0, (size_t)dash), out_first) &&
+		span_parse_u64(span_slice(rest, (size_t)dash + 1, rest.len), out_last) &&
+		*out_first <= *out_last;
 }
 
-static bool read_range(struct exchange *const exchange, struct upload_part_copy *const state, enum next *const out_next)
+static bool read_range(
+	struct exchange *exchange, struct upload_part_copy *state, enum next *out_next)
 {
 	static const char header[] = "x-amz-copy-source-range";
 	const struct span text = span_trim(exchange_header(exchange, header));
@@ -48,20 +52,23 @@ static bool read_range(struct exchange *const exchange, struct upload_part_copy 
 		return false;
 	}
 	if (text.len > 0 && last >= state->source.size)
-		error_set(&err, ERROR_RANGE, "Range specified is not valid for source object of size: %llu", (unsigned long long)state->source.size);
+		error_set(&err, ERROR_RANGE,
+			"Range specified is not valid for source object of size: %llu",
+			(unsigned long long)state->source.size);
 	if (text.len > 0 && err.kind == ERROR_NONE) {
 		state->params.offset = first;
 		state->params.length = last - first + 1;
 	}
 	if (err.kind == ERROR_NONE && state->params.length > COPY_MAX_BYTES)
-		error_set(&err, ERROR_INVALID_REQUEST, "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
+		error_set(&err, ERROR_INVALID_REQUEST,
+			"The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
 	if (err.kind == ERROR_NONE)
 		return true;
 	*out_next = exchange_fail(exchange, &err);
 	return false;
 }
 
-enum next upload_part_copy_begin(struct exchange *const exchange)
+enum next upload_part_copy_begin(struct exchange *exchange)
 {
 	struct copy_source source;
 	struct bucket bucket;
@@ -69,21 +76,24 @@ enum next upload_part_copy_begin(struct exchange *const exchange)
 	struct error err = {0};
 	enum next next;
 	if (exchange->has_length && exchange->length > 0)
-		return s3_error_argument(exchange, "x-amz-copy-source", exchange_header(exchange, "x-amz-copy-source"),
+		return s3_error_argument(exchange, "x-amz-copy-source",
+			exchange_header(exchange, "x-amz-copy-source"),
 			"A request with x-amz-copy-source may not have a body.");
 	struct upload_part_copy *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
 	if (!upload_request_number(exchange, &state->params.number, &next))
 		return next;
 	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
-		&bucket, &err) != 0)
+		    &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (!copy_source_read(exchange, &source, &next)
-		|| !upload_request_read(exchange, &state->params.ref, &next))
+	if (!copy_source_read(exchange, &source, &next) ||
+		!upload_request_read(exchange, &state->params.ref, &next))
 		return next;
-	if (upload_find(exchange->context->store, &state->params.ref, exchange->arena, &upload, &err) != 0)
+	if (upload_find(exchange->context->store, &state->params.ref, exchange->arena, &upload,
+		    &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (!copy_source_find(exchange, &source, &state->source, &next) || !read_range(exchange, state, &next))
+	if (!copy_source_find(exchange, &source, &state->source, &next) ||
+		!read_range(exchange, state, &next))
 		return next;
 	state->params.source = &state->source;
 	state->params.done = exchange_wake_owner;
@@ -93,7 +103,7 @@ enum next upload_part_copy_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-enum next upload_part_copy_finish(struct exchange *const exchange)
+enum next upload_part_copy_finish(struct exchange *exchange)
 {
 	struct upload_part_copy *const state = exchange->state;
 	struct error err = {0};
@@ -101,7 +111,7 @@ enum next upload_part_copy_finish(struct exchange *const exchange)
 	return state->copy != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
 }
 
-enum next upload_part_copy_resume(struct exchange *const exchange)
+enum next upload_part_copy_resume(struct exchange *exchange)
 {
 	struct upload_part_copy *const state = exchange->state;
 	struct uploaded_part part;

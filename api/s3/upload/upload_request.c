@@ -3,8 +3,10 @@
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
 
-/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is missing. */
-static int find_upload_id(struct exchange *const exchange, const struct span text, struct upload_ref *const out, struct error *const err)
+/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is
+ * missing. */
+static int find_upload_id(
+	struct exchange *exchange, struct span text, struct upload_ref *out, struct error *err)
 {
 	struct bucket bucket;
 	if (s3_request_check_owner(exchange, err) != 0)
@@ -18,11 +20,12 @@ static int find_upload_id(struct exchange *const exchange, const struct span tex
 		" completed.");
 }
 
-bool upload_request_read(struct exchange *const exchange, struct upload_ref *const out, enum next *const out_next)
+bool upload_request_read(struct exchange *exchange, struct upload_ref *out, enum next *out_next)
 {
 	struct span text = {NULL, 0};
 	struct error err = {0};
-	*out = (struct upload_ref){.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange)};
+	*out = (struct upload_ref){
+		.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange)};
 	exchange_query(exchange, "uploadId", &text);
 	if (find_upload_id(exchange, text, out, &err) == 0)
 		return true;
@@ -30,7 +33,7 @@ bool upload_request_read(struct exchange *const exchange, struct upload_ref *con
 	return false;
 }
 
-bool upload_request_number(struct exchange *const exchange, uint32_t *const out, enum next *const out_next)
+bool upload_request_number(struct exchange *exchange, uint32_t *out, enum next *out_next)
 {
 	struct span text = {NULL, 0};
 	uint64_t number = 0;
@@ -39,11 +42,12 @@ bool upload_request_number(struct exchange *const exchange, uint32_t *const out,
 		*out = (uint32_t)number;
 		return true;
 	}
-	*out_next = s3_error_argument(exchange, "partNumber", text, "Part number must be an integer between 1 and 10000, inclusive");
+	*out_next = s3_error_argument(exchange, "partNumber", text,
+		"Part number must be an integer between 1 and 10000, inclusive");
 	return false;
 }
 
-const char *upload_request_quote(struct exchange *const exchange, const char *const etag)
+const char *upload_request_quote(struct exchange *exchange, const char *etag)
 {
 	return arena_format(exchange->arena, "\"%s\"", etag);
 }

@@ -16,76 +16,84 @@ struct xml_reader {
 	struct error err; /* kind other than none: the parse was stopped by us */
 };
 
-static void stop(struct xml_reader *const reader)
+static void stop(struct xml_reader *reader)
 {
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static struct span local_name(const char *const name)
+static struct span local_name(const char *name)
 {
 	const char *const colon = strchr(name, ':');
 	return span_text(colon != NULL ? colon + 1 : name);
 }
 
-static void on_open(void *const cookie, const char *const name, const char **const attributes)
+static void on_open(void *cookie, const char *name, const char **attributes)
 {
 	struct xml_reader *const reader = cookie;
 	(void)attributes;
 	if (reader->err.kind != ERROR_NONE)
 		return;
 	if (++reader->depth > XML_READER_DEPTH_MAX) {
-		error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body nests deeper than %d elements.", XML_READER_DEPTH_MAX);
+		error_set(&reader->err, ERROR_MALFORMED_XML,
+			"The XML body nests deeper than %d elements.", XML_READER_DEPTH_MAX);
 		stop(reader);
 		return;
 	}
 	if (++reader->elements > XML_READER_ELEMENTS_MAX) {
-		error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body has over %d elements.", XML_READER_ELEMENTS_MAX);
+		error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body has over %d elements.",
+			XML_READER_ELEMENTS_MAX);
 		stop(reader);
 		return;
 	}
 	buffer_reset(&reader->text);
-	if (reader->events->open != NULL && reader->events->open(reader->owner, reader->depth, local_name(name), &reader->err) != 0)
+	if (reader->events->open != NULL &&
+		reader->events->open(
+			reader->owner, reader->depth, local_name(name), &reader->err) != 0)
 		stop(reader);
 }
 
-static void on_close(void *const cookie, const char *const name)
+static void on_close(void *cookie, const char *name)
 {
 	struct xml_reader *const reader = cookie;
 	if (reader->err.kind != ERROR_NONE)
 		return;
 	if (buffer_failed(&reader->text)) {
-		error_set(&reader->err, ERROR_MALFORMED_XML, "The text of the XML element %.64s is over %d bytes.", name,
+		error_set(&reader->err, ERROR_MALFORMED_XML,
+			"The text of the XML element %.64s is over %d bytes.", name,
 			XML_READER_TEXT_MAX_BYTES);
 		stop(reader);
 		return;
 	}
-	if (reader->events->close != NULL
-		&& reader->events->close(reader->owner, reader->depth, local_name(name), buffer_span(&reader->text), &reader->err) != 0)
+	if (reader->events->close != NULL &&
+		reader->events->close(reader->owner, reader->depth, local_name(name),
+			buffer_span(&reader->text), &reader->err) != 0)
 		stop(reader);
 	buffer_reset(&reader->text);
 	reader->depth--;
 }
 
-static void on_text(void *const cookie, const char *const text, const int len)
+static void on_text(void *cookie, const char *text, int len)
 {
 	struct xml_reader *const reader = cookie;
 	buffer_add(&reader->text, text, (size_t)len);
 }
 
-static void on_doctype(void *const cookie, const char *const name, const char *const system_id, const char *const public_id,
-	const int internal)
+static void on_doctype(
+	void *cookie, const char *name, const char *system_id, const char *public_id, int internal)
 {
 	struct xml_reader *const reader = cookie;
 	(void)name;
 	(void)system_id;
 	(void)public_id;
 	(void)internal;
-	error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body has a DOCTYPE, which is not accepted.");
+	error_set(&reader->err, ERROR_MALFORMED_XML,
+		"The XML body has a DOCTYPE, which is not accepted.");
 	stop(reader);
 }
 
-/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its attributes hold. 0: it has no end. */
-static size_t measure_tag(const struct span piece)
+/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its
+ * attributes hold. 0: it has no end. */
+static size_t measure_tag(struct span piece)
 {
 	size_t len = piece.len;
 	while (len > 0 && piece.data[len - 1] != '>')
@@ -93,18 +101,22 @@ static size_t measure_tag(const struct span piece)
 	return len;
 }
 
-/* expat takes the attributes of a tag together, and long for very many: so tags are measured before it sees them. */
-static int check_tags(const struct span xml, struct error *const err)
+/* expat takes the attributes of a tag together, and long for very many: so tags are measured before
+ * it sees them. */
+static int check_tags(struct span xml, struct error *err)
 {
 	struct span rest = xml;
 	struct span piece;
 	while (span_split(&rest, '<', &piece))
 		if (measure_tag(piece) > XML_READER_TAG_MAX_BYTES)
-			return error_set(err, ERROR_MALFORMED_XML, "A tag of the XML body is over %d bytes.", XML_READER_TAG_MAX_BYTES);
+			return error_set(err, ERROR_MALFORMED_XML,
+				"A tag of the XML body is over %d bytes.",
+				XML_READER_TAG_MAX_BYTES);
 	return 0;
 }
 
-int xml_reader_parse(const struct span xml, const struct xml_reader_events *const events, void *const owner, struct error *const err)
+int xml_reader_parse(
+	struct span xml, const struct xml_reader_events *events, void *owner, struct error *err)
 {
 	if (xml.len > INT_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "The XML body is over %d bytes.", INT_MAX);
@@ -120,14 +132,17 @@ int xml_reader_parse(const struct span xml, const struct xml_reader_events *cons
 	XML_SetCharacterDataHandler(reader.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(reader.parser, on_doctype);
 
-	const enum XML_Status status = XML_Parse(reader.parser, xml.len > 0 ? (const char *)xml.data : "", (int)xml.len, XML_TRUE);
+	const enum XML_Status status = XML_Parse(
+		reader.parser, xml.len > 0 ? (const char *)xml.data : "", (int)xml.len, XML_TRUE);
 	int result = 0;
 	if (reader.err.kind != ERROR_NONE) {
 		*err = reader.err;
 		result = -1;
 	} else if (status != XML_STATUS_OK) {
-		result = error_set(err, ERROR_MALFORMED_XML, "The XML body is not well-formed: %s in line %lu.",
-			XML_ErrorString(XML_GetErrorCode(reader.parser)), (unsigned long)XML_GetCurrentLineNumber(reader.parser));
+		result = error_set(err, ERROR_MALFORMED_XML,
+			"The XML body is not well-formed: %s in line %lu.",
+			XML_ErrorString(XML_GetErrorCode(reader.parser)),
+			(unsigned long)XML_GetCurrentLineNumber(reader.parser));
 	}
 	buffer_release(&reader.text);
 	XML_ParserFree(reader.parser);

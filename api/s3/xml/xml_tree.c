@@ -3,18 +3,21 @@
 struct builder {
 	struct arena *arena;
 	const char *root;
-	struct xml_node *open[XML_READER_DEPTH_MAX + 1]; /* by depth; [0] holds the root as its child */
+	/* by depth; [0] holds the root as its child */
+	struct xml_node *open[XML_READER_DEPTH_MAX + 1];
 	struct xml_node *last[XML_READER_DEPTH_MAX + 1]; /* the last child of each */
 };
 
-static int add_node(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int add_node(void *owner, size_t depth, struct span name, struct error *err)
 {
 	struct builder *const builder = owner;
 	struct xml_node *const node = arena_take(builder->arena, sizeof(*node));
 	if (depth == 1 && !span_equal_text(name, builder->root))
-		return error_set(err, ERROR_MALFORMED_XML, "The root of the body must be %s.", builder->root);
+		return error_set(err, ERROR_MALFORMED_XML, "The root of the body must be %s.",
+			builder->root);
 	if (node == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
+		return error_set(
+			err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
 	node->name = arena_copy(builder->arena, name);
 	if (builder->last[depth - 1] == NULL)
 		builder->open[depth - 1]->child = node;
@@ -26,7 +29,8 @@ static int add_node(void *const owner, const size_t depth, const struct span nam
 	return 0;
 }
 
-static int set_text(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int set_text(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	struct builder *const builder = owner;
 	struct xml_node *const node = builder->open[depth];
@@ -34,12 +38,14 @@ static int set_text(void *const owner, const size_t depth, const struct span nam
 	if (node->child != NULL)
 		return 0;
 	node->text = arena_copy(builder->arena, text);
-	return node->text.len == text.len ? 0
-		: error_set(err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
+	return node->text.len == text.len
+		? 0
+		: error_set(err, ERROR_NO_MEMORY,
+			  "The XML body does not fit the memory of a request.");
 }
 
-int xml_tree_parse(const struct span xml, const char *const root, struct arena *const arena, struct xml_node **const out,
-	struct error *const err)
+int xml_tree_parse(struct span xml, const char *root, struct arena *arena, struct xml_node **out,
+	struct error *err)
 {
 	static const struct xml_reader_events events = {.open = add_node, .close = set_text};
 	struct xml_node above = {.name = {NULL, 0}};
@@ -50,38 +56,39 @@ int xml_tree_parse(const struct span xml, const char *const root, struct arena *
 	return 0;
 }
 
-static const struct xml_node *find(const struct xml_node *node, const struct span name)
+static const struct xml_node *find(const struct xml_node *node, struct span name)
 {
 	while (node != NULL && !span_equal(node->name, name))
 		node = node->next;
 	return node;
 }
 
-const struct xml_node *xml_tree_child(const struct xml_node *const node, const char *const name)
+const struct xml_node *xml_tree_child(const struct xml_node *node, const char *name)
 {
 	return node == NULL ? NULL : find(node->child, span_text(name));
 }
 
-const struct xml_node *xml_tree_again(const struct xml_node *const node)
+const struct xml_node *xml_tree_again(const struct xml_node *node)
 {
 	return node == NULL ? NULL : find(node->next, node->name);
 }
 
-struct span xml_tree_text(const struct xml_node *const node, const char *const name)
+struct span xml_tree_text(const struct xml_node *node, const char *name)
 {
 	const struct xml_node *const child = xml_tree_child(node, name);
 	return child == NULL ? (struct span){NULL, 0} : child->text;
 }
 
-size_t xml_tree_count(const struct xml_node *const node, const char *const name)
+size_t xml_tree_count(const struct xml_node *node, const char *name)
 {
 	size_t count = 0;
-	for (const struct xml_node *child = xml_tree_child(node, name); child != NULL; child = xml_tree_again(child))
+	for (const struct xml_node *child = xml_tree_child(node, name); child != NULL;
+		child = xml_tree_again(child))
 		count++;
 	return count;
 }
 
-static bool is_named(const struct span name, const char *const names)
+static bool is_named(struct span name, const char *names)
 {
 	struct span rest = span_text(names);
 	struct span piece;
@@ -91,16 +98,19 @@ static bool is_named(const struct span name, const char *const names)
 	return false;
 }
 
-int xml_tree_check(const struct xml_node *const node, const char *const names, const char *const once, struct error *const err)
+int xml_tree_check(
+	const struct xml_node *node, const char *names, const char *once, struct error *err)
 {
 	for (const struct xml_node *child = node->child; child != NULL; child = child->next) {
 		const int len = (int)(child->name.len < 64 ? child->name.len : 64);
 		if (!is_named(child->name, names))
-			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has no element %.*s.", (int)node->name.len, (const char *)node->name.data,
-				len, (const char *)child->name.data);
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has no element %.*s.",
+				(int)node->name.len, (const char *)node->name.data, len,
+				(const char *)child->name.data);
 		if (is_named(child->name, once) && xml_tree_again(child) != NULL)
-			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has one %.*s at most.", (int)node->name.len,
-				(const char *)node->name.data, len, (const char *)child->name.data);
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has one %.*s at most.",
+				(int)node->name.len, (const char *)node->name.data, len,
+				(const char *)child->name.data);
 	}
 	return 0;
 }

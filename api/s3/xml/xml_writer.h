@@ -1,4 +1,5 @@
-/* XML answers: elements, text, numbers; escapes looked after. Straight into a buffer, whose sticky flag is tested once at the end. */
+/* XML answers: elements, text, numbers; escapes looked after. Straight into a buffer, whose sticky
+ * flag is tested once at the end. */
 #ifndef API_S3_XML_XML_WRITER_H
 #define API_S3_XML_XML_WRITER_H
 
@@ -12,8 +13,10 @@ struct xml_writer {
 	size_t depth;
 };
 
-/* Writes the prolog and the root element, with the S3 namespace when `with_namespace`. Names must be static text. */
-void xml_writer_begin(struct xml_writer *writer, struct buffer *out, const char *root, bool with_namespace);
+/* Writes the prolog and the root element, with the S3 namespace when `with_namespace`. Names must
+ * be static text. */
+void xml_writer_begin(
+	struct xml_writer *writer, struct buffer *out, const char *root, bool with_namespace);
 void xml_writer_open(struct xml_writer *writer, const char *name);
 void xml_writer_close(struct xml_writer *writer);
 /* Closes whatever is open, root included. */
@@ -25,15 +28,17 @@ void xml_writer_text(struct xml_writer *writer, const char *name, struct span va
 void xml_writer_percent(struct xml_writer *writer, const char *name, struct span value);
 void xml_writer_u64(struct xml_writer *writer, const char *name, uint64_t value);
 void xml_writer_bool(struct xml_writer *writer, const char *name, bool value);
-void xml_writer_time(struct xml_writer *writer, const char *name, int64_t wall_ms); /* 2026-01-02T03:04:05.000Z */
-/* For rows that a page has by the thousand: room for `bytes` of finished XML (NULL when the buffer is full), of which those up to `end` become
- * part of the answer. */
+/* 2026-01-02T03:04:05.000Z */
+void xml_writer_time(struct xml_writer *writer, const char *name, int64_t wall_ms);
+/* For rows that a page has by the thousand: room for `bytes` of finished XML (NULL when the buffer
+ * is full), of which those up to `end` become part of the answer. */
 uint8_t *xml_writer_room(struct xml_writer *writer, size_t bytes);
 void xml_writer_advance(struct xml_writer *writer, const uint8_t *end);
 /* Stores the digits of a number, 20 at most, and gives their end. */
 uint8_t *xml_writer_put_u64(uint8_t *at, uint64_t value);
 /* Character data inside the element that is open. */
 void xml_writer_content(struct xml_writer *writer, struct span text);
-void xml_writer_etag(struct xml_writer *writer, const char *name, const char *etag); /* adds the quotes */
+/* adds the quotes */
+void xml_writer_etag(struct xml_writer *writer, const char *name, const char *etag);
 
 #endif

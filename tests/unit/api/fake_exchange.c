@@ -23,13 +23,15 @@ static struct span find_header(struct exchange *exchange, const char *name)
 		if (joined.data == NULL)
 			joined = value;
 		else
-			joined = span_text(arena_format(exchange->arena, "%.*s, %.*s", (int)joined.len, (const char *)joined.data, (int)value.len,
+			joined = span_text(arena_format(exchange->arena, "%.*s, %.*s",
+				(int)joined.len, (const char *)joined.data, (int)value.len,
 				(const char *)value.data));
 	}
 	return joined;
 }
 
-static void walk_headers(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+static void walk_headers(struct exchange *exchange,
+	void (*take)(void *taker, struct span name, struct span value), void *taker)
 {
 	struct fake_exchange *const fake = (struct fake_exchange *)exchange;
 	for (size_t i = 0; i < fake->header_count; i++)
@@ -74,7 +76,8 @@ static const struct api_context *default_context(struct arena *arena)
 	return context;
 }
 
-struct fake_exchange *fake_exchange_new(const struct api_context *context, enum method method, const char *target)
+struct fake_exchange *fake_exchange_new(
+	const struct api_context *context, enum method method, const char *target)
 {
 	struct fake_exchange *const fake = memory_new(sizeof *fake);
 	struct exchange *const exchange = &fake->exchange;
@@ -85,12 +88,16 @@ struct fake_exchange *fake_exchange_new(const struct api_context *context, enum 
 	exchange->ops = &fake_ops;
 	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
 	exchange->context = context != NULL ? context : default_context(exchange->arena);
-	memcpy(exchange->request_id, "0123456789abcdef0123456789abcdef", sizeof exchange->request_id);
+	memcpy(exchange->request_id, "0123456789abcdef0123456789abcdef",
+		sizeof exchange->request_id);
 	exchange->method = method;
 	exchange->target = span_text(fake->target);
 	const ptrdiff_t mark = span_find(exchange->target, '?');
-	exchange->path = mark < 0 ? exchange->target : span_slice(exchange->target, 0, (size_t)mark);
-	exchange->query = mark < 0 ? span_text("") : span_slice(exchange->target, (size_t)mark + 1, exchange->target.len);
+	exchange->path =
+		mark < 0 ? exchange->target : span_slice(exchange->target, 0, (size_t)mark);
+	exchange->query = mark < 0
+		? span_text("")
+		: span_slice(exchange->target, (size_t)mark + 1, exchange->target.len);
 	exchange->face = &face_s3;
 	return fake;
 }
@@ -119,8 +126,10 @@ void fake_exchange_free(struct fake_exchange *fake)
 void fake_exchange_add(struct fake_exchange *fake, const char *name, const char *value)
 {
 	ASSERT(fake->header_count < FAKE_HEADERS_MAX);
-	fake->headers[fake->header_count].name = span_text(arena_text(fake->exchange.arena, span_text(name)));
-	fake->headers[fake->header_count].value = span_text(arena_text(fake->exchange.arena, span_text(value)));
+	fake->headers[fake->header_count].name =
+		span_text(arena_text(fake->exchange.arena, span_text(name)));
+	fake->headers[fake->header_count].value =
+		span_text(arena_text(fake->exchange.arena, span_text(value)));
 	fake->header_count++;
 }
 
@@ -213,7 +222,8 @@ static void declare_body(struct fake_exchange *fake, uint64_t length)
 	}
 }
 
-static int drive(struct fake_exchange *fake, const struct route *route, enum next next, struct span body)
+static int drive(
+	struct fake_exchange *fake, const struct route *route, enum next next, struct span body)
 {
 	struct exchange *const exchange = &fake->exchange;
 	if (next == NEXT_BODY)

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void abort_check(void (*const run)(void *argument), void *const argument)
+void abort_check(void (*run)(void *argument), void *argument)
 {
 	const pid_t child = fork();
 	ck_assert_int_ge(child, 0);
@@ -21,5 +21,6 @@ void abort_check(void (*const run)(void *argument), void *const argument)
 	}
 	int status = 0;
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "it did not abort (status %d)", status);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+		"it did not abort (status %d)", status);
 }

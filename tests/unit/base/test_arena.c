@@ -47,7 +47,8 @@ END_TEST
 
 static const struct {
 	size_t count, bytes;
-} absurd_rows[] = {{SIZE_MAX, 2}, {SIZE_MAX, 1}, {SIZE_MAX / 2 + 1, 1}, {SIZE_MAX / 16, 17}, {1, SIZE_MAX - 14}};
+} absurd_rows[] = {{SIZE_MAX, 2}, {SIZE_MAX, 1}, {SIZE_MAX / 2 + 1, 1}, {SIZE_MAX / 16, 17},
+	{1, SIZE_MAX - 14}};
 
 START_TEST(absurd_sizes_overflow)
 {
@@ -100,7 +101,8 @@ Suite *test_arena_suite(void)
 	tcase_add_test(tc, takes_are_zeroed_aligned_and_apart);
 	tcase_add_test(tc, cap_is_exact_and_overflow_is_told);
 	tcase_add_test(tc, large_takes_are_one_piece);
-	tcase_add_loop_test(tc, absurd_sizes_overflow, 0, sizeof absurd_rows / sizeof absurd_rows[0]);
+	tcase_add_loop_test(
+		tc, absurd_sizes_overflow, 0, sizeof absurd_rows / sizeof absurd_rows[0]);
 	tcase_add_test(tc, empty_arrays_are_no_failure);
 	tcase_add_test(tc, texts_and_copies);
 	tcase_add_test(tc, format_past_the_cap_is_null);

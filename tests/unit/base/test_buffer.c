@@ -16,7 +16,13 @@ START_TEST(adds_join_in_order_and_stay_terminated)
 	buffer_add_span(&buffer, span_text("f"));
 	buffer_add_span(&buffer, span_of(NULL, 0));
 	buffer_format(&buffer, "-%d-%s", 42, "x");
-	ck_assert(span_equal(buffer_span(&buffer), span_of("ab" "c\0d" "e" "f" "-42-x", 12)));
+	ck_assert(span_equal(buffer_span(&buffer),
+		span_of("ab"
+			"c\0d"
+			"e"
+			"f"
+			"-42-x",
+			12)));
 	ck_assert_int_eq(buffer.data[buffer.len], 0);
 	ck_assert(!buffer_failed(&buffer));
 	buffer_release(&buffer);
@@ -119,7 +125,7 @@ START_TEST(zeroed_may_be_released)
 }
 END_TEST
 
-static void commit_too_much(void *const argument)
+static void commit_too_much(void *argument)
 {
 	struct buffer *const buffer = argument;
 	buffer_reserve(buffer, 10);

@@ -65,23 +65,51 @@ START_TEST(http_and_iso_dates_are_read)
 END_TEST
 
 static const char *const bad_http_rows[] = {
-	"", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT", "sun, 06 Nov 1994 08:49:37 GMT",
-	"Sun, 06 NOV 1994 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
-	"Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "1994-11-06", "1994-11-06T08:49:37",
-	"1994-13-06T08:49:37Z", "1994-00-06T08:49:37Z", "1999-02-29T08:49:37Z", "1900-02-29T08:49:37Z", "1994-11-06T08:49:37.Z",
-	"1994-11-06T08:49:37+0100", "1994-11-06T08:49:37+24:00", "1994-11-06T08:49:37ZZ", "1994-11-06 08:49:37Z", "-994-11-06T08:49:37Z",
+	"",
+	"now",
+	"Sun, 06 Nov 1994 08:49:37",
+	"Sun, 06 Nov 1994 08:49:37 UTC",
+	"Sun, 6 Nov 1994 08:49:37 GMT",
+	"sun, 06 Nov 1994 08:49:37 GMT",
+	"Sun, 06 NOV 1994 08:49:37 GMT",
+	"Sun, 31 Nov 1994 08:49:37 GMT",
+	"Sun, 00 Nov 1994 08:49:37 GMT",
+	"Sun, 06 Nov 1994 24:49:37 GMT",
+	"Sun, 06 Nov 1994 08:60:37 GMT",
+	"Sun, 06 Nov 1994 08:49:61 GMT",
+	"Sun, 06 Nov 1994 08:49:37 GMT ",
+	"1994-11-06",
+	"1994-11-06T08:49:37",
+	"1994-13-06T08:49:37Z",
+	"1994-00-06T08:49:37Z",
+	"1999-02-29T08:49:37Z",
+	"1900-02-29T08:49:37Z",
+	"1994-11-06T08:49:37.Z",
+	"1994-11-06T08:49:37+0100",
+	"1994-11-06T08:49:37+24:00",
+	"1994-11-06T08:49:37ZZ",
+	"1994-11-06 08:49:37Z",
+	"-994-11-06T08:49:37Z",
 	"+1994-11-06T08:49:37Z",
 };
 
 START_TEST(other_dates_are_refused)
 {
 	int64_t ms = 0;
-	ck_assert_msg(!clock_parse_http(span_text(bad_http_rows[_i]), &ms), "\"%s\" was read", bad_http_rows[_i]);
+	ck_assert_msg(!clock_parse_http(span_text(bad_http_rows[_i]), &ms), "\"%s\" was read",
+		bad_http_rows[_i]);
 }
 END_TEST
 
 static const char *const bad_amz_rows[] = {
-	"", "19941106T084937", "19941106T084937Z ", "19941106t084937Z", "1994-11-06T08:49:37Z", "19941106T084937z", "19941306T084937Z", "1994110 T084937Z",
+	"",
+	"19941106T084937",
+	"19941106T084937Z ",
+	"19941106t084937Z",
+	"1994-11-06T08:49:37Z",
+	"19941106T084937z",
+	"19941306T084937Z",
+	"1994110 T084937Z",
 	"19941106T 84937Z",
 };
 
@@ -91,14 +119,16 @@ START_TEST(amz_dates_have_exactly_one_form)
 	ck_assert(clock_parse_amz(span_text("19941106T084937Z"), &ms));
 	ck_assert_int_eq(ms, EXAMPLE_MS);
 	for (size_t i = 0; i < sizeof bad_amz_rows / sizeof bad_amz_rows[0]; i++)
-		ck_assert_msg(!clock_parse_amz(span_text(bad_amz_rows[i]), &ms), "\"%s\" was read", bad_amz_rows[i]);
+		ck_assert_msg(!clock_parse_amz(span_text(bad_amz_rows[i]), &ms), "\"%s\" was read",
+			bad_amz_rows[i]);
 }
 END_TEST
 
 START_TEST(what_is_written_is_read_back)
 {
 	char text[CLOCK_TEXT_BYTES];
-	for (int64_t ms = INT64_C(-5000000000000); ms < INT64_C(9000000000000); ms += INT64_C(86400123457)) {
+	for (int64_t ms = INT64_C(-5000000000000); ms < INT64_C(9000000000000);
+		ms += INT64_C(86400123457)) {
 		int64_t back = 0;
 		clock_format_iso(ms, text);
 		ck_assert(clock_parse_http(span_text(text), &back));
@@ -124,8 +154,10 @@ START_TEST(days_are_those_the_library_says)
 		clock_format_http(second * INT64_C(1000), text);
 		const char *const months = "JanFebMarAprMayJunJulAugSepOctNovDec";
 		const char *const days = "SunMonTueWedThuFriSat";
-		snprintf(wanted, sizeof wanted, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * parts.tm_wday, (unsigned)parts.tm_mday % 100,
-			months + 3 * parts.tm_mon, (unsigned)(parts.tm_year + 1900) % 10000, (unsigned)parts.tm_hour % 100, (unsigned)parts.tm_min % 100,
+		snprintf(wanted, sizeof wanted, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+			days + 3 * parts.tm_wday, (unsigned)parts.tm_mday % 100,
+			months + 3 * parts.tm_mon, (unsigned)(parts.tm_year + 1900) % 10000,
+			(unsigned)parts.tm_hour % 100, (unsigned)parts.tm_min % 100,
 			(unsigned)parts.tm_sec % 100);
 		if (strcmp(text, wanted) != 0)
 			ck_abort_msg("day %lld is %s, not %s", (long long)day, text, wanted);
@@ -160,8 +192,10 @@ Suite *test_clock_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, formats_of_one_moment);
 	tcase_add_loop_test(tc, edges_of_the_calendar, 0, sizeof edge_rows / sizeof edge_rows[0]);
-	tcase_add_loop_test(tc, http_and_iso_dates_are_read, 0, sizeof http_rows / sizeof http_rows[0]);
-	tcase_add_loop_test(tc, other_dates_are_refused, 0, sizeof bad_http_rows / sizeof bad_http_rows[0]);
+	tcase_add_loop_test(
+		tc, http_and_iso_dates_are_read, 0, sizeof http_rows / sizeof http_rows[0]);
+	tcase_add_loop_test(
+		tc, other_dates_are_refused, 0, sizeof bad_http_rows / sizeof bad_http_rows[0]);
 	tcase_add_test(tc, amz_dates_have_exactly_one_form);
 	tcase_add_test(tc, what_is_written_is_read_back);
 	tcase_add_test(tc, days_are_those_the_library_says);

@@ -24,7 +24,8 @@ START_TEST(the_widest_counts_unless_it_is_too_wide)
 {
 	ck_assert_uint_eq(columns_widen(3, "four"), 4);
 	ck_assert_uint_eq(columns_widen(5, "four"), 5);
-	ck_assert_uint_eq(columns_widen(5, "this one is much too wide to be a column of its own"), 5);
+	ck_assert_uint_eq(
+		columns_widen(5, "this one is much too wide to be a column of its own"), 5);
 }
 END_TEST
 

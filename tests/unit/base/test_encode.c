@@ -4,7 +4,10 @@
 
 #include "base/encode.h"
 
-#define LITERAL(text) {(const uint8_t *)(text), sizeof(text) - 1}
+#define LITERAL(text)                                                                              \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
 
 START_TEST(hex_goes_there_and_back)
 {
@@ -43,7 +46,13 @@ END_TEST
 static const struct {
 	const char *plain, *text;
 } base64_rows[] = {
-	{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"},
+	{"", ""},
+	{"f", "Zg=="},
+	{"fo", "Zm8="},
+	{"foo", "Zm9v"},
+	{"foob", "Zm9vYg=="},
+	{"fooba", "Zm9vYmE="},
+	{"foobar", "Zm9vYmFy"},
 	{"\xfb\xff\xbf", "+/+/"},
 };
 
@@ -62,9 +71,24 @@ START_TEST(base64_goes_there_and_back)
 END_TEST
 
 static const struct span bad_base64_rows[] = {
-	LITERAL("Z"),    LITERAL("Zg"),       LITERAL("Zg="),      LITERAL("Zg==="),    LITERAL("===="), LITERAL("Z==="), LITERAL("Zh=="),
-	LITERAL("Zm9="), LITERAL("Zg==Zg=="), LITERAL("Zm9v\nYg"), LITERAL("Zm 9"),     LITERAL("Zm-_"), LITERAL("Zm9\0"), LITERAL("=m9v"),
-	LITERAL("Z=9v"), LITERAL("Zm=v"),     LITERAL(" Zm9"),     LITERAL("Zm9vYmFyZm9vYmFyZm9vYmFy"),
+	LITERAL("Z"),
+	LITERAL("Zg"),
+	LITERAL("Zg="),
+	LITERAL("Zg==="),
+	LITERAL("===="),
+	LITERAL("Z==="),
+	LITERAL("Zh=="),
+	LITERAL("Zm9="),
+	LITERAL("Zg==Zg=="),
+	LITERAL("Zm9v\nYg"),
+	LITERAL("Zm 9"),
+	LITERAL("Zm-_"),
+	LITERAL("Zm9\0"),
+	LITERAL("=m9v"),
+	LITERAL("Z=9v"),
+	LITERAL("Zm=v"),
+	LITERAL(" Zm9"),
+	LITERAL("Zm9vYmFyZm9vYmFyZm9vYmFy"),
 };
 
 START_TEST(bad_base64_is_refused)
@@ -118,7 +142,8 @@ START_TEST(base64_for_urls_goes_there_and_back)
 		ck_assert(decode_base64_url(buffer_span(&text), plain, sizeof plain, &len));
 		ck_assert(span_equal(span_of(plain, len), url_base64_rows[_i].plain));
 	} else {
-		ck_assert(!decode_base64_url(span_text(url_base64_rows[_i].bad), plain, sizeof plain, &len));
+		ck_assert(!decode_base64_url(
+			span_text(url_base64_rows[_i].bad), plain, sizeof plain, &len));
 		ck_assert_uint_eq(len, 99);
 	}
 	buffer_release(&text);
@@ -181,7 +206,8 @@ START_TEST(percent_is_made_canonical)
 {
 	struct buffer out;
 	buffer_init(&out, 100);
-	const bool good = recode_percent(span_text(recode_rows[_i].text), recode_rows[_i].plus_is_space, recode_rows[_i].keep_slash, &out);
+	const bool good = recode_percent(span_text(recode_rows[_i].text),
+		recode_rows[_i].plus_is_space, recode_rows[_i].keep_slash, &out);
 	ck_assert_int_eq(good, recode_rows[_i].canonical != NULL);
 	if (good)
 		ck_assert_str_eq(buffer_text(&out), recode_rows[_i].canonical);
@@ -204,7 +230,9 @@ START_TEST(percent_decodes_or_refuses)
 {
 	struct buffer out;
 	buffer_init(&out, 100);
-	ck_assert_int_eq(decode_percent(span_text(percent_rows[_i].text), percent_rows[_i].plus_is_space, &out), percent_rows[_i].valid);
+	ck_assert_int_eq(decode_percent(span_text(percent_rows[_i].text),
+				 percent_rows[_i].plus_is_space, &out),
+		percent_rows[_i].valid);
 	if (percent_rows[_i].valid)
 		ck_assert(span_equal(buffer_span(&out), percent_rows[_i].plain));
 	buffer_release(&out);
@@ -218,14 +246,19 @@ Suite *test_encode_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, hex_goes_there_and_back);
 	tcase_add_test(tc, hex_takes_any_case_and_nothing_else);
-	tcase_add_loop_test(tc, base64_goes_there_and_back, 0, sizeof base64_rows / sizeof base64_rows[0]);
-	tcase_add_loop_test(tc, bad_base64_is_refused, 0, sizeof bad_base64_rows / sizeof bad_base64_rows[0]);
+	tcase_add_loop_test(
+		tc, base64_goes_there_and_back, 0, sizeof base64_rows / sizeof base64_rows[0]);
+	tcase_add_loop_test(
+		tc, bad_base64_is_refused, 0, sizeof bad_base64_rows / sizeof bad_base64_rows[0]);
 	tcase_add_test(tc, base64_keeps_to_the_capacity);
-	tcase_add_loop_test(tc, base64_for_urls_goes_there_and_back, 0, sizeof url_base64_rows / sizeof url_base64_rows[0]);
+	tcase_add_loop_test(tc, base64_for_urls_goes_there_and_back, 0,
+		sizeof url_base64_rows / sizeof url_base64_rows[0]);
 	tcase_add_test(tc, percent_escapes_all_but_unreserved);
-	tcase_add_loop_test(tc, percent_is_made_canonical, 0, sizeof recode_rows / sizeof recode_rows[0]);
+	tcase_add_loop_test(
+		tc, percent_is_made_canonical, 0, sizeof recode_rows / sizeof recode_rows[0]);
 	tcase_add_test(tc, percent_holds_no_nul);
-	tcase_add_loop_test(tc, percent_decodes_or_refuses, 0, sizeof percent_rows / sizeof percent_rows[0]);
+	tcase_add_loop_test(
+		tc, percent_decodes_or_refuses, 0, sizeof percent_rows / sizeof percent_rows[0]);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

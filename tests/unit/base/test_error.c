@@ -10,7 +10,8 @@
 START_TEST(set_gives_kind_sentence_and_minus_one)
 {
 	struct error err = {.os_errno = 5};
-	ck_assert_int_eq(error_set(&err, ERROR_NO_KEY, "the object %s/%s does not exist", "b", "k"), -1);
+	ck_assert_int_eq(
+		error_set(&err, ERROR_NO_KEY, "the object %s/%s does not exist", "b", "k"), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	ck_assert_int_eq(err.os_errno, 0);
 	ck_assert_str_eq(err.text, "the object b/k does not exist");
@@ -18,15 +19,14 @@ START_TEST(set_gives_kind_sentence_and_minus_one)
 END_TEST
 
 /* "FIRST xxxx... LAST" of `len` bytes in all. */
-static void fill_long(char *const text, const size_t len)
+static void fill_long(char *text, size_t len)
 {
 	memset(text, 'x', len);
 	memcpy(text, "FIRST ", 6);
 	memcpy(text + len - 5, " LAST", 6);
 }
 
-static void expect_both_ends(
-	const struct error *const err, const char *const first, const char *const last)
+static void expect_both_ends(const struct error *err, const char *first, const char *last)
 {
 	ck_assert_uint_eq(strlen(err->text), ERROR_TEXT_BYTES - 1);
 	ck_assert_msg(strncmp(err->text, first, strlen(first)) == 0, "%s", err->text);
@@ -85,8 +85,14 @@ static const struct {
 	int os_errno;
 	enum error_kind kind;
 } errno_rows[] = {
-	{ENOENT, ERROR_NOT_FOUND}, {ENOSPC, ERROR_NO_SPACE}, {EDQUOT, ERROR_NO_SPACE}, {ENOMEM, ERROR_NO_MEMORY},
-	{EACCES, ERROR_DENIED},    {EPERM, ERROR_DENIED},    {EIO, ERROR_IO},          {EEXIST, ERROR_IO},
+	{ENOENT, ERROR_NOT_FOUND},
+	{ENOSPC, ERROR_NO_SPACE},
+	{EDQUOT, ERROR_NO_SPACE},
+	{ENOMEM, ERROR_NO_MEMORY},
+	{EACCES, ERROR_DENIED},
+	{EPERM, ERROR_DENIED},
+	{EIO, ERROR_IO},
+	{EEXIST, ERROR_IO},
 };
 
 START_TEST(errno_gives_kind_and_reason)
@@ -150,7 +156,7 @@ START_TEST(unknown_kind_has_a_name_too)
 }
 END_TEST
 
-static void fail_assertion(void *const argument)
+static void fail_assertion(void *argument)
 {
 	ASSERT(argument != NULL);
 }
@@ -170,10 +176,12 @@ Suite *test_error_suite(void)
 	tcase_add_test(tc, a_long_sentence_lacks_its_middle_and_keeps_both_ends);
 	tcase_add_test(tc, a_sentence_that_just_fits_is_whole);
 	tcase_add_loop_test(tc, what_is_left_out_is_whole_letters, 0, 3);
-	tcase_add_loop_test(tc, errno_gives_kind_and_reason, 0, sizeof errno_rows / sizeof errno_rows[0]);
+	tcase_add_loop_test(
+		tc, errno_gives_kind_and_reason, 0, sizeof errno_rows / sizeof errno_rows[0]);
 	tcase_add_test(tc, wrap_prefixes_and_keeps_kind_and_errno);
 	tcase_add_test(tc, text_may_be_its_own_argument);
-	tcase_add_loop_test(tc, every_kind_has_its_lower_case_name, 0, sizeof kind_rows / sizeof kind_rows[0]);
+	tcase_add_loop_test(
+		tc, every_kind_has_its_lower_case_name, 0, sizeof kind_rows / sizeof kind_rows[0]);
 	tcase_add_test(tc, unknown_kind_has_a_name_too);
 	tcase_add_test(tc, failed_assertion_aborts);
 	suite_add_tcase(suite, tc);

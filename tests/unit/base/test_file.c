@@ -24,7 +24,7 @@ static void tear_down(void)
 }
 
 /* A path in the scratch folder; good until the fourth call after. */
-static const char *in_folder(const char *const name)
+static const char *in_folder(const char *name)
 {
 	static char paths[4][8192];
 	static int turn;
@@ -33,13 +33,14 @@ static const char *in_folder(const char *const name)
 	return paths[turn];
 }
 
-static void put(const char *const path, const char *const text)
+static void put(const char *path, const char *text)
 {
 	struct error err = {0};
-	ck_assert_msg(file_publish(file_system(), path, span_text(text), 0600, &err) == 0, "%s", err.text);
+	ck_assert_msg(file_publish(file_system(), path, span_text(text), 0600, &err) == 0, "%s",
+		err.text);
 }
 
-static void check_content(const char *const path, const char *const text)
+static void check_content(const char *path, const char *text)
 {
 	struct error err = {0};
 	struct buffer content;
@@ -72,7 +73,8 @@ END_TEST
 START_TEST(publish_names_the_path_it_cannot_write)
 {
 	struct error err = {0};
-	ck_assert_int_eq(file_publish(file_system(), in_folder("no/such"), span_text("x"), 0600, &err), -1);
+	ck_assert_int_eq(
+		file_publish(file_system(), in_folder("no/such"), span_text("x"), 0600, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "no/such"));
 	char *const long_path = malloc(5001);
@@ -121,23 +123,28 @@ struct slow_disk {
 	bool interrupted;
 };
 
-static bool interrupt(struct slow_disk *const disk)
+static bool interrupt(struct slow_disk *disk)
 {
 	disk->interrupted = !disk->interrupted;
 	errno = EINTR;
 	return disk->interrupted;
 }
 
-static ssize_t slow_pwrite(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+static ssize_t slow_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
-	return interrupt(ops->state) ? -1 : file_system()->pwrite(file_system(), fd, data, len > 0 ? 1 : 0, offset);
+	return interrupt(ops->state)
+		? -1
+		: file_system()->pwrite(file_system(), fd, data, len > 0 ? 1 : 0, offset);
 }
 
-static ssize_t slow_preadv(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+static ssize_t slow_preadv(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	const struct iovec first = {parts[0].iov_base, 1};
 	(void)count;
-	return interrupt(ops->state) ? -1 : file_system()->preadv(file_system(), fd, &first, 1, offset);
+	return interrupt(ops->state) ? -1
+				     : file_system()->preadv(file_system(), fd, &first, 1, offset);
 }
 
 START_TEST(short_transfers_and_interruptions_are_gone_on_with)
@@ -184,7 +191,8 @@ START_TEST(read_all_reads_more_than_one_piece)
 	uint8_t *const bytes = malloc(LEN);
 	for (size_t i = 0; i < LEN; i++)
 		bytes[i] = (uint8_t)(i * 7 >> 3);
-	ck_assert_int_eq(file_publish(file_system(), in_folder("f"), span_of(bytes, LEN), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_publish(file_system(), in_folder("f"), span_of(bytes, LEN), 0600, &err), 0);
 	buffer_init(&out, LEN);
 	ck_assert_int_eq(file_read_all(in_folder("f"), &out, &err), 0);
 	ck_assert(span_equal(buffer_span(&out), span_of(bytes, LEN)));
@@ -232,18 +240,19 @@ START_TEST(clone_copies_and_does_not_replace)
 	uint8_t *const bytes = malloc(LEN);
 	for (size_t i = 0; i < LEN; i++)
 		bytes[i] = (uint8_t)(i ^ i >> 9);
-	ck_assert_int_eq(file_publish(file_system(), in_folder("from"), span_of(bytes, LEN), 0640, &err), 0);
+	ck_assert_int_eq(
+		file_publish(file_system(), in_folder("from"), span_of(bytes, LEN), 0640, &err), 0);
 	ck_assert_msg(file_clone(file_system(), in_folder("from"), in_folder("to"), &err) == 0,
 		"%s", err.text);
 	buffer_init(&copy, LEN);
 	ck_assert_int_eq(file_read_all(in_folder("to"), &copy, &err), 0);
 	ck_assert(span_equal(buffer_span(&copy), span_of(bytes, LEN)));
 	put(in_folder("other"), "kept");
-	ck_assert_int_eq(file_clone(file_system(), in_folder("from"), in_folder("other"), &err),
-		-1);
+	ck_assert_int_eq(
+		file_clone(file_system(), in_folder("from"), in_folder("other"), &err), -1);
 	check_content(in_folder("other"), "kept");
-	ck_assert_int_eq(file_clone(file_system(), in_folder("absent"), in_folder("never"), &err),
-		-1);
+	ck_assert_int_eq(
+		file_clone(file_system(), in_folder("absent"), in_folder("never"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert(!file_exists(in_folder("never")));
 	buffer_release(&copy);
@@ -256,8 +265,9 @@ START_TEST(clone_reads_files_without_a_size)
 {
 	struct error err = {0};
 	uint64_t size = 0;
-	ck_assert_msg(file_clone(file_system(), "/proc/self/status", in_folder("status"),
-		&err) == 0, "%s", err.text);
+	ck_assert_msg(
+		file_clone(file_system(), "/proc/self/status", in_folder("status"), &err) == 0,
+		"%s", err.text);
 	ck_assert_int_eq(file_size(in_folder("status"), &size, &err), 0);
 	ck_assert_uint_gt(size, 100);
 }
@@ -271,8 +281,8 @@ START_TEST(remove_tree_takes_all_but_what_links_point_to)
 	put(in_folder("outside"), "kept");
 	ck_assert_int_eq(symlink(in_folder("outside"), in_folder("tree/a/link")), 0);
 	ck_assert_int_eq(symlink(folder, in_folder("tree/up")), 0);
-	ck_assert_msg(file_remove_tree(file_system(), in_folder("tree"), &err) == 0, "%s",
-		err.text);
+	ck_assert_msg(
+		file_remove_tree(file_system(), in_folder("tree"), &err) == 0, "%s", err.text);
 	ck_assert(!file_exists(in_folder("tree")));
 	check_content(in_folder("outside"), "kept");
 	ck_assert_int_eq(file_remove_tree(file_system(), in_folder("tree"), &err), 0);
@@ -319,7 +329,8 @@ START_TEST(reserve_takes_the_room_or_tells_that_there_is_none)
 	ck_assert_int_eq(facts.st_size, SIZE);
 	ck_assert_int_ge(facts.st_blocks * 512, SIZE);
 	ck_assert_int_eq(fstatvfs(fd, &disk), 0);
-	ck_assert_int_eq(file_reserve(fd, (uint64_t)(disk.f_blocks + 1) * disk.f_frsize, path, &err), -1);
+	ck_assert_int_eq(
+		file_reserve(fd, (uint64_t)(disk.f_blocks + 1) * disk.f_frsize, path, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
 	ck_assert_ptr_nonnull(strstr(err.text, path));
 	close(fd);

@@ -26,7 +26,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static bool holds(const char *const text)
+static bool holds(const char *text)
 {
 	struct error err = {0};
 	struct buffer content;
@@ -37,15 +37,19 @@ static bool holds(const char *const text)
 	return equal;
 }
 
-/* publish: open, write, sync, rename, open folder, sync folder. Before the rename the old bytes stay, from it on the new ones are there. */
+/* publish: open, write, sync, rename, open folder, sync folder. Before the rename the old bytes
+ * stay, from it on the new ones are there. */
 static const struct {
 	int kinds, countdown, failure;
 	enum error_kind kind;
 	bool is_new;
 } rows[] = {
-	{FILE_FAULT_OPEN, 0, ENOSPC, ERROR_NO_SPACE, false}, {FILE_FAULT_WRITE, 0, ENOSPC, ERROR_NO_SPACE, false},
-	{FILE_FAULT_SYNC, 0, EIO, ERROR_IO, false},          {FILE_FAULT_RENAME, 0, EIO, ERROR_IO, false},
-	{FILE_FAULT_OPEN, 1, EACCES, ERROR_DENIED, true},    {FILE_FAULT_SYNC, 1, EIO, ERROR_IO, true},
+	{FILE_FAULT_OPEN, 0, ENOSPC, ERROR_NO_SPACE, false},
+	{FILE_FAULT_WRITE, 0, ENOSPC, ERROR_NO_SPACE, false},
+	{FILE_FAULT_SYNC, 0, EIO, ERROR_IO, false},
+	{FILE_FAULT_RENAME, 0, EIO, ERROR_IO, false},
+	{FILE_FAULT_OPEN, 1, EACCES, ERROR_DENIED, true},
+	{FILE_FAULT_SYNC, 1, EIO, ERROR_IO, true},
 };
 
 START_TEST(failed_publish_leaves_old_or_new_and_no_rest)
@@ -156,7 +160,8 @@ Suite *test_file_faults_suite(void)
 	Suite *const suite = suite_create("file_faults");
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, failed_publish_leaves_old_or_new_and_no_rest, 0, sizeof rows / sizeof rows[0]);
+	tcase_add_loop_test(
+		tc, failed_publish_leaves_old_or_new_and_no_rest, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_loop_test(tc, killed_publish_leaves_old_or_new, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_test(tc, volatile_files_are_not_synced);
 	tcase_add_test(tc, fuse_blows_once_unless_sticky);

@@ -13,13 +13,13 @@
 static int file_syncs;
 static int folder_syncs;
 
-int fdatasync(const int fd)
+int fdatasync(int fd)
 {
 	file_syncs++;
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
-int fsync(const int fd)
+int fsync(int fd)
 {
 	folder_syncs++;
 	return (int)syscall(SYS_fsync, fd);
@@ -40,7 +40,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void expect(const int files, const int folders)
+static void expect(int files, int folders)
 {
 	ck_assert_int_eq(file_syncs, files);
 	ck_assert_int_eq(folder_syncs, folders);
@@ -78,7 +78,7 @@ END_TEST
 
 static int refusal; /* an errno */
 
-static int refuse(const struct file_ops *const ops, const int fd)
+static int refuse(const struct file_ops *ops, int fd)
 {
 	(void)ops, (void)fd;
 	errno = refusal;

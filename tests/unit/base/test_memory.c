@@ -61,12 +61,12 @@ START_TEST(copies_are_equal_and_apart)
 }
 END_TEST
 
-static void overflow_array(void *const argument)
+static void overflow_array(void *argument)
 {
 	free(memory_new_array(SIZE_MAX / 2, (size_t)(uintptr_t)argument));
 }
 
-static void overflow_grow(void *const argument)
+static void overflow_grow(void *argument)
 {
 	free(memory_grow(NULL, SIZE_MAX / 2, (size_t)(uintptr_t)argument));
 }
@@ -89,8 +89,8 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What lies behind a block that is still used is not given back by free alone. Again, when the same memory was used and freed
- * again. */
+/* What lies behind a block that is still used is not given back by free alone. Again, when the same
+ * memory was used and freed again. */
 START_TEST(memory_that_was_freed_goes_back)
 {
 	enum { BLOCKS = 1024, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 32 * 1024 * 1024 };
@@ -106,7 +106,8 @@ START_TEST(memory_that_was_freed_goes_back)
 			free(blocks[i]);
 		const size_t before = resident_bytes();
 		memory_give_back(&rest);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they have a heap of their own */
+#if !defined(__SANITIZE_ADDRESS__) &&                                                              \
+	!defined(__SANITIZE_THREAD__) /* they have a heap of their own */
 		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 #else
 		(void)before;

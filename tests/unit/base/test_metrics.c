@@ -40,8 +40,10 @@ START_TEST(prints_prometheus_text)
 	metrics_set(metrics, METRIC_CONNECTIONS, 3);
 	metrics_print(metrics, &out);
 	const char *const text = buffer_text(&out);
-	ck_assert_ptr_nonnull(strstr(text, "# HELP deltabucket_requests requests answered\n# TYPE deltabucket_requests counter\ndeltabucket_requests 12\n"));
-	ck_assert_ptr_nonnull(strstr(text, "# TYPE deltabucket_connections gauge\ndeltabucket_connections 3\n"));
+	ck_assert_ptr_nonnull(strstr(text,
+		"# HELP deltabucket_requests requests answered\n# TYPE deltabucket_requests counter\ndeltabucket_requests 12\n"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "# TYPE deltabucket_connections gauge\ndeltabucket_connections 3\n"));
 	for (const char *at = text; *at != '\0'; at++)
 		lines += *at == '\n' ? 1 : 0;
 	ck_assert_uint_eq(lines, 3 * METRIC_COUNT);

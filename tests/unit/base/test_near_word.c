@@ -2,7 +2,8 @@
 
 #include "base/near_word.h"
 
-static const char *const WORDS[] = {"publish", "put", "pins", "get", "ls", "rm", "runs", "replicas", "--create-bucket", "--recursive"};
+static const char *const WORDS[] = {"publish", "put", "pins", "get", "ls", "rm", "runs", "replicas",
+	"--create-bucket", "--recursive"};
 
 static const char *nearest(const char *given)
 {
@@ -17,9 +18,20 @@ static const struct {
 	const char *given;
 	const char *meant;
 } CASES[] = {
-	{"publsh", "publish"}, {"pubilsh", "publish"}, {"pub", "publish"}, {"pin", "pins"}, {"rusn", "runs"}, {"gte", "get"},
-	{"sl", "ls"}, {"--create-buckets", "--create-bucket"}, {"--recursiv", "--recursive"}, {"replcas", "replicas"},
-	{"nonsense", NULL}, {"xy", NULL}, {"", NULL}, {"a-word-that-is-longer-than-any-name-of-a-command-or-of-a-flag", NULL},
+	{"publsh", "publish"},
+	{"pubilsh", "publish"},
+	{"pub", "publish"},
+	{"pin", "pins"},
+	{"rusn", "runs"},
+	{"gte", "get"},
+	{"sl", "ls"},
+	{"--create-buckets", "--create-bucket"},
+	{"--recursiv", "--recursive"},
+	{"replcas", "replicas"},
+	{"nonsense", NULL},
+	{"xy", NULL},
+	{"", NULL},
+	{"a-word-that-is-longer-than-any-name-of-a-command-or-of-a-flag", NULL},
 };
 
 START_TEST(what_was_meant_is_found)

@@ -15,7 +15,7 @@ static char *folder;
 static struct power_disk *disk;
 static const struct file_ops *files;
 
-static const char *path_of(const char *const name)
+static const char *path_of(const char *name)
 {
 	static char paths[4][4096];
 	static unsigned turn;
@@ -24,7 +24,7 @@ static const char *path_of(const char *const name)
 	return path;
 }
 
-static void write_at(const char *const name, const char *const text, const off_t at)
+static void write_at(const char *name, const char *text, off_t at)
 {
 	struct error err = {0};
 	const int fd = files->open(files, path_of(name), O_WRONLY | O_CREAT, 0640);
@@ -33,7 +33,7 @@ static void write_at(const char *const name, const char *const text, const off_t
 	close(fd);
 }
 
-static void sync_file(const char *const name)
+static void sync_file(const char *name)
 {
 	struct error err = {0};
 	const int fd = files->open(files, path_of(name), O_WRONLY, 0);
@@ -41,7 +41,7 @@ static void sync_file(const char *const name)
 	close(fd);
 }
 
-static void sync_names(const char *const name)
+static void sync_names(const char *name)
 {
 	struct error err = {0};
 	ck_assert_int_eq(file_sync_folder(files, path_of(name), &err), 0);
@@ -63,7 +63,7 @@ static void tear_down(void)
 }
 
 /* NULL: there is no such file. Length and bytes, zeros as '0'. */
-static void expect(const enum power_cut cut, const char *const name, const char *const text)
+static void expect(enum power_cut cut, const char *name, const char *text)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -228,8 +228,8 @@ START_TEST(a_published_file_is_old_or_new)
 	struct error err = {0};
 	size_t count;
 	power_disk_cut_each(disk, (enum power_cut)_i);
-	ck_assert_int_eq(file_publish(files, path_of("old"), span_text("new bytes"), 0600, &err),
-		0);
+	ck_assert_int_eq(
+		file_publish(files, path_of("old"), span_text("new bytes"), 0600, &err), 0);
 	expect((enum power_cut)_i, "old", "new bytes");
 	const struct power_taken *const taken = power_disk_taken(disk, &count);
 	ck_assert_uint_gt(count, 0);
@@ -241,7 +241,7 @@ START_TEST(a_published_file_is_old_or_new)
 		ck_assert_msg(file_read_all(path, &bytes, &err) == 0, "cut %d before \"%s\": %s",
 			_i, taken[i].line, err.text);
 		ck_assert_msg(strcmp(buffer_text(&bytes), "old bytes") == 0 ||
-			strcmp(buffer_text(&bytes), "new bytes") == 0,
+				strcmp(buffer_text(&bytes), "new bytes") == 0,
 			"cut %d before \"%s\" left \"%s\"", _i, taken[i].line, buffer_text(&bytes));
 		buffer_release(&bytes);
 	}
@@ -273,7 +273,7 @@ START_TEST(a_made_folder_lasts_with_its_parents)
 END_TEST
 
 /* No hard links: then it is a copy, and synced, since the caller counts on the bytes. */
-static int no_link(const struct file_ops *const ops, const char *const from, const char *const to)
+static int no_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops, (void)from, (void)to;
 	return -1;

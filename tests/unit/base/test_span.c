@@ -2,7 +2,10 @@
 
 #include "base/span.h"
 
-#define LITERAL(text) {(const uint8_t *)(text), sizeof(text) - 1}
+#define LITERAL(text)                                                                              \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
 
 START_TEST(equality)
 {
@@ -41,9 +44,14 @@ static const struct {
 	struct span a, b;
 	int sign;
 } order_rows[] = {
-	{LITERAL("a"), LITERAL("a"), 0},  {LITERAL("a"), LITERAL("b"), -1},       {LITERAL("a"), LITERAL("aa"), -1},
-	{LITERAL(""), LITERAL("a"), -1},  {LITERAL("\xff"), LITERAL("a"), 1},     {LITERAL("a\0b"), LITERAL("a"), 1},
-	{LITERAL("a/b"), LITERAL("a-b"), 1}, {{NULL, 0}, LITERAL(""), 0},
+	{LITERAL("a"), LITERAL("a"), 0},
+	{LITERAL("a"), LITERAL("b"), -1},
+	{LITERAL("a"), LITERAL("aa"), -1},
+	{LITERAL(""), LITERAL("a"), -1},
+	{LITERAL("\xff"), LITERAL("a"), 1},
+	{LITERAL("a\0b"), LITERAL("a"), 1},
+	{LITERAL("a/b"), LITERAL("a-b"), 1},
+	{{NULL, 0}, LITERAL(""), 0},
 };
 
 START_TEST(order_is_by_bytes_then_length)
@@ -106,15 +114,26 @@ static const struct {
 	bool valid;
 	uint64_t value;
 } number_rows[] = {
-	{"0", true, 0},      {"007", true, 7}, {"18446744073709551615", true, UINT64_MAX}, {"18446744073709551616", false, 0},
-	{"99999999999999999999", false, 0}, {"", false, 0}, {"-1", false, 0}, {"+1", false, 0}, {" 1", false, 0}, {"1 ", false, 0},
-	{"1.0", false, 0},   {"0x10", false, 0}, {"1e3", false, 0},
+	{"0", true, 0},
+	{"007", true, 7},
+	{"18446744073709551615", true, UINT64_MAX},
+	{"18446744073709551616", false, 0},
+	{"99999999999999999999", false, 0},
+	{"", false, 0},
+	{"-1", false, 0},
+	{"+1", false, 0},
+	{" 1", false, 0},
+	{"1 ", false, 0},
+	{"1.0", false, 0},
+	{"0x10", false, 0},
+	{"1e3", false, 0},
 };
 
 START_TEST(numbers_are_digits_only)
 {
 	uint64_t value = 4711;
-	ck_assert_int_eq(span_parse_u64(span_text(number_rows[_i].text), &value), number_rows[_i].valid);
+	ck_assert_int_eq(
+		span_parse_u64(span_text(number_rows[_i].text), &value), number_rows[_i].valid);
 	ck_assert_uint_eq(value, number_rows[_i].valid ? number_rows[_i].value : 4711);
 }
 END_TEST
@@ -179,14 +198,17 @@ Suite *test_span_suite(void)
 	tcase_add_test(tc, equality);
 	tcase_add_test(tc, case_is_ignored_for_ascii_only);
 	tcase_add_test(tc, starts_and_ends);
-	tcase_add_loop_test(tc, order_is_by_bytes_then_length, 0, sizeof order_rows / sizeof order_rows[0]);
+	tcase_add_loop_test(
+		tc, order_is_by_bytes_then_length, 0, sizeof order_rows / sizeof order_rows[0]);
 	tcase_add_test(tc, slices_are_clipped);
 	tcase_add_test(tc, trim_takes_spaces_and_tabs);
 	tcase_add_test(tc, split_gives_every_piece_once);
 	tcase_add_test(tc, find_gives_first_place_or_minus_one);
-	tcase_add_loop_test(tc, numbers_are_digits_only, 0, sizeof number_rows / sizeof number_rows[0]);
+	tcase_add_loop_test(
+		tc, numbers_are_digits_only, 0, sizeof number_rows / sizeof number_rows[0]);
 	tcase_add_test(tc, secrets_compare_by_content);
-	tcase_add_loop_test(tc, utf8_is_well_formed_or_refused, 0, sizeof utf8_rows / sizeof utf8_rows[0]);
+	tcase_add_loop_test(
+		tc, utf8_is_well_formed_or_refused, 0, sizeof utf8_rows / sizeof utf8_rows[0]);
 	tcase_add_test(tc, utf8_length_is_of_one_sequence);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -12,7 +12,8 @@ struct letters {
 	bool fails;
 };
 
-static ptrdiff_t letters_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+static ptrdiff_t letters_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
 	struct letters *const letters = (struct letters *)source;
 	size_t len = letters->left < letters->piece ? letters->left : letters->piece;
@@ -24,9 +25,10 @@ static ptrdiff_t letters_read(struct body_source *const source, uint8_t *const i
 	return (ptrdiff_t)len;
 }
 
-static struct letters letters_of(const size_t count, const bool fails)
+static struct letters letters_of(size_t count, bool fails)
 {
-	return (struct letters){.source = {.read = letters_read}, .left = count, .piece = 2, .fails = fails};
+	return (struct letters){
+		.source = {.read = letters_read}, .left = count, .piece = 2, .fails = fails};
 }
 
 START_TEST(reads_all_of_what_was_asked_for_and_no_more)

@@ -52,7 +52,8 @@ END_TEST
 
 START_TEST(modulo_word_is_the_last_sixteen_digits)
 {
-	const struct chunk_id id = vectors_id_text("07060504030201000f0e0d0c0b0a090817161514131211101f1e1d1c1b1a1918");
+	const struct chunk_id id =
+		vectors_id_text("07060504030201000f0e0d0c0b0a090817161514131211101f1e1d1c1b1a1918");
 	ck_assert_uint_eq(chunk_id_modulo_word(&id), 0x1f1e1d1c1b1a1918);
 }
 END_TEST
@@ -72,8 +73,10 @@ Suite *test_chunk_suite(void)
 {
 	Suite *const suite = suite_create("chunk");
 	TCase *const tests = tcase_create("id");
-	tcase_add_loop_test(tests, text_form_reverses_each_eight_bytes, 0, sizeof forms / sizeof *forms);
-	tcase_add_loop_test(tests, malformed_text_is_refused_and_leaves_the_id_alone, 0, sizeof malformed / sizeof *malformed);
+	tcase_add_loop_test(
+		tests, text_form_reverses_each_eight_bytes, 0, sizeof forms / sizeof *forms);
+	tcase_add_loop_test(tests, malformed_text_is_refused_and_leaves_the_id_alone, 0,
+		sizeof malformed / sizeof *malformed);
 	tcase_add_test(tests, modulo_word_is_the_last_sixteen_digits);
 	tcase_add_test(tests, one_bit_makes_ids_unequal);
 	suite_add_tcase(suite, tests);

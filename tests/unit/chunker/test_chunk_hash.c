@@ -24,7 +24,8 @@ static const struct {
 		"ecbeda12032617c5f8afb65305482cb2124650293d614f46a303fee97853b028"},
 	{"dummy text data", 15, "082b450fc8a6be62f751c4f14589bb91f6310e675dc86e3c0d830126a070dccc",
 		"859ac1954532b2f0f8e1d4fa21fe62f71dc109a2f0e3afc36ad6891b97405291"},
-	{"dummy binary data", 17, "c634ec116ca600675b7fac8d47e3c0934540799743b4d63311641c0d7cd10a0b",
+	{"dummy binary data", 17,
+		"c634ec116ca600675b7fac8d47e3c0934540799743b4d63311641c0d7cd10a0b",
 		"c836b15bda7cea080af858279e4364c02c00317628863476d61395f68d6cc509"},
 	{"# Dataset card", 14, "0ecb1ab9a0ed4f0ad6870474c0503ab22b2b00ab1a3bfdee3664d4623b4bfafc",
 		"69200a5fab96ab1e7e19382aa48fbe5b37c5814131711cf169a1fffd248d434f"},
@@ -32,7 +33,9 @@ static const struct {
 
 START_TEST(single_chunk_contents_have_their_published_hashes)
 {
-	const struct chunk_entry chunk = {.id = chunk_hash(span_of(singles[_i].content, singles[_i].len)), .size = singles[_i].len};
+	const struct chunk_entry chunk = {
+		.id = chunk_hash(span_of(singles[_i].content, singles[_i].len)),
+		.size = singles[_i].len};
 	vectors_expect_id(chunk.id, singles[_i].chunk);
 	vectors_expect_id(chunk_hash_xorb(&chunk, 1), singles[_i].chunk);
 	vectors_expect_id(chunk_hash_file(&chunk, 1), singles[_i].file);
@@ -52,11 +55,16 @@ START_TEST(two_chunks_have_their_published_hashes)
 		{.id = chunk_hash(span_text("test chunk 1")), .size = 12},
 		{.id = chunk_hash(span_text("test chunk 2 with more data")), .size = 27},
 	};
-	vectors_expect_id(chunks[0].id, "e53fd3edbd53cf540aa423c35b944c342318cff11b171aa2153aa0c0d64c8b25");
-	vectors_expect_id(chunks[1].id, "acb56d353d6e101c6ee168981df74df7f911f04f08f84461d650c70ddfcdbef0");
-	vectors_expect_id(chunk_hash_xorb(chunks, 2), "de1ede0bdfad802cc11b4cef13f92fcae9ba112bf292e59fe92166c139c27cc9");
-	vectors_expect_id(chunk_hash_file(chunks, 2), "e1360e44f050688e9c03c6db28b0839acfb63a80e7c7b5fbe2d2859673841cb9");
-	vectors_expect_id(chunk_hash_range(chunks, 2), "aa7ce4479fcdfd4ff36bf00c16bbe9e88cee23cc4bc0bcbf6fd687c682db4c9d");
+	vectors_expect_id(
+		chunks[0].id, "e53fd3edbd53cf540aa423c35b944c342318cff11b171aa2153aa0c0d64c8b25");
+	vectors_expect_id(
+		chunks[1].id, "acb56d353d6e101c6ee168981df74df7f911f04f08f84461d650c70ddfcdbef0");
+	vectors_expect_id(chunk_hash_xorb(chunks, 2),
+		"de1ede0bdfad802cc11b4cef13f92fcae9ba112bf292e59fe92166c139c27cc9");
+	vectors_expect_id(chunk_hash_file(chunks, 2),
+		"e1360e44f050688e9c03c6db28b0839acfb63a80e7c7b5fbe2d2859673841cb9");
+	vectors_expect_id(chunk_hash_range(chunks, 2),
+		"aa7ce4479fcdfd4ff36bf00c16bbe9e88cee23cc4bc0bcbf6fd687c682db4c9d");
 }
 END_TEST
 
@@ -68,11 +76,11 @@ static const struct {
 	{{"d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"}, 1,
 		"89cb63458e98cb4c75be6b50a5a7b7234b82f05d5348e6925fb71aaf5dc3862b"},
 	{{"c28f58387a60d4aa200c311cda7c7f77f686614864f5869eadebf765d0a14a69",
-		 "6e4e3263e073ce2c0e78cc770c361e2778db3b054b98ab65e277fc084fa70f22"}, 2,
-		"eb06a8ad81d588ac05d1d9a079232d9c1e7d0b07232fa58091caa7bf333a2768"},
+		 "6e4e3263e073ce2c0e78cc770c361e2778db3b054b98ab65e277fc084fa70f22"},
+		2, "eb06a8ad81d588ac05d1d9a079232d9c1e7d0b07232fa58091caa7bf333a2768"},
 	{{"118bbac5c38b2bca9c2b7ae8307786de066696b91b2b5ccb7dbbd4608c966882",
-		 "7884d4de4bcc904767362a91e97eb6c2b6bc5f3a61b640d0cad8bb1129ff0827"}, 2,
-		"82d580dd3896919ef870af78b2c7bd21e67e79777922bbc8cef1fc21630c308c"},
+		 "7884d4de4bcc904767362a91e97eb6c2b6bc5f3a61b640d0cad8bb1129ff0827"},
+		2, "82d580dd3896919ef870af78b2c7bd21e67e79777922bbc8cef1fc21630c308c"},
 };
 
 START_TEST(range_hash_covers_ids_in_order)
@@ -86,8 +94,10 @@ END_TEST
 
 START_TEST(keyed_hash_of_an_id_is_the_published_one)
 {
-	const struct chunk_id key = vectors_id_text("abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789");
-	const struct chunk_id id = vectors_id_text("118bbac5c38b2bca9c2b7ae8307786de066696b91b2b5ccb7dbbd4608c966882");
+	const struct chunk_id key =
+		vectors_id_text("abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789");
+	const struct chunk_id id =
+		vectors_id_text("118bbac5c38b2bca9c2b7ae8307786de066696b91b2b5ccb7dbbd4608c966882");
 	vectors_expect_id(chunk_hash_keyed(key.bytes, span_of(id.bytes, CHUNK_ID_BYTES)),
 		"1e1f5ae2bae99fe030647a14a8c5fe6cdce57826387a7552236dfbebed533e04");
 	uint8_t counting[32];
@@ -103,8 +113,10 @@ START_TEST(xorb_record_payload_hashes_to_the_xorb)
 {
 	struct buffer xorb = vectors_read_hex("hello-xorb.hex");
 	ck_assert_uint_eq(xorb.len, 20);
-	const struct chunk_entry chunk = {.id = chunk_hash(span_slice(buffer_span(&xorb), 8, 12)), .size = 12};
-	vectors_expect_id(chunk_hash_xorb(&chunk, 1), "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb");
+	const struct chunk_entry chunk = {
+		.id = chunk_hash(span_slice(buffer_span(&xorb), 8, 12)), .size = 12};
+	vectors_expect_id(chunk_hash_xorb(&chunk, 1),
+		"d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb");
 	buffer_release(&xorb);
 }
 END_TEST
@@ -113,7 +125,8 @@ START_TEST(shard_hashes_with_the_chunk_key)
 {
 	struct buffer shard = vectors_read_hex("hello-shard.hex");
 	ck_assert_uint_eq(shard.len, 384);
-	vectors_expect_id(chunk_hash(buffer_span(&shard)), "da6f613c9aee9ce0bd497d2f405777fccf001c9fa3e4a587d60493a99b8aa679");
+	vectors_expect_id(chunk_hash(buffer_span(&shard)),
+		"da6f613c9aee9ce0bd497d2f405777fccf001c9fa3e4a587d60493a99b8aa679");
 	buffer_release(&shard);
 }
 END_TEST
@@ -122,10 +135,12 @@ Suite *test_chunk_hash_suite(void)
 {
 	Suite *const suite = suite_create("chunk_hash");
 	TCase *const tests = tcase_create("vectors");
-	tcase_add_loop_test(tests, single_chunk_contents_have_their_published_hashes, 0, sizeof singles / sizeof *singles);
+	tcase_add_loop_test(tests, single_chunk_contents_have_their_published_hashes, 0,
+		sizeof singles / sizeof *singles);
 	tcase_add_test(tests, no_chunks_hash_to_zeros);
 	tcase_add_test(tests, two_chunks_have_their_published_hashes);
-	tcase_add_loop_test(tests, range_hash_covers_ids_in_order, 0, sizeof ranges / sizeof *ranges);
+	tcase_add_loop_test(
+		tests, range_hash_covers_ids_in_order, 0, sizeof ranges / sizeof *ranges);
 	tcase_add_test(tests, keyed_hash_of_an_id_is_the_published_one);
 	tcase_add_test(tests, xorb_record_payload_hashes_to_the_xorb);
 	tcase_add_test(tests, shard_hashes_with_the_chunk_key);

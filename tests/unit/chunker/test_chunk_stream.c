@@ -16,13 +16,13 @@ enum { CHUNKS_MAX = 64 };
 struct taker {
 	size_t count;
 	size_t total;
-	size_t copied;           /* chunks that do not lie in the pushed bytes */
-	struct span pushed;      /* content as a whole */
-	size_t refuse_at;        /* chunk number to fail at */
+	size_t copied;      /* chunks that do not lie in the pushed bytes */
+	struct span pushed; /* content as a whole */
+	size_t refuse_at;   /* chunk number to fail at */
 	struct chunk_entry chunks[CHUNKS_MAX];
 };
 
-static int take(void *const opaque, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int take(void *opaque, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct taker *const taker = opaque;
 	ck_assert_uint_lt(taker->count, CHUNKS_MAX);
@@ -38,7 +38,7 @@ static int take(void *const opaque, const struct chunk_id *const id, const struc
 	return 0;
 }
 
-static struct taker run(const struct span content, const size_t piece)
+static struct taker run(struct span content, size_t piece)
 {
 	struct taker taker = {.pushed = content, .refuse_at = SIZE_MAX};
 	struct error err = {0};
@@ -82,7 +82,7 @@ static const struct {
 };
 enum { SEED0_CHUNKS = sizeof seed0 / sizeof *seed0 };
 
-static void expect_sha256(const struct span bytes, const char *const expected)
+static void expect_sha256(struct span bytes, const char *expected)
 {
 	uint8_t digest[SHA256_BYTES];
 	char text[2 * SHA256_BYTES + 1];
@@ -97,7 +97,8 @@ START_TEST(published_chunks_come_out_of_pieces_of_any_size)
 	ck_assert_uint_eq(bytes[0], 175);
 	ck_assert_uint_eq(bytes[127], 132);
 	ck_assert_uint_eq(bytes[111111], 118);
-	expect_sha256(span_of(bytes, 1000000), "b3d0a1f7938cd4d8413a4dcffd4313e2e8ac0cb61cb1090eb140ea8e9154befb");
+	expect_sha256(span_of(bytes, 1000000),
+		"b3d0a1f7938cd4d8413a4dcffd4313e2e8ac0cb61cb1090eb140ea8e9154befb");
 	const struct taker taker = run(span_of(bytes, 1000000), pieces[_i]);
 	ck_assert_uint_eq(taker.count, SEED0_CHUNKS);
 	size_t end = 0;
@@ -106,9 +107,12 @@ START_TEST(published_chunks_come_out_of_pieces_of_any_size)
 		ck_assert_uint_eq(end, seed0[i].end);
 		vectors_expect_id(taker.chunks[i].id, seed0[i].id);
 	}
-	vectors_expect_id(chunk_hash_xorb(taker.chunks, taker.count), "6f2ce16ca5e317f0100ff0e7e5bf40a0de9032e9ee1ad04b6b8ff4e36cdfbf6c");
-	vectors_expect_id(chunk_hash_file(taker.chunks, taker.count), "3d17b2d7d64a0e011b6717a52d9a16bd2c3f05b743fa8adf52a7d75dafab6d89");
-	vectors_expect_id(chunk_hash_range(taker.chunks, taker.count), "6daf15a7ed258b91f607e8f5e6723a8564292d12c8104c156f7bad9c255a0180");
+	vectors_expect_id(chunk_hash_xorb(taker.chunks, taker.count),
+		"6f2ce16ca5e317f0100ff0e7e5bf40a0de9032e9ee1ad04b6b8ff4e36cdfbf6c");
+	vectors_expect_id(chunk_hash_file(taker.chunks, taker.count),
+		"3d17b2d7d64a0e011b6717a52d9a16bd2c3f05b743fa8adf52a7d75dafab6d89");
+	vectors_expect_id(chunk_hash_range(taker.chunks, taker.count),
+		"6daf15a7ed258b91f607e8f5e6723a8564292d12c8104c156f7bad9c255a0180");
 	free(bytes);
 }
 END_TEST
@@ -128,7 +132,8 @@ static const struct {
 
 START_TEST(regular_content_has_its_published_hashes)
 {
-	uint8_t *const bytes = vectors_linear(regular[_i].factor, regular[_i].offset, regular[_i].len);
+	uint8_t *const bytes =
+		vectors_linear(regular[_i].factor, regular[_i].offset, regular[_i].len);
 	for (size_t p = 1; p < PIECES; p++) {
 		const struct taker taker = run(span_of(bytes, regular[_i].len), pieces[p]);
 		vectors_expect_id(chunk_hash_xorb(taker.chunks, taker.count), regular[_i].xorb);
@@ -142,7 +147,8 @@ START_TEST(whole_chunks_in_one_push_are_not_copied)
 {
 	uint8_t *const bytes = vectors_splitmix(0, 1000000);
 	const struct taker taker = run(span_of(bytes, 1000000), 1000000);
-	ck_assert_uint_eq(taker.copied, 1); /* the last: only chunk_stream_end knows that it is one */
+	/* the last: only chunk_stream_end knows that it is one */
+	ck_assert_uint_eq(taker.copied, 1);
 	free(bytes);
 }
 END_TEST
@@ -154,7 +160,8 @@ START_TEST(no_content_gives_no_chunk)
 }
 END_TEST
 
-/* Content without cuts: a chunk lasts 131072 bytes from the end before it, however long the one before was. */
+/* Content without cuts: a chunk lasts 131072 bytes from the end before it, however long the one
+ * before was. */
 START_TEST(an_ended_stream_starts_anew)
 {
 	enum { FIRST = 100000, SECOND = 150000 };
@@ -204,7 +211,8 @@ Suite *test_chunk_stream_suite(void)
 	TCase *const tests = tcase_create("push");
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, published_chunks_come_out_of_pieces_of_any_size, 0, PIECES);
-	tcase_add_loop_test(tests, regular_content_has_its_published_hashes, 0, sizeof regular / sizeof *regular);
+	tcase_add_loop_test(tests, regular_content_has_its_published_hashes, 0,
+		sizeof regular / sizeof *regular);
 	tcase_add_test(tests, whole_chunks_in_one_push_are_not_copied);
 	tcase_add_test(tests, no_content_gives_no_chunk);
 	tcase_add_test(tests, an_ended_stream_starts_anew);

@@ -10,7 +10,8 @@
 
 Suite *test_codec_suite(void);
 
-static const enum codec codecs[] = {CODEC_RAW, CODEC_LZ4, CODEC_BG4_LZ4, CODEC_ZSTD, CODEC_PLANES2, CODEC_PLANES4};
+static const enum codec codecs[] = {
+	CODEC_RAW, CODEC_LZ4, CODEC_BG4_LZ4, CODEC_ZSTD, CODEC_PLANES2, CODEC_PLANES4};
 enum { CODECS = sizeof codecs / sizeof *codecs };
 
 static struct codec_context *context;
@@ -46,8 +47,9 @@ START_TEST(only_our_own_codecs_are_private)
 }
 END_TEST
 
-/* Encodes into exactly codec_bound bytes, decodes from exactly the size given into exactly `len`. */
-static size_t round_trip(const enum codec codec, const struct span content)
+/* Encodes into exactly codec_bound bytes, decodes from exactly the size given into exactly
+ * `len`. */
+static size_t round_trip(enum codec codec, struct span content)
 {
 	uint8_t *const room = malloc(codec_bound(content.len));
 	const size_t size = codec_encode(context, codec, content, room, codec_bound(content.len));
@@ -56,7 +58,9 @@ static size_t round_trip(const enum codec codec, const struct span content)
 		struct error err = {0};
 		uint8_t *const stored = memory_copy(room, size);
 		uint8_t *const out = malloc(content.len);
-		ck_assert_msg(codec_decode(context, codec, span_of(stored, size), out, content.len, &err) == 0, "%s", err.text);
+		ck_assert_msg(codec_decode(context, codec, span_of(stored, size), out, content.len,
+				      &err) == 0,
+			"%s", err.text);
 		ck_assert_mem_eq(out, content.data, content.len);
 		free(stored);
 		free(out);
@@ -65,7 +69,8 @@ static size_t round_trip(const enum codec codec, const struct span content)
 	return size;
 }
 
-static const size_t lengths[] = {0, 1, 2, 3, 5, 63, 64, 65, 127, 1000, 4096, 8191, 65536, 65537, CHUNK_MAX_BYTES - 1, CHUNK_MAX_BYTES};
+static const size_t lengths[] = {0, 1, 2, 3, 5, 63, 64, 65, 127, 1000, 4096, 8191, 65536, 65537,
+	CHUNK_MAX_BYTES - 1, CHUNK_MAX_BYTES};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 START_TEST(every_codec_gives_back_what_it_took)
@@ -81,7 +86,8 @@ START_TEST(every_codec_gives_back_what_it_took)
 		for (size_t i = 0; i < LENGTHS; i++)
 			round_trip(codec, span_of(contents[k], lengths[i]));
 		if (codec != CODEC_RAW && k == 3)
-			ck_assert_uint_gt(round_trip(codec, span_of(contents[k], CHUNK_MAX_BYTES)), 0);
+			ck_assert_uint_gt(
+				round_trip(codec, span_of(contents[k], CHUNK_MAX_BYTES)), 0);
 		free(contents[k]);
 	}
 }
@@ -110,16 +116,20 @@ START_TEST(raw_decodes_to_itself)
 }
 END_TEST
 
-/* LZ4 over the byte groups of 00 01 02 03 00 01 ..: a run of each value, so the groups and not the content are in the frame. */
+/* LZ4 over the byte groups of 00 01 02 03 00 01 ..: a run of each value, so the groups and not the
+ * content are in the frame. */
 START_TEST(byte_groups_stand_in_the_lz4_frame_one_behind_the_other)
 {
 	uint8_t content[400], grouped[400], stored[1024];
 	struct error err = {0};
 	for (size_t i = 0; i < sizeof content; i++)
 		content[i] = (uint8_t)(i % 4);
-	const size_t size = codec_encode(context, CODEC_BG4_LZ4, span_of(content, sizeof content), stored, sizeof stored);
+	const size_t size = codec_encode(
+		context, CODEC_BG4_LZ4, span_of(content, sizeof content), stored, sizeof stored);
 	ck_assert_uint_gt(size, 0);
-	ck_assert_int_eq(codec_decode(context, CODEC_LZ4, span_of(stored, size), grouped, sizeof grouped, &err), 0);
+	ck_assert_int_eq(codec_decode(context, CODEC_LZ4, span_of(stored, size), grouped,
+				 sizeof grouped, &err),
+		0);
 	for (size_t i = 0; i < sizeof grouped; i++)
 		ck_assert_uint_eq(grouped[i], i / 100);
 }
@@ -138,12 +148,16 @@ START_TEST(published_byte_groups_are_undone)
 			{0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x30, 0x31, 0x32, 0x33}},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		uint8_t frame[64] = {0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82, cases[i].size, 0, 0, 0x80};
+		uint8_t frame[64] = {
+			0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82, cases[i].size, 0, 0, 0x80};
 		uint8_t content[12];
 		struct error err = {0};
-		memcpy(frame + 11, cases[i].grouped, cases[i].size); /* the zeros behind it end the frame */
+		/* the zeros behind it end the frame */
+		memcpy(frame + 11, cases[i].grouped, cases[i].size);
 		const struct span stored = span_of(frame, 11 + (size_t)cases[i].size + 4);
-		ck_assert_msg(codec_decode(context, CODEC_BG4_LZ4, stored, content, cases[i].size, &err) == 0, "%s", err.text);
+		ck_assert_msg(codec_decode(context, CODEC_BG4_LZ4, stored, content, cases[i].size,
+				      &err) == 0,
+			"%s", err.text);
 		ck_assert_mem_eq(content, cases[i].content, cases[i].size);
 	}
 }
@@ -157,7 +171,9 @@ START_TEST(unknown_numbers_and_over_long_chunks_are_corrupt)
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	for (size_t i = 0; i < CODECS; i++) {
 		struct error over = {0};
-		ck_assert_int_eq(codec_decode(context, codecs[i], span_of(out, CHUNK_MAX_BYTES + 1), out, CHUNK_MAX_BYTES + 1, &over), -1);
+		ck_assert_int_eq(codec_decode(context, codecs[i], span_of(out, CHUNK_MAX_BYTES + 1),
+					 out, CHUNK_MAX_BYTES + 1, &over),
+			-1);
 		ck_assert_int_eq(over.kind, ERROR_CORRUPT);
 	}
 	free(out);
@@ -174,13 +190,16 @@ START_TEST(damaged_bytes_decode_to_an_error_or_the_right_length)
 	uint8_t stored[2 * LEN], out[LEN + 1];
 	ck_assert_uint_le(codec_bound(LEN), sizeof stored);
 	for (size_t round = 0; round < ROUNDS; round++) {
-		const size_t size = codec_encode(context, codec, span_of(text, LEN), stored, sizeof stored);
+		const size_t size =
+			codec_encode(context, codec, span_of(text, LEN), stored, sizeof stored);
 		ck_assert_uint_gt(size, 0);
 		const uint8_t *const dice = damage + 4 * round;
-		stored[(dice[0] | dice[1] << 8) % (round % 2 == 0 ? size : 16)] ^= (uint8_t)(1 + dice[2] % 255);
+		stored[(dice[0] | dice[1] << 8) % (round % 2 == 0 ? size : 16)] ^=
+			(uint8_t)(1 + dice[2] % 255);
 		struct error err = {0};
 		out[LEN] = 0x5a;
-		const int got = codec_decode(context, codec, span_of(stored, size - dice[3] % 3), out, LEN, &err);
+		const int got = codec_decode(
+			context, codec, span_of(stored, size - dice[3] % 3), out, LEN, &err);
 		ck_assert(got == 0 ? err.kind == ERROR_NONE : err.kind == ERROR_CORRUPT);
 		ck_assert_uint_eq(out[LEN], 0x5a);
 	}
@@ -193,7 +212,8 @@ END_TEST
 START_TEST(the_choice_is_close_to_the_smallest)
 {
 	enum { LEN = 70000 };
-	uint8_t *const contents[] = {vectors_words(13, LEN), vectors_weights(13, 2, LEN / 2), vectors_weights(13, 4, LEN / 4)};
+	uint8_t *const contents[] = {vectors_words(13, LEN), vectors_weights(13, 2, LEN / 2),
+		vectors_weights(13, 4, LEN / 4)};
 	for (size_t k = 0; k < 3; k++) {
 		const struct span content = span_of(contents[k], LEN);
 		const size_t chosen = round_trip(codec_choose(context, content), content);

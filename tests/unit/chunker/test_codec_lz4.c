@@ -14,15 +14,21 @@ Suite *test_codec_lz4_suite(void);
 enum { RUN_BYTES = 1000, FRAME_MAX_BYTES = 2048 };
 
 #define MAGIC "04224d18"
-#define BLOCK "0e000000" "1f610100ffffffd2506161616161"
-#define TWO_BLOCKS "0c000000" "1f610100ffdc506161616161" "0b000000" "0f0100ffdd506161616161" /* the second reaches back into the first */
-#define END "00000000"
-#define BLOCK_SUM "5a0a6b03"
+#define BLOCK                                                                                      \
+	"0e000000"                                                                                 \
+	"1f610100ffffffd2506161616161"
+#define TWO_BLOCKS                                                                                 \
+	"0c000000"                                                                                 \
+	"1f610100ffdc506161616161"                                                                 \
+	"0b000000"                                                                                 \
+	"0f0100ffdd506161616161" /* the second reaches back into the first */
+#define END         "00000000"
+#define BLOCK_SUM   "5a0a6b03"
 #define CONTENT_SUM "862be837"
 
 static const char published[] = MAGIC "604082" BLOCK END;
 
-static size_t from_hex(const char *const text, uint8_t out[FRAME_MAX_BYTES])
+static size_t from_hex(const char *text, uint8_t out[FRAME_MAX_BYTES])
 {
 	const size_t len = strlen(text) / 2;
 	ck_assert_uint_le(len, FRAME_MAX_BYTES);
@@ -30,8 +36,9 @@ static size_t from_hex(const char *const text, uint8_t out[FRAME_MAX_BYTES])
 	return len;
 }
 
-/* Decodes from and into memory of exactly the given sizes, so that a sanitizer sees a byte too many. */
-static int decode(const struct span frame, uint8_t *const into, const size_t len, struct error *const err)
+/* Decodes from and into memory of exactly the given sizes, so that a sanitizer sees a byte too
+ * many. */
+static int decode(struct span frame, uint8_t *into, size_t len, struct error *err)
 {
 	uint8_t *const exact = memory_copy(frame.data, frame.len);
 	uint8_t *const out = malloc(len + 1);
@@ -93,18 +100,27 @@ START_TEST(frames_that_others_read_otherwise_are_known)
 		{MAGIC "4070df" TWO_BLOCKS END, true},
 		{MAGIC "7040ad" BLOCK BLOCK_SUM END, false},
 		{MAGIC "6840000000000000000005" BLOCK END, false},
-		{MAGIC "604082" "00000080" BLOCK END, false},
+		{MAGIC "604082"
+		       "00000080" BLOCK END,
+			false},
 		{MAGIC "604082" BLOCK "00000080" END, false},
-		{MAGIC "604082" "01000000" "00" BLOCK END, false},
-		{MAGIC "604082" BLOCK "01000000" "0f" END, false},
+		{MAGIC "604082"
+		       "01000000"
+		       "00" BLOCK END,
+			false},
+		{MAGIC "604082" BLOCK "01000000"
+		       "0f" END,
+			false},
 		{MAGIC "6840e803000000000000f1" BLOCK "00000080" END, false},
 	};
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
 	struct error err = {0};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const size_t len = from_hex(cases[i].frame, frame);
-		ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == 0, "%zu: %s", i, err.text);
-		ck_assert_msg(codec_lz4_is_common(span_of(frame, len)) == cases[i].is_common, "%zu", i);
+		ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == 0, "%zu: %s", i,
+			err.text);
+		ck_assert_msg(
+			codec_lz4_is_common(span_of(frame, len)) == cases[i].is_common, "%zu", i);
 	}
 }
 END_TEST
@@ -114,7 +130,9 @@ START_TEST(a_frame_with_a_stored_block_decodes)
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
 	struct error err = {0};
 	uint8_t *const content = vectors_splitmix(4, RUN_BYTES);
-	size_t len = from_hex(MAGIC "604082" "e8030080", frame);
+	size_t len = from_hex(MAGIC "604082"
+				    "e8030080",
+		frame);
 	memcpy(frame + len, content, RUN_BYTES);
 	len += RUN_BYTES;
 	memset(frame + len, 0, 4);
@@ -145,12 +163,30 @@ static const struct {
 	{"a wrong content checksum", MAGIC "6440a7" BLOCK END "862be838"},
 	{"no content", MAGIC "604082" END},
 	{"too much content", MAGIC "604082" BLOCK BLOCK END},
-	{"a block over its size", MAGIC "604082" "01000180" END},
-	{"a match at offset 0", MAGIC "604082" "0e000000" "1f610000ffffffd2506161616161" END},
-	{"a second match at offset 0", MAGIC "604082" "11000000" "1f610100ffdc" "0f0000ffe2" "506161616161" END},
-	{"a match at offset 0 behind many literals", MAGIC "604082" "22000000" "ff05"
-		"6161616161616161616161616161616161616161" "0000ffffffbf" "506161616161" END},
-	{"a match before the content", MAGIC "604082" "0e000000" "1f610200ffffffd2506161616161" END},
+	{"a block over its size",
+		MAGIC "604082"
+		      "01000180" END},
+	{"a match at offset 0",
+		MAGIC "604082"
+		      "0e000000"
+		      "1f610000ffffffd2506161616161" END},
+	{"a second match at offset 0",
+		MAGIC "604082"
+		      "11000000"
+		      "1f610100ffdc"
+		      "0f0000ffe2"
+		      "506161616161" END},
+	{"a match at offset 0 behind many literals",
+		MAGIC "604082"
+		      "22000000"
+		      "ff05"
+		      "6161616161616161616161616161616161616161"
+		      "0000ffffffbf"
+		      "506161616161" END},
+	{"a match before the content",
+		MAGIC "604082"
+		      "0e000000"
+		      "1f610200ffffffd2506161616161" END},
 	{"an independent block reaching back", MAGIC "604082" TWO_BLOCKS END},
 	{"a trailing byte", MAGIC "604082" BLOCK END "00"},
 	{"a second frame", MAGIC "604082" BLOCK END MAGIC "604082" END},
@@ -161,7 +197,8 @@ START_TEST(anything_else_is_corrupt)
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
 	struct error err = {0};
 	const size_t len = from_hex(invalid[_i].frame, frame);
-	ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == -1, "%s was accepted", invalid[_i].why);
+	ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == -1, "%s was accepted",
+		invalid[_i].why);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	ck_assert_str_ne(err.text, "");
 }
@@ -194,8 +231,10 @@ START_TEST(a_failed_frame_leaves_the_context_fit)
 	const size_t len = from_hex(published, frame);
 	for (size_t cut = 0; cut < len; cut++) {
 		struct error err = {0};
-		ck_assert_int_eq(codec_lz4_decode(lz4, span_of(frame, cut), out, sizeof out, &err), -1);
-		ck_assert_int_eq(codec_lz4_decode(lz4, span_of(frame, len), out, sizeof out, &err), 0);
+		ck_assert_int_eq(
+			codec_lz4_decode(lz4, span_of(frame, cut), out, sizeof out, &err), -1);
+		ck_assert_int_eq(
+			codec_lz4_decode(lz4, span_of(frame, len), out, sizeof out, &err), 0);
 	}
 	codec_lz4_free(lz4);
 }

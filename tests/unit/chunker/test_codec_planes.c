@@ -16,24 +16,27 @@ struct fixture {
 	uint8_t out[CHUNK_MAX_BYTES];
 };
 
-static struct fixture *fixture_new(const size_t width)
+static struct fixture *fixture_new(size_t width)
 {
 	struct fixture *const fixture = memory_new(sizeof *fixture);
-	fixture->planes = (struct codec_planes){.compressor = compressor_new(), .scratch = fixture->scratch, .width = width};
+	fixture->planes = (struct codec_planes){
+		.compressor = compressor_new(), .scratch = fixture->scratch, .width = width};
 	return fixture;
 }
 
-static void fixture_free(struct fixture *const fixture)
+static void fixture_free(struct fixture *fixture)
 {
 	compressor_free(fixture->planes.compressor);
 	free(fixture);
 }
 
-static void expect_corrupt(struct fixture *const fixture, const struct span stored, const size_t len)
+static void expect_corrupt(struct fixture *fixture, struct span stored, size_t len)
 {
 	struct error err = {0};
 	uint8_t *const exact = memory_copy(stored.data, stored.len);
-	ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(exact, stored.len), fixture->out, len, &err), -1);
+	ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(exact, stored.len),
+				 fixture->out, len, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(exact);
 }
@@ -44,10 +47,13 @@ START_TEST(planes_that_do_not_shrink_are_stored_as_they_are)
 	static const uint8_t expected[] = {3, 0, 0, 1, 3, 5, 2, 0, 0, 2, 4};
 	struct fixture *const fixture = fixture_new(2);
 	struct error err = {0};
-	const size_t size = codec_planes_encode(&fixture->planes, span_of(content, sizeof content), fixture->stored);
+	const size_t size = codec_planes_encode(
+		&fixture->planes, span_of(content, sizeof content), fixture->stored);
 	ck_assert_uint_eq(size, sizeof expected);
 	ck_assert_mem_eq(fixture->stored, expected, size);
-	ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(expected, size), fixture->out, sizeof content, &err), 0);
+	ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(expected, size),
+				 fixture->out, sizeof content, &err),
+		0);
 	ck_assert_mem_eq(fixture->out, content, sizeof content);
 	fixture_free(fixture);
 }
@@ -60,7 +66,8 @@ START_TEST(mantissas_stay_and_exponents_become_a_zstd_frame)
 	static const uint8_t zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 	uint8_t *const weights = vectors_weights(1, 2, COUNT);
 	struct fixture *const fixture = fixture_new(2);
-	const size_t size = codec_planes_encode(&fixture->planes, span_of(weights, 2 * COUNT), fixture->stored);
+	const size_t size =
+		codec_planes_encode(&fixture->planes, span_of(weights, 2 * COUNT), fixture->stored);
 	const uint8_t *const low = fixture->stored;
 	const uint8_t *const high = low + 3 + COUNT;
 	ck_assert_uint_eq((size_t)low[0] | (size_t)low[1] << 8 | (size_t)low[2] << 16, COUNT);
@@ -68,7 +75,8 @@ START_TEST(mantissas_stay_and_exponents_become_a_zstd_frame)
 	for (size_t i = 0; i < COUNT; i++)
 		wrong += low[3 + i] != weights[2 * i] ? 1 : 0;
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert_uint_eq((size_t)high[0] | (size_t)high[1] << 8 | (size_t)high[2] << 16, size - 6 - COUNT);
+	ck_assert_uint_eq(
+		(size_t)high[0] | (size_t)high[1] << 8 | (size_t)high[2] << 16, size - 6 - COUNT);
 	ck_assert_mem_eq(high + 3, zstd_magic, sizeof zstd_magic);
 	fixture_free(fixture);
 	free(weights);
@@ -81,9 +89,12 @@ START_TEST(content_of_every_small_length_comes_back)
 	struct fixture *const fixture = fixture_new((size_t)_i);
 	for (size_t len = 0; len <= 1400; len++) {
 		struct error err = {0};
-		const size_t size = codec_planes_encode(&fixture->planes, span_of(weights, len), fixture->stored);
+		const size_t size = codec_planes_encode(
+			&fixture->planes, span_of(weights, len), fixture->stored);
 		ck_assert_uint_le(size, len + CODEC_PLANES_OVERHEAD_BYTES);
-		ck_assert_int_eq(codec_planes_decode(&fixture->planes, span_of(fixture->stored, size), fixture->out, len, &err), 0);
+		ck_assert_int_eq(codec_planes_decode(&fixture->planes,
+					 span_of(fixture->stored, size), fixture->out, len, &err),
+			0);
 		ck_assert(len == 0 || memcmp(fixture->out, weights, len) == 0);
 	}
 	fixture_free(fixture);
@@ -96,7 +107,8 @@ START_TEST(wrong_lengths_are_corrupt)
 	enum { COUNT = 500 };
 	uint8_t *const weights = vectors_weights(3, 2, COUNT);
 	struct fixture *const fixture = fixture_new(2);
-	const size_t size = codec_planes_encode(&fixture->planes, span_of(weights, 2 * COUNT), fixture->stored);
+	const size_t size =
+		codec_planes_encode(&fixture->planes, span_of(weights, 2 * COUNT), fixture->stored);
 	for (size_t cut = 0; cut < size; cut++)
 		expect_corrupt(fixture, span_of(fixture->stored, cut), 2 * COUNT);
 	expect_corrupt(fixture, span_of(fixture->stored, size + 1), 2 * COUNT);
@@ -127,13 +139,15 @@ START_TEST(malformed_planes_are_corrupt)
 }
 END_TEST
 
-/* A frame that is longer than the plane it holds: two ways to store one plane would be one too many. */
+/* A frame that is longer than the plane it holds: two ways to store one plane would be one too
+ * many. */
 START_TEST(a_frame_that_does_not_shrink_is_corrupt)
 {
 	static const uint8_t plane[3] = {1, 3, 5};
 	struct fixture *const fixture = fixture_new(2);
 	uint8_t *const at = fixture->stored;
-	const size_t frame = compress_zstd(fixture->planes.compressor, span_of(plane, sizeof plane), at + 3, 64, 1);
+	const size_t frame = compress_zstd(
+		fixture->planes.compressor, span_of(plane, sizeof plane), at + 3, 64, 1);
 	ck_assert_uint_gt(frame, sizeof plane);
 	at[0] = (uint8_t)frame;
 	memcpy(at + 3 + frame, "\x02\x00\x00\x02\x04", 5);
@@ -151,7 +165,8 @@ Suite *test_codec_planes_suite(void)
 	tcase_add_loop_test(tests, content_of_every_small_length_comes_back, 2, 3);
 	tcase_add_loop_test(tests, content_of_every_small_length_comes_back, 4, 5);
 	tcase_add_test(tests, wrong_lengths_are_corrupt);
-	tcase_add_loop_test(tests, malformed_planes_are_corrupt, 0, sizeof invalid / sizeof *invalid);
+	tcase_add_loop_test(
+		tests, malformed_planes_are_corrupt, 0, sizeof invalid / sizeof *invalid);
 	tcase_add_test(tests, a_frame_that_does_not_shrink_is_corrupt);
 	suite_add_tcase(suite, tests);
 	return suite;

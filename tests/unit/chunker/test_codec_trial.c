@@ -9,7 +9,7 @@
 
 Suite *test_codec_trial_suite(void);
 
-static enum codec best(const uint8_t *const bytes, const size_t len)
+static enum codec best(const uint8_t *bytes, size_t len)
 {
 	struct compressor *const compressor = compressor_new();
 	const enum codec codec = codec_trial_best(compressor, span_of(bytes, len));
@@ -20,7 +20,8 @@ static enum codec best(const uint8_t *const bytes, const size_t len)
 
 START_TEST(random_bytes_stay_raw)
 {
-	static const size_t lengths[] = {0, 1, 63, 64, 1000, 4095, 4096, 4097, 8192, 65536, CHUNK_MAX_BYTES};
+	static const size_t lengths[] = {
+		0, 1, 63, 64, 1000, 4095, 4096, 4097, 8192, 65536, CHUNK_MAX_BYTES};
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		for (uint64_t seed = 0; seed < 20; seed++) {
 			uint8_t *const bytes = vectors_splitmix(seed, lengths[i]);

@@ -19,15 +19,16 @@ struct ends {
 	size_t at[ENDS_MAX];
 };
 
-static void ends_add(struct ends *const ends, const size_t at)
+static void ends_add(struct ends *ends, size_t at)
 {
 	if (ends->count == ENDS_MAX)
 		ck_abort_msg("too many chunks");
 	ends->at[ends->count++] = at;
 }
 
-/* The ends that gear finds when it is fed `piece` bytes at a time; the end of the content closes the last chunk. */
-static struct ends cut(const struct span content, const size_t piece)
+/* The ends that gear finds when it is fed `piece` bytes at a time; the end of the content closes
+ * the last chunk. */
+static struct ends cut(struct span content, size_t piece)
 {
 	struct ends ends = {0};
 	struct gear gear;
@@ -47,7 +48,7 @@ static struct ends cut(const struct span content, const size_t piece)
 }
 
 /* The definition, word for word. */
-static struct ends cut_plainly(const struct span content)
+static struct ends cut_plainly(struct span content)
 {
 	struct ends ends = {0};
 	uint64_t hash = 0;
@@ -66,7 +67,7 @@ static struct ends cut_plainly(const struct span content)
 	return ends;
 }
 
-static void expect_same(const struct ends *const got, const struct ends *const expected)
+static void expect_same(const struct ends *got, const struct ends *expected)
 {
 	for (size_t i = 0; i < got->count && i < expected->count; i++)
 		ck_assert_uint_eq(got->at[i], expected->at[i]);
@@ -108,13 +109,15 @@ START_TEST(table_has_the_published_checksums)
 }
 END_TEST
 
-/* The bare hash with another mask and no limits, as the library that the table comes from tests it. */
+/* The bare hash with another mask and no limits, as the library that the table comes from tests
+ * it. */
 START_TEST(table_gives_the_bare_hash_vector)
 {
 	static const struct {
 		size_t size;
 		uint64_t hash;
-	} first[] = {{3598, 0x033220f080ac5f77}, {3995, 0xd06b22f324ac5f28}, {4708, 0xa3a324f81808429c}};
+	} first[] = {
+		{3598, 0x033220f080ac5f77}, {3995, 0xd06b22f324ac5f28}, {4708, 0xa3a324f81808429c}};
 	uint32_t state = 0xbecd17f & 0xffffff;
 	uint64_t hash = 0;
 	size_t size = 0, matches = 0, last_end = 0, last_size = 0;
@@ -144,14 +147,15 @@ START_TEST(table_gives_the_bare_hash_vector)
 }
 END_TEST
 
-static const size_t pieces[] = {1, 37, 255, 4096, 8191, 8192, 8193, 65536, 131072, 131073, SIZE_MAX};
+static const size_t pieces[] = {
+	1, 37, 255, 4096, 8191, 8192, 8193, 65536, 131072, 131073, SIZE_MAX};
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-static const size_t seed0_ends[] = {84493, 134421, 144853, 243318, 271793, 336457, 467529, 494581, 582000, 596735, 616815, 653164, 678202,
-	724510, 815591, 827760, 958832, 991092, 1000000};
+static const size_t seed0_ends[] = {84493, 134421, 144853, 243318, 271793, 336457, 467529, 494581,
+	582000, 596735, 616815, 653164, 678202, 724510, 815591, 827760, 958832, 991092, 1000000};
 static const size_t seed1_ends[] = {25125, 104497, 235569, 256000};
 
-static void expect_ends(const struct ends *const got, const size_t *const expected, const size_t count)
+static void expect_ends(const struct ends *got, const size_t *expected, size_t count)
 {
 	ck_assert_uint_eq(got->count, count);
 	for (size_t i = 0; i < count; i++)
@@ -175,7 +179,8 @@ END_TEST
 
 START_TEST(content_without_cuts_ends_at_the_maximum)
 {
-	static const size_t long_ends[] = {131072, 262144, 393216, 524288, 655360, 786432, 917504, 1000000};
+	static const size_t long_ends[] = {
+		131072, 262144, 393216, 524288, 655360, 786432, 917504, 1000000};
 	static const size_t short_ends[] = {131072, 200000};
 	uint8_t *const constant = vectors_linear(0, 59, 1000000);
 	uint8_t *const sevens = vectors_linear(7, 13, 200000);
@@ -195,8 +200,8 @@ START_TEST(content_without_cuts_ends_at_the_maximum)
 END_TEST
 
 /* The pattern and `padding` zero bytes, repeated. */
-static void expect_pattern_ends(const uint8_t pattern[128], const size_t padding, const uint8_t probe, struct span ends_text,
-	const size_t piece)
+static void expect_pattern_ends(const uint8_t pattern[128], size_t padding, uint8_t probe,
+	struct span ends_text, size_t piece)
 {
 	enum { CONTENT_BYTES = 65536, PROBE_AT = 11111 };
 	uint8_t *const content = memory_new(CONTENT_BYTES);
@@ -230,7 +235,8 @@ START_TEST(padded_patterns_are_cut_as_in_the_vectors)
 			continue;
 		}
 		ck_assert(span_split(&line, ' ', &second));
-		expect_pattern_ends(pattern, vectors_number(first), (uint8_t)vectors_number(second), line, pieces[_i]);
+		expect_pattern_ends(pattern, vectors_number(first), (uint8_t)vectors_number(second),
+			line, pieces[_i]);
 		cases++;
 	}
 	ck_assert_uint_eq(cases, 128);
@@ -253,7 +259,8 @@ START_TEST(long_content_is_cut_as_the_definition_says)
 }
 END_TEST
 
-/* Runs of two byte values make cut conditions cluster: many in one chunk, some directly behind each other. */
+/* Runs of two byte values make cut conditions cluster: many in one chunk, some directly behind each
+ * other. */
 START_TEST(skewed_content_is_cut_as_the_definition_says)
 {
 	enum { LEN = 4 << 20 };

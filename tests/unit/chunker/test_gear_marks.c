@@ -38,7 +38,8 @@ START_TEST(marks_are_where_the_rolled_hash_begins_with_zeros)
 }
 END_TEST
 
-/* Marks by hand: a chunk ends at the first that is not too early, at the most that a chunk may have, or not in this stretch. */
+/* Marks by hand: a chunk ends at the first that is not too early, at the most that a chunk may
+ * have, or not in this stretch. */
 START_TEST(an_end_is_the_first_mark_that_a_chunk_may_have)
 {
 	enum { LEN = 200000 };

@@ -11,10 +11,17 @@
 
 Suite *test_shard_suite(void);
 
-enum { CAP_BYTES = 1024 * 1024, FILE_AT = 48, TERM_AT = 96, RANGE_AT = 144, FIRST_BOOKEND_AT = 192, XORB_AT = 240 };
+enum {
+	CAP_BYTES = 1024 * 1024,
+	FILE_AT = 48,
+	TERM_AT = 96,
+	RANGE_AT = 144,
+	FIRST_BOOKEND_AT = 192,
+	XORB_AT = 240
+};
 
 #define HELLO_CHUNK "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
-#define HELLO_FILE "a9dae0ad88b060bdd7e7c87abdcf95b132c95a0414b06d4f6beb68d287b87165"
+#define HELLO_FILE  "a9dae0ad88b060bdd7e7c87abdcf95b132c95a0414b06d4f6beb68d287b87165"
 #define HELLO_RANGE "89cb63458e98cb4c75be6b50a5a7b7234b82f05d5348e6925fb71aaf5dc3862b"
 
 START_TEST(the_published_shard_is_read)
@@ -105,7 +112,8 @@ START_TEST(an_answer_hides_its_chunks_with_its_key)
 	ck_assert_int_eq(shard_reader_open(&reader, buffer_span(&bytes), &err), 0);
 	ck_assert_int_eq(shard_reader_xorb(&reader, &xorb, &err), 1);
 	vectors_expect_id(xorb.hash, HELLO_CHUNK);
-	vectors_expect_id(shard_xorb_chunk(&xorb, 0).id, "213944381648fd3a12bf8dfc98576416734cf1afdb7ddced216b33a217c15167");
+	vectors_expect_id(shard_xorb_chunk(&xorb, 0).id,
+		"213944381648fd3a12bf8dfc98576416734cf1afdb7ddced216b33a217c15167");
 	ck_assert_msg(shard_reader_answer(&reader, &read, &err) == 0, "%s", err.text);
 	ck_assert(memcmp(read.key, answer.key, SHARD_KEY_BYTES) == 0);
 	ck_assert_int_eq(read.created_s, 5);
@@ -123,7 +131,8 @@ static struct buffer larger(void)
 	struct buffer bytes;
 	for (unsigned i = 0; i < 3; i++) {
 		const char text = (char)('a' + i);
-		chunks[i] = (struct chunk_entry){.id = chunk_hash(span_of(&text, 1)), .size = 1000 + i};
+		chunks[i] =
+			(struct chunk_entry){.id = chunk_hash(span_of(&text, 1)), .size = 1000 + i};
 	}
 	const struct chunk_id xorb = chunk_hash_xorb(chunks, 3);
 	const struct chunk_id file = chunk_hash_file(chunks, 3);
@@ -178,7 +187,7 @@ START_TEST(files_may_be_skipped)
 }
 END_TEST
 
-static int read_all(const struct span bytes, struct error *const err)
+static int read_all(struct span bytes, struct error *err)
 {
 	struct shard_reader reader;
 	return shard_reader_open(&reader, bytes, err) != 0 ? -1 : shard_reader_end(&reader, err);
@@ -189,7 +198,8 @@ START_TEST(a_shard_cut_anywhere_is_invalid)
 	struct buffer bytes = larger();
 	for (size_t len = 0; len < bytes.len; len++) {
 		struct error err = {0};
-		uint8_t *const cut = memory_copy(bytes.data, len + 1); /* so that a read behind the cut is seen */
+		/* so that a read behind the cut is seen */
+		uint8_t *const cut = memory_copy(bytes.data, len + 1);
 		ck_assert_int_eq(read_all(span_of(cut, len), &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 		free(cut);
@@ -203,25 +213,24 @@ static const struct {
 	uint64_t value;
 	unsigned bytes;
 } bad_fields[] = {
-	{0, 'h', 1},                             /* tag */
-	{31, 0, 1},
-	{32, 1, 8}, {32, 3, 8}, {32, UINT64_C(1) << 32 | 2, 8}, /* version */
+	{0, 'h', 1},                                                        /* tag */
+	{31, 0, 1}, {32, 1, 8}, {32, 3, 8}, {32, UINT64_C(1) << 32 | 2, 8}, /* version */
 	{40, 1, 8}, {40, 199, 8}, {40, UINT64_MAX, 8}, /* a footer that is not there */
-	{FILE_AT + 36, UINT32_MAX, 4},           /* terms: with ranges twice as many, which 32 bits do not hold */
-	{FILE_AT + 36, UINT64_C(1) << 31, 4},
-	{FILE_AT + 36, 6, 4},                    /* there are six records, of which the ranges need as many again */
-	{FIRST_BOOKEND_AT, 0, 1},                /* no end of the files */
-	{XORB_AT + 36, UINT32_MAX, 4},           /* chunks */
-	{XORB_AT + 36, 3, 4},
-	{XORB_AT + 36, 0, 4},                    /* its chunk is read as a xorb of 12 chunks */
-	{336, 0, 1},                             /* no end of the xorbs */
+	/* terms: with ranges twice as many, which 32 bits do not hold */
+	{FILE_AT + 36, UINT32_MAX, 4}, {FILE_AT + 36, UINT64_C(1) << 31, 4},
+	/* there are six records, of which the ranges need as many again */
+	{FILE_AT + 36, 6, 4}, {FIRST_BOOKEND_AT, 0, 1}, /* no end of the files */
+	{XORB_AT + 36, UINT32_MAX, 4},                  /* chunks */
+	{XORB_AT + 36, 3, 4}, {XORB_AT + 36, 0, 4}, /* its chunk is read as a xorb of 12 chunks */
+	{336, 0, 1},                                /* no end of the xorbs */
 };
 
 START_TEST(a_broken_shard_is_invalid)
 {
 	struct error err = {0};
 	struct buffer bytes = vectors_read_hex("hello-shard.hex");
-	little_endian_put(bytes.data + bad_fields[_i].at, bad_fields[_i].value, bad_fields[_i].bytes);
+	little_endian_put(
+		bytes.data + bad_fields[_i].at, bad_fields[_i].value, bad_fields[_i].bytes);
 	ck_assert_int_eq(read_all(buffer_span(&bytes), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	buffer_release(&bytes);
@@ -232,7 +241,8 @@ START_TEST(bytes_behind_the_end_need_a_footer)
 {
 	struct error err = {0};
 	struct buffer bytes = vectors_read_hex("hello-shard.hex");
-	buffer_add(&bytes, (uint8_t[SHARD_FOOTER_BYTES]){0}, SHARD_FOOTER_BYTES); /* places and counts all zero, as JavaScript clients leave them */
+	/* places and counts all zero, as JavaScript clients leave them */
+	buffer_add(&bytes, (uint8_t[SHARD_FOOTER_BYTES]){0}, SHARD_FOOTER_BYTES);
 	ck_assert_int_eq(read_all(buffer_span(&bytes), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	little_endian_put(bytes.data + 40, SHARD_FOOTER_BYTES, 8);
@@ -304,7 +314,8 @@ Suite *test_shard_suite(void)
 	suite_add_tcase(suite, reading);
 	TCase *const broken = tcase_create("broken");
 	tcase_add_test(broken, a_shard_cut_anywhere_is_invalid);
-	tcase_add_loop_test(broken, a_broken_shard_is_invalid, 0, sizeof(bad_fields) / sizeof(bad_fields[0]));
+	tcase_add_loop_test(
+		broken, a_broken_shard_is_invalid, 0, sizeof(bad_fields) / sizeof(bad_fields[0]));
 	suite_add_tcase(suite, broken);
 	TCase *const writing = tcase_create("writing");
 	tcase_add_test(writing, the_published_shard_is_written);

@@ -14,7 +14,7 @@
 Suite *test_xorb_parse_suite(void);
 
 #define HELLO_ID "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
-#define TWO_ID "de1ede0bdfad802cc11b4cef13f92fcae9ba112bf292e59fe92166c139c27cc9"
+#define TWO_ID   "de1ede0bdfad802cc11b4cef13f92fcae9ba112bf292e59fe92166c139c27cc9"
 
 enum { BODY_MAX_BYTES = 80 * 1024 * 1024 };
 
@@ -25,7 +25,7 @@ struct taken {
 	size_t refuse_at;
 };
 
-static int take(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int take(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct taken *const taken = taker;
 	if (taken->count == taken->refuse_at)
@@ -33,15 +33,17 @@ static int take(void *const taker, const struct xorb_record *const record, struc
 	const struct chunk_id id = chunk_hash(record->content);
 	ck_assert(chunk_id_equal(&id, &record->id));
 	if (taken->expected.data != NULL)
-		ck_assert(span_equal(record->content, span_slice(taken->expected, taken->at, record->content.len)));
+		ck_assert(span_equal(record->content,
+			span_slice(taken->expected, taken->at, record->content.len)));
 	taken->at += record->content.len;
 	taken->count++;
 	return 0;
 }
 
-/* 0 and the hash, or -1; pieces of `piece` bytes, each in memory of its own so that a sanitizer sees a byte too many. */
-static int parse(const struct span body, const size_t piece, const bool private_codecs, struct taken *const taken, struct chunk_id *const out,
-	struct error *const err)
+/* 0 and the hash, or -1; pieces of `piece` bytes, each in memory of its own so that a sanitizer
+ * sees a byte too many. */
+static int parse(struct span body, size_t piece, bool private_codecs, struct taken *taken,
+	struct chunk_id *out, struct error *err)
 {
 	struct xorb_parse *const parse = xorb_parse_new(take, taken, private_codecs);
 	int result = 0;
@@ -57,12 +59,14 @@ static int parse(const struct span body, const size_t piece, const bool private_
 	return result;
 }
 
-static void add_record(struct buffer *const body, const enum codec codec, const struct span content)
+static void add_record(struct buffer *body, enum codec codec, struct span content)
 {
 	struct codec_context *const context = codec_context_new();
 	uint8_t *const payload = memory_new(codec_bound(content.len) + content.len);
 	struct xorb_record_header header = {.codec = (uint8_t)codec, .size = (uint32_t)content.len};
-	size_t stored = codec == CODEC_RAW ? 0 : codec_encode(context, codec, content, payload, codec_bound(content.len));
+	size_t stored = codec == CODEC_RAW
+		? 0
+		: codec_encode(context, codec, content, payload, codec_bound(content.len));
 	if (stored == 0) {
 		ck_assert_int_eq(codec, CODEC_RAW);
 		memcpy(payload, content.data, content.len);
@@ -76,7 +80,7 @@ static void add_record(struct buffer *const body, const enum codec codec, const 
 	codec_context_free(context);
 }
 
-static void add_hex(struct buffer *const body, const char *const hex)
+static void add_hex(struct buffer *body, const char *hex)
 {
 	const size_t len = strlen(hex) / 2;
 	ck_assert(decode_hex(span_text(hex), buffer_reserve(body, len), len));
@@ -95,7 +99,7 @@ static struct buffer hello(void)
 	return vectors_read_hex("hello-xorb.hex");
 }
 
-static void expect_hash(const struct span body, const size_t piece, const char *const expected)
+static void expect_hash(struct span body, size_t piece, const char *expected)
 {
 	struct taken taken = {.refuse_at = SIZE_MAX};
 	struct error err = {0};
@@ -104,14 +108,15 @@ static void expect_hash(const struct span body, const size_t piece, const char *
 	vectors_expect_id(hash, expected);
 }
 
-static void expect_invalid(struct buffer body, const char *const why)
+static void expect_invalid(struct buffer body, const char *why)
 {
 	static const size_t pieces[] = {1, 3, 8, 4096, BODY_MAX_BYTES};
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
 		struct taken taken = {.refuse_at = SIZE_MAX};
 		struct error err = {0};
 		struct chunk_id hash;
-		ck_assert_int_eq(parse(buffer_span(&body), pieces[i], false, &taken, &hash, &err), -1);
+		ck_assert_int_eq(
+			parse(buffer_span(&body), pieces[i], false, &taken, &hash, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 		ck_assert_msg(strstr(err.text, why) != NULL, "%s", err.text);
 	}
@@ -134,15 +139,17 @@ END_TEST
 /* The published chunk boundaries of the first million SplitMix64 bytes. */
 START_TEST(nineteen_chunks_have_the_published_hash)
 {
-	static const size_t ends[] = {84493, 134421, 144853, 243318, 271793, 336457, 467529, 494581, 582000, 596735, 616815, 653164, 678202, 724510,
-		815591, 827760, 958832, 991092, 1000000};
+	static const size_t ends[] = {84493, 134421, 144853, 243318, 271793, 336457, 467529, 494581,
+		582000, 596735, 616815, 653164, 678202, 724510, 815591, 827760, 958832, 991092,
+		1000000};
 	static const size_t pieces[] = {777, 65536, 200000, 2000000};
 	uint8_t *const content = vectors_splitmix(0, 1000000);
 	struct buffer body = empty_body();
 	for (size_t i = 0, at = 0; i < sizeof ends / sizeof *ends; at = ends[i++])
 		add_record(&body, CODEC_RAW, span_of(content + at, ends[i] - at));
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-		expect_hash(buffer_span(&body), pieces[i], "6f2ce16ca5e317f0100ff0e7e5bf40a0de9032e9ee1ad04b6b8ff4e36cdfbf6c");
+		expect_hash(buffer_span(&body), pieces[i],
+			"6f2ce16ca5e317f0100ff0e7e5bf40a0de9032e9ee1ad04b6b8ff4e36cdfbf6c");
 	buffer_release(&body);
 	free(content);
 }
@@ -163,10 +170,12 @@ START_TEST(all_codecs_of_xet_decode)
 	}
 	const struct chunk_id expected = chunk_hash_xorb(chunks, CHUNKS);
 	for (size_t piece = 1; piece < 2 * body.len; piece = piece * 3 + 1) {
-		struct taken taken = {.expected = span_of(content, CHUNK * CHUNKS), .refuse_at = SIZE_MAX};
+		struct taken taken = {
+			.expected = span_of(content, CHUNK * CHUNKS), .refuse_at = SIZE_MAX};
 		struct error err = {0};
 		struct chunk_id hash;
-		ck_assert_msg(parse(buffer_span(&body), piece, false, &taken, &hash, &err) == 0, "%s", err.text);
+		ck_assert_msg(parse(buffer_span(&body), piece, false, &taken, &hash, &err) == 0,
+			"%s", err.text);
 		ck_assert(chunk_id_equal(&hash, &expected));
 		ck_assert_uint_eq(taken.count, CHUNKS);
 	}
@@ -184,8 +193,18 @@ START_TEST(the_published_frame_is_a_record)
 	struct chunk_id hash;
 	struct buffer body = empty_body();
 	memset(content, 'a', sizeof content);
-	add_hex(&body, "00" "1d0000" "01" "e80300" "04224d18" "604082" "0e000000" "1f610100ffffffd2506161616161" "00000000");
-	ck_assert_msg(parse(buffer_span(&body), 1, false, &taken, &hash, &err) == 0, "%s", err.text);
+	add_hex(&body,
+		"00"
+		"1d0000"
+		"01"
+		"e80300"
+		"04224d18"
+		"604082"
+		"0e000000"
+		"1f610100ffffffd2506161616161"
+		"00000000");
+	ck_assert_msg(
+		parse(buffer_span(&body), 1, false, &taken, &hash, &err) == 0, "%s", err.text);
 	const struct chunk_id expected = chunk_hash(taken.expected);
 	ck_assert(chunk_id_equal(&hash, &expected));
 	buffer_release(&body);
@@ -200,7 +219,8 @@ START_TEST(private_codecs_are_for_who_may)
 	struct error err = {0};
 	struct chunk_id hash;
 	add_record(&body, CODEC_ZSTD, taken.expected);
-	ck_assert_msg(parse(buffer_span(&body), 1000, true, &taken, &hash, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		parse(buffer_span(&body), 1000, true, &taken, &hash, &err) == 0, "%s", err.text);
 	expect_invalid(body, "compression scheme 64");
 	free(words);
 }
@@ -218,7 +238,8 @@ START_TEST(bad_headers_are_refused)
 		{"000c0000630c0000", "scheme 99"},
 		{"000c0000410c0000", "scheme 65"},
 		{"000c00005a0c0000", "scheme 90"},
-		{"0001000400010002", "1 to 131072 bytes, not 131073"}, /* before the payload comes */
+		/* before the payload comes */
+		{"0001000400010002", "1 to 131072 bytes, not 131073"},
 		{"0001000401000002", "1 to 262144 bytes, not 262145"},
 		{"00ffffff01000002", "1 to 262144 bytes"},
 		{"0000000000000000", "not 0"},
@@ -258,16 +279,49 @@ END_TEST
 START_TEST(payloads_that_do_not_decode_are_refused)
 {
 	struct buffer wrong = empty_body();
-	add_hex(&wrong, "00" "040000" "01" "100000" "deadbeef");
+	add_hex(&wrong,
+		"00"
+		"040000"
+		"01"
+		"100000"
+		"deadbeef");
 	expect_invalid(wrong, "not an LZ4 frame");
 	struct buffer short_one = empty_body(); /* 1000 bytes that claim to be 999 and 1001 */
-	add_hex(&short_one, "00" "1d0000" "01" "e70300" "04224d18" "604082" "0e000000" "1f610100ffffffd2506161616161" "00000000");
+	add_hex(&short_one,
+		"00"
+		"1d0000"
+		"01"
+		"e70300"
+		"04224d18"
+		"604082"
+		"0e000000"
+		"1f610100ffffffd2506161616161"
+		"00000000");
 	expect_invalid(short_one, "Record 0");
 	struct buffer long_one = empty_body();
-	add_hex(&long_one, "00" "1d0000" "02" "e90300" "04224d18" "604082" "0e000000" "1f610100ffffffd2506161616161" "00000000");
+	add_hex(&long_one,
+		"00"
+		"1d0000"
+		"02"
+		"e90300"
+		"04224d18"
+		"604082"
+		"0e000000"
+		"1f610100ffffffd2506161616161"
+		"00000000");
 	expect_invalid(long_one, "Record 0");
 	struct buffer trailing = empty_body();
-	add_hex(&trailing, "00" "1e0000" "01" "e80300" "04224d18" "604082" "0e000000" "1f610100ffffffd2506161616161" "00000000" "00");
+	add_hex(&trailing,
+		"00"
+		"1e0000"
+		"01"
+		"e80300"
+		"04224d18"
+		"604082"
+		"0e000000"
+		"1f610100ffffffd2506161616161"
+		"00000000"
+		"00");
 	expect_invalid(trailing, "Record 0");
 }
 END_TEST
@@ -280,7 +334,8 @@ START_TEST(a_xorb_has_at_most_8192_chunks)
 	struct chunk_id hash;
 	for (uint32_t i = 0; i < XORB_MAX_CHUNKS; i++)
 		add_record(&body, CODEC_RAW, span_of(&i, sizeof i));
-	ck_assert_msg(parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(taken.count, XORB_MAX_CHUNKS);
 	add_record(&body, CODEC_RAW, span_text("x"));
 	ck_assert_int_eq(parse(buffer_span(&body), 100000, false, &taken, &hash, &err), -1);
@@ -300,7 +355,8 @@ START_TEST(a_xorb_has_at_most_64_mib_of_content)
 	struct chunk_id hash;
 	for (size_t i = 0; i < XORB_MAX_BYTES / CHUNK_MAX_BYTES; i++)
 		add_record(&body, CODEC_LZ4, span_of(zeros, sizeof zeros));
-	ck_assert_msg(parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		parse(buffer_span(&body), 100000, false, &taken, &hash, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(taken.at, XORB_MAX_BYTES);
 	add_record(&body, CODEC_RAW, span_text("x"));
 	ck_assert_int_eq(parse(buffer_span(&body), 100000, false, &taken, &hash, &err), -1);
@@ -312,17 +368,20 @@ END_TEST
 /* Payloads may be longer than what they hold, but not without end. */
 START_TEST(a_body_has_at_most_65_mib)
 {
-	
 	struct buffer body = empty_body();
 	struct buffer frame = empty_body();
 	struct taken taken = {.refuse_at = SIZE_MAX};
 	struct error err = {0};
 	struct chunk_id hash;
-	add_hex(&frame, "04224d18" "604082");
+	add_hex(&frame,
+		"04224d18"
+		"604082");
 	for (size_t i = 0; i < XORB_STORED_MAX_BYTES / 5 - 3; i++)
 		add_hex(&frame, "0100008061"); /* a stored block of one byte */
 	add_hex(&frame, "00000000");
-	const struct xorb_record_header header = {.codec = CODEC_LZ4, .stored = (uint32_t)frame.len, .size = XORB_STORED_MAX_BYTES / 5 - 3};
+	const struct xorb_record_header header = {.codec = CODEC_LZ4,
+		.stored = (uint32_t)frame.len,
+		.size = XORB_STORED_MAX_BYTES / 5 - 3};
 	while (body.len <= XORB_BODY_MAX_BYTES) {
 		xorb_record_put_header(&header, buffer_reserve(&body, XORB_RECORD_HEADER_BYTES));
 		buffer_commit(&body, XORB_RECORD_HEADER_BYTES);
@@ -342,7 +401,7 @@ struct roomy {
 	size_t taken_there;
 };
 
-static uint8_t *give_room(void *const taker, const size_t len, struct error *const err)
+static uint8_t *give_room(void *taker, size_t len, struct error *err)
 {
 	struct roomy *const roomy = taker;
 	ck_assert_uint_le(len, sizeof roomy->room);
@@ -353,7 +412,7 @@ static uint8_t *give_room(void *const taker, const size_t len, struct error *con
 	return roomy->room;
 }
 
-static int take_from_room(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int take_from_room(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct roomy *const roomy = taker;
 	(void)err;
@@ -362,7 +421,8 @@ static int take_from_room(void *const taker, const struct xorb_record *const rec
 	return 0;
 }
 
-/* A record that lies whole in what is pushed stays there; others come together where the taker wants them. */
+/* A record that lies whole in what is pushed stays there; others come together where the taker
+ * wants them. */
 START_TEST(records_are_gathered_where_the_taker_says)
 {
 	struct buffer body = hello();
@@ -375,7 +435,8 @@ START_TEST(records_are_gathered_where_the_taker_says)
 	ck_assert_uint_eq(roomy.given, 0);
 	for (size_t cut = 3; cut <= 15; cut += 12) { /* within the header and behind it */
 		ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, 0, cut), &err), 0);
-		ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, cut, whole.len), &err), 0);
+		ck_assert_int_eq(
+			xorb_parse_push(parse, span_slice(whole, cut, whole.len), &err), 0);
 	}
 	ck_assert_uint_eq(roomy.taken_there, 2);
 	ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, 0, 9), &err), -1);
@@ -403,13 +464,14 @@ static struct buffer two_chunks(struct xorb_footer_chunk out[2])
 	struct buffer body = empty_body();
 	for (size_t i = 0; i < 2; i++) {
 		add_record(&body, CODEC_RAW, span_text(texts[i]));
-		out[i].chunk = (struct chunk_entry){.id = chunk_hash(span_text(texts[i])), .size = strlen(texts[i])};
+		out[i].chunk = (struct chunk_entry){
+			.id = chunk_hash(span_text(texts[i])), .size = strlen(texts[i])};
 		out[i].record_end = (uint32_t)body.len;
 	}
 	return body;
 }
 
-static struct buffer with_footer(const unsigned version, size_t *const out_footer, size_t *const out_reserved)
+static struct buffer with_footer(unsigned version, size_t *out_footer, size_t *out_reserved)
 {
 	struct xorb_footer_chunk chunks[2];
 	struct buffer body = two_chunks(chunks);
@@ -430,7 +492,14 @@ START_TEST(the_published_footer_is_taken)
 	add_hex(&body, raw);
 	add_hex(&body, "58424c424853480001000000");
 	add_hex(&body, raw);
-	add_hex(&body, "58424c42424e440101000000" "14000000" "0c000000" "01000000" "5c000000" "30000000" "00000000000000000000000000000000");
+	add_hex(&body,
+		"58424c42424e440101000000"
+		"14000000"
+		"0c000000"
+		"01000000"
+		"5c000000"
+		"30000000"
+		"00000000000000000000000000000000");
 	add_hex(&body, "84000000");
 	ck_assert_uint_eq(body.len, 20 + 132 + 4);
 	for (size_t piece = 1; piece <= body.len; piece++)
@@ -461,11 +530,15 @@ START_TEST(footers_that_differ_are_refused)
 		size_t footer, reserved;
 		struct buffer whole = with_footer(version, &footer, &reserved);
 		for (size_t at = footer; at < whole.len; at++) {
-			if (at >= footer + reserved && at < footer + reserved + XORB_FOOTER_RESERVED_BYTES)
+			if (at >= footer + reserved &&
+				at < footer + reserved + XORB_FOOTER_RESERVED_BYTES)
 				continue;
 			struct buffer body = with_footer(version, &footer, &reserved);
 			body.data[at] ^= at == footer + 7 ? 2 : 1;
-			expect_invalid(body, at < footer + 7 ? "Record 2" : at == footer + 7 ? "which is unknown" : "differs");
+			expect_invalid(body,
+				at < footer + 7            ? "Record 2"
+					: at == footer + 7 ? "which is unknown"
+							   : "differs");
 		}
 		for (size_t len = footer + 8; len < whole.len; len++) {
 			struct buffer body = with_footer(version, &footer, &reserved);

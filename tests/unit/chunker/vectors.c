@@ -16,7 +16,7 @@
 
 enum { VECTOR_MAX_BYTES = 1 << 20 };
 
-struct buffer vectors_read(const char *const name)
+struct buffer vectors_read(const char *name)
 {
 	const char *const given = getenv("DELTABUCKET_TEST_DATA");
 	char path[4096];
@@ -28,7 +28,7 @@ struct buffer vectors_read(const char *const name)
 	return file;
 }
 
-struct buffer vectors_read_hex(const char *const name)
+struct buffer vectors_read_hex(const char *name)
 {
 	struct buffer text = vectors_read(name);
 	size_t digits = 0;
@@ -38,25 +38,27 @@ struct buffer vectors_read_hex(const char *const name)
 	}
 	struct buffer bytes;
 	buffer_init(&bytes, VECTOR_MAX_BYTES);
-	ck_assert(decode_hex(span_of(text.data, digits), buffer_reserve(&bytes, digits / 2), digits / 2));
+	ck_assert(decode_hex(
+		span_of(text.data, digits), buffer_reserve(&bytes, digits / 2), digits / 2));
 	buffer_commit(&bytes, digits / 2);
 	buffer_release(&text);
 	return bytes;
 }
 
-bool vectors_line(struct span *const rest, struct span *const out_line)
+bool vectors_line(struct span *rest, struct span *out_line)
 {
 	return rest->len > 0 && span_split(rest, '\n', out_line);
 }
 
-uint64_t vectors_number(const struct span text)
+uint64_t vectors_number(struct span text)
 {
 	uint64_t value = 0;
-	ck_assert_msg(span_parse_u64(text, &value), "not a number: %.*s", (int)text.len, (const char *)text.data);
+	ck_assert_msg(span_parse_u64(text, &value), "not a number: %.*s", (int)text.len,
+		(const char *)text.data);
 	return value;
 }
 
-uint8_t *vectors_splitmix(const uint64_t seed, const size_t len)
+uint8_t *vectors_splitmix(uint64_t seed, size_t len)
 {
 	uint8_t *const bytes = memory_new(len);
 	uint64_t state = seed;
@@ -74,7 +76,7 @@ uint8_t *vectors_splitmix(const uint64_t seed, const size_t len)
 	return bytes;
 }
 
-uint8_t *vectors_linear(const unsigned factor, const unsigned offset, const size_t len)
+uint8_t *vectors_linear(unsigned factor, unsigned offset, size_t len)
 {
 	uint8_t *const bytes = memory_new(len);
 	for (size_t i = 0; i < len; i++)
@@ -83,7 +85,7 @@ uint8_t *vectors_linear(const unsigned factor, const unsigned offset, const size
 }
 
 /* The sum of twelve even draws is near enough to normal. */
-uint8_t *vectors_weights(const uint64_t seed, const size_t width, const size_t count)
+uint8_t *vectors_weights(uint64_t seed, size_t width, size_t count)
 {
 	enum { DRAWS = 12 };
 	uint8_t *const draws = vectors_splitmix(seed, 2 * DRAWS * count);
@@ -97,7 +99,8 @@ uint8_t *vectors_weights(const uint64_t seed, const size_t width, const size_t c
 		const float weight = (float)(sum - DRAWS * 32768) / 65536 / 50;
 		uint32_t bits;
 		memcpy(&bits, &weight, sizeof bits);
-		bits ^= width == 4 ? draws[2 * DRAWS * i] : 0; /* the sum has fewer bits than a mantissa */
+		/* the sum has fewer bits than a mantissa */
+		bits ^= width == 4 ? draws[2 * DRAWS * i] : 0;
 		for (size_t k = 0; k < width; k++)
 			bytes[i * width + k] = (uint8_t)(bits >> (8 * (4 - width + k)));
 	}
@@ -105,10 +108,11 @@ uint8_t *vectors_weights(const uint64_t seed, const size_t width, const size_t c
 	return bytes;
 }
 
-uint8_t *vectors_words(const uint64_t seed, const size_t len)
+uint8_t *vectors_words(uint64_t seed, size_t len)
 {
-	static const char *const words[] = {"the ", "policy ", "of ", "a ", "step ", "gradient ", "is ", "reward ", "and ", "token ", "to ",
-		"in ", "batch ", "weights, ", "model. ", "loss\n"};
+	static const char *const words[] = {"the ", "policy ", "of ", "a ", "step ", "gradient ",
+		"is ", "reward ", "and ", "token ", "to ", "in ", "batch ", "weights, ", "model. ",
+		"loss\n"};
 	uint8_t *const draws = vectors_splitmix(seed, len);
 	uint8_t *const text = memory_new(len);
 	size_t at = 0;
@@ -121,19 +125,20 @@ uint8_t *vectors_words(const uint64_t seed, const size_t len)
 	return text;
 }
 
-struct chunk_id vectors_id(const struct span text)
+struct chunk_id vectors_id(struct span text)
 {
 	struct chunk_id id = {0};
-	ck_assert_msg(chunk_id_parse(text, &id), "not an id: %.*s", (int)text.len, (const char *)text.data);
+	ck_assert_msg(chunk_id_parse(text, &id), "not an id: %.*s", (int)text.len,
+		(const char *)text.data);
 	return id;
 }
 
-struct chunk_id vectors_id_text(const char *const text)
+struct chunk_id vectors_id_text(const char *text)
 {
 	return vectors_id(span_text(text));
 }
 
-void vectors_expect_id(const struct chunk_id got, const char *const expected)
+void vectors_expect_id(struct chunk_id got, const char *expected)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&got, text);

@@ -10,7 +10,7 @@
 
 enum { WORDS_MAX = 64, OUTPUT_MAX_BYTES = 1024 * 1024 };
 
-static size_t split(char *const text, char *words[WORDS_MAX])
+static size_t split(char *text, char *words[WORDS_MAX])
 {
 	size_t count = 0;
 	char *rest = text;
@@ -22,8 +22,8 @@ static size_t split(char *const text, char *words[WORDS_MAX])
 	return count;
 }
 
-static int run_with(command_fn *const run, struct session *const session,
-	const struct options *const options, const char *const endpoint, struct error *const err)
+static int run_with(command_fn *run, struct session *session, const struct options *options,
+	const char *endpoint, struct error *err)
 {
 	session->options = options;
 	session->output = (struct output){.json = options->json, .quiet = options->quiet};
@@ -36,7 +36,7 @@ static int run_with(command_fn *const run, struct session *const session,
 }
 
 /* stdout goes to a file meanwhile. */
-static int turn_stdout(FILE *const to)
+static int turn_stdout(FILE *to)
 {
 	fflush(stdout);
 	const int kept = dup(STDOUT_FILENO);
@@ -45,7 +45,7 @@ static int turn_stdout(FILE *const to)
 	return kept;
 }
 
-static void turn_back(const int kept, FILE *const from, struct buffer *const out)
+static void turn_back(int kept, FILE *from, struct buffer *out)
 {
 	char piece[4096];
 	fflush(stdout);
@@ -57,15 +57,14 @@ static void turn_back(const int kept, FILE *const from, struct buffer *const out
 	fclose(from);
 }
 
-struct command_result command_fixture_run(command_fn *const run, const enum command_bit bit,
-	const char *const endpoint, const char *const words)
+struct command_result command_fixture_run(
+	command_fn *run, enum command_bit bit, const char *endpoint, const char *words)
 {
 	return command_fixture_run_on(file_system(), run, bit, endpoint, words);
 }
 
-struct command_result command_fixture_run_on(const struct file_ops *const files,
-	command_fn *const run, const enum command_bit bit, const char *const endpoint,
-	const char *const words)
+struct command_result command_fixture_run_on(const struct file_ops *files, command_fn *run,
+	enum command_bit bit, const char *endpoint, const char *words)
 {
 	struct command_result result = {.status = -1};
 	struct session session = {.usage = true, .files = files};
@@ -88,7 +87,7 @@ struct command_result command_fixture_run_on(const struct file_ops *const files,
 	return result;
 }
 
-void command_result_release(struct command_result *const result)
+void command_result_release(struct command_result *result)
 {
 	buffer_release(&result->output);
 }

@@ -54,7 +54,8 @@ static bool send_all(int fd, const void *data, size_t len)
 static bool send_status(int fd, int status)
 {
 	char head[128];
-	const int len = snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n", status);
+	const int len =
+		snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n", status);
 	return send_all(fd, head, (size_t)len);
 }
 
@@ -62,14 +63,16 @@ static bool send_range(const struct connection *connection, int status, size_t f
 {
 	struct range_server_faults *const faults = connection->server->faults;
 	char head[160];
-	const int head_len = snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n\r\n", status, len);
+	const int head_len = snprintf(
+		head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n\r\n", status, len);
 	uint8_t *const body = memory_copy(connection->server->content.data + from, len + 1);
 	if (take(&faults->flips))
 		body[len / 2] ^= 1;
 	const bool cut = take(&faults->cuts);
 	const size_t sent = cut ? len / 2 : len;
 	atomic_fetch_add(&faults->sent, sent); /* before: who has the last byte may look at once */
-	const bool result = send_all(connection->fd, head, (size_t)head_len) && send_all(connection->fd, body, sent) && !cut;
+	const bool result = send_all(connection->fd, head, (size_t)head_len) &&
+		send_all(connection->fd, body, sent) && !cut;
 	free(body);
 	return result;
 }
@@ -88,7 +91,8 @@ static bool answer(const struct connection *connection, const char *request)
 		return false;
 	if (take(&faults->refusals))
 		return send_status(connection->fd, 503);
-	const bool ranged = range != NULL && !atomic_load(&faults->ignore_range) && sscanf(range, "Range: bytes=%zu-%zu", &from, &to) == 2;
+	const bool ranged = range != NULL && !atomic_load(&faults->ignore_range) &&
+		sscanf(range, "Range: bytes=%zu-%zu", &from, &to) == 2;
 	if (ranged && atomic_load(&faults->too_much) && to + 1 < content.len)
 		to++;
 	return send_range(connection, ranged ? 206 : 200, from, to - from + 1);
@@ -100,7 +104,8 @@ static void *serve(void *argument)
 	char request[REQUEST_MAX_BYTES];
 	size_t len = 0;
 	for (;;) {
-		const ssize_t got = recv(connection->fd, request + len, sizeof request - 1 - len, 0);
+		const ssize_t got =
+			recv(connection->fd, request + len, sizeof request - 1 - len, 0);
 		if (got <= 0)
 			break;
 		len += (size_t)got;
@@ -135,7 +140,8 @@ static void *run(void *argument)
 struct range_server *range_server_start(struct span content, struct range_server_faults *faults)
 {
 	struct range_server *const server = memory_new(sizeof *server);
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof address;
 	server->content = content;
 	server->faults = faults;
@@ -144,7 +150,8 @@ struct range_server *range_server_start(struct span content, struct range_server
 	ck_assert_int_eq(bind(server->fd, (struct sockaddr *)&address, sizeof address), 0);
 	ck_assert_int_eq(listen(server->fd, 16), 0);
 	ck_assert_int_eq(getsockname(server->fd, (struct sockaddr *)&address, &len), 0);
-	snprintf(server->endpoint, sizeof server->endpoint, "http://127.0.0.1:%u", ntohs(address.sin_port));
+	snprintf(server->endpoint, sizeof server->endpoint, "http://127.0.0.1:%u",
+		ntohs(address.sin_port));
 	pthread_create(&server->thread, NULL, run, server);
 	return server;
 }

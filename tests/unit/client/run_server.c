@@ -12,7 +12,7 @@
 enum { ARENA_BYTES = 64 * 1024 * 1024, OBJECT_MAX_BYTES = 4 * 1024 * 1024 };
 static const char RUN[] = "/v1/runs/b/r";
 
-static bool take(atomic_int *const counter)
+static bool take(atomic_int *counter)
 {
 	int left = atomic_load(counter);
 	while (left > 0)
@@ -21,17 +21,22 @@ static bool take(atomic_int *const counter)
 	return false;
 }
 
-static void refuse(struct web_reply *const reply, const int status, const char *const code)
+static void refuse(struct web_reply *reply, int status, const char *code)
 {
 	reply->status = status;
 	buffer_format(&reply->body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"}}", code, code);
 }
 
-static void answer_run(const struct run_server *const server, struct web_reply *const reply)
+static void answer_run(const struct run_server *server, struct web_reply *reply)
 {
-	struct run_message run = {.bucket = span_text("b"), .run = span_text("r"), .epoch = server->epoch,
-		.has_head = server->count > 0, .steps = server->count, .created_ms = 1,
-		.settings = run_settings_default(), .anchor_due = server->anchor_due};
+	struct run_message run = {.bucket = span_text("b"),
+		.run = span_text("r"),
+		.epoch = server->epoch,
+		.has_head = server->count > 0,
+		.steps = server->count,
+		.created_ms = 1,
+		.settings = run_settings_default(),
+		.anchor_due = server->anchor_due};
 	run.settings.keep_steps = server->keep_steps;
 	if (run.has_head) {
 		run.head = server->steps[server->count - 1].step;
@@ -42,13 +47,12 @@ static void answer_run(const struct run_server *const server, struct web_reply *
 }
 
 /* The body of an opening, or of settings, says how many steps to keep, or nothing of it. */
-static void take_keep(struct run_server *const server, const struct span body)
+static void take_keep(struct run_server *server, struct span body)
 {
 	sscanf((const char *)body.data, "{\"keep_steps\":%" SCNu64, &server->keep_steps);
 }
 
-static void open_run(struct run_server *const server, const struct span body,
-	struct web_reply *const reply)
+static void open_run(struct run_server *server, struct span body, struct web_reply *reply)
 {
 	if (!server->has_bucket) {
 		refuse(reply, 404, "no_bucket");
@@ -59,13 +63,13 @@ static void open_run(struct run_server *const server, const struct span body,
 	answer_run(server, reply);
 }
 
-static void answer_step(const struct step_message *const step, struct web_reply *const reply)
+static void answer_step(const struct step_message *step, struct web_reply *reply)
 {
 	reply->status = 200;
 	step_message_print(step, "b/r", true, &reply->body);
 }
 
-static const struct step_message *find_step(const struct run_server *const server, const uint64_t step)
+static const struct step_message *find_step(const struct run_server *server, uint64_t step)
 {
 	for (size_t i = 0; i < server->count; i++)
 		if (server->steps[i].step == step)
@@ -73,14 +77,14 @@ static const struct step_message *find_step(const struct run_server *const serve
 	return NULL;
 }
 
-const struct step_message *run_server_step(const struct run_server *const server, const uint64_t step)
+const struct step_message *run_server_step(const struct run_server *server, uint64_t step)
 {
 	const struct step_message *const found = find_step(server, step);
 	ck_assert_ptr_ne(found, NULL);
 	return found;
 }
 
-static size_t find_object(const struct run_server *const server, const char *const target)
+static size_t find_object(const struct run_server *server, const char *target)
 {
 	size_t i = 0;
 	while (i < server->object_count && strcmp(server->objects[i].target, target) != 0)
@@ -89,7 +93,7 @@ static size_t find_object(const struct run_server *const server, const char *con
 }
 
 /* All objects are there as declared; each gets the URL under which it is read. */
-static bool take_objects(struct run_server *const server, struct step_message *const step)
+static bool take_objects(struct run_server *server, struct step_message *step)
 {
 	for (size_t f = 0; f < step->form_count; f++)
 		for (size_t i = 0; i < step->forms[f].object_count; i++) {
@@ -98,7 +102,8 @@ static bool take_objects(struct run_server *const server, struct step_message *c
 				(int)object->key.len, (const char *)object->key.data);
 			const size_t at = find_object(server,
 				arena_format(server->arena, "/b/%s", url + strlen("objects/")));
-			const struct span bytes = at == server->object_count ? (struct span){0}
+			const struct span bytes = at == server->object_count
+				? (struct span){0}
 				: buffer_span(&server->objects[at].bytes);
 			const struct digest128 digest = xxh3_128(bytes);
 			if (bytes.len != object->size || !digest128_equal(&digest, &object->digest))
@@ -108,7 +113,8 @@ static bool take_objects(struct run_server *const server, struct step_message *c
 	return true;
 }
 
-static void take_new_step(struct run_server *const server, struct step_message *const step, struct web_reply *const reply)
+static void take_new_step(
+	struct run_server *server, struct step_message *step, struct web_reply *reply)
 {
 	const uint64_t next = server->count == 0 ? 0 : server->steps[server->count - 1].step + 1;
 	if (step->epoch != server->epoch)
@@ -121,12 +127,12 @@ static void take_new_step(struct run_server *const server, struct step_message *
 		ck_assert_uint_lt(server->count, RUN_SERVER_STEPS);
 		server->steps[server->count++] = *step;
 		reply->status = 201;
-		buffer_format(&reply->body, "{\"anchor_due\":%s}", server->anchor_due ? "true" : "false");
+		buffer_format(
+			&reply->body, "{\"anchor_due\":%s}", server->anchor_due ? "true" : "false");
 	}
 }
 
-static void take_step(struct run_server *const server, struct step_message *const step,
-	struct web_reply *const reply)
+static void take_step(struct run_server *server, struct step_message *step, struct web_reply *reply)
 {
 	const struct step_message *const there = find_step(server, step->step);
 	const struct digest128 new = step_message_content_digest(step);
@@ -139,7 +145,7 @@ static void take_step(struct run_server *const server, struct step_message *cons
 		reply->status = 200;
 }
 
-static void publish(struct run_server *const server, const struct span body, struct web_reply *const reply)
+static void publish(struct run_server *server, struct span body, struct web_reply *reply)
 {
 	struct error err = {0};
 	struct step_message step;
@@ -147,20 +153,23 @@ static void publish(struct run_server *const server, const struct span body, str
 		refuse(reply, 507, "no_space");
 		return;
 	}
-	ck_assert_msg(step_message_parse(arena_copy(server->arena, body), server->arena, &step, &err) == 0, "%s", err.text);
+	ck_assert_msg(step_message_parse(
+			      arena_copy(server->arena, body), server->arena, &step, &err) == 0,
+		"%s", err.text);
 	take_step(server, &step, reply);
 	if (take(&server->cuts))
 		reply->status = 0;
 }
 
-static void put_part(struct run_server *const server, const uint64_t number, const struct span body,
-	struct web_reply *const reply)
+static void put_part(
+	struct run_server *server, uint64_t number, struct span body, struct web_reply *reply)
 {
 	struct error err = {0};
 	struct part_message part;
 	const bool waits = take(&server->waits);
 	ck_assert_msg(part_message_parse(arena_copy(server->arena, body), number, server->arena,
-		&part, &err) == 0, "%s", err.text);
+			      &part, &err) == 0,
+		"%s", err.text);
 	part.step.digest = server->whole;
 	if (server->is_of_others)
 		part.step.files[0].digest.bytes[0] ^= 1;
@@ -176,7 +185,7 @@ static void put_part(struct run_server *const server, const uint64_t number, con
 	part_answer_print(&(struct part_answer){.published = !waits}, &reply->body);
 }
 
-void run_server_complete(struct run_server *const server)
+void run_server_complete(struct run_server *server)
 {
 	struct web_reply ignored = {0};
 	buffer_init(&ignored.body, OBJECT_MAX_BYTES);
@@ -185,17 +194,22 @@ void run_server_complete(struct run_server *const server)
 	buffer_release(&ignored.body);
 }
 
-static void add_link(struct path_message *const path, const struct step_message *const step, const enum step_form_kind kind)
+static void add_link(
+	struct path_message *path, const struct step_message *step, enum step_form_kind kind)
 {
 	const struct step_form *const form = step_message_form(step, kind);
 	ck_assert_ptr_ne(form, NULL);
-	path->links[path->link_count++] = (struct path_link){.step = step->step, .from = step->base_step,
-		.digest = step->digest, .form = *form, .files = step->files, .file_count = step->file_count};
+	path->links[path->link_count++] = (struct path_link){.step = step->step,
+		.from = step->base_step,
+		.digest = step->digest,
+		.form = *form,
+		.files = step->files,
+		.file_count = step->file_count};
 	path->bytes += step_form_bytes(form);
 }
 
 /* From what is held by deltas, else from the newest anchor. */
-static void answer_path(struct run_server *const server, const char *const query, struct web_reply *const reply)
+static void answer_path(struct run_server *server, const char *query, struct web_reply *reply)
 {
 	struct path_link links[RUN_SERVER_STEPS];
 	struct path_message path = {.links = links, .from_nothing = true};
@@ -228,12 +242,13 @@ static void answer_path(struct run_server *const server, const char *const query
 	path_message_print(&path, &reply->body);
 }
 
-static void answer_latest(struct run_server *const server, const char *const query, struct web_reply *const reply)
+static void answer_latest(struct run_server *server, const char *query, struct web_reply *reply)
 {
 	const char *const after = strstr(query, "after=");
 	uint64_t seen = 0;
 	snprintf(server->latest, sizeof server->latest, "%s", strchr(query, '?'));
-	const struct step_message *const head = server->count == 0 ? NULL : &server->steps[server->count - 1];
+	const struct step_message *const head =
+		server->count == 0 ? NULL : &server->steps[server->count - 1];
 	if (after != NULL)
 		ck_assert_int_eq(sscanf(after, "after=%" SCNu64, &seen), 1);
 	if (head == NULL || (after != NULL && head->step <= seen))
@@ -242,7 +257,7 @@ static void answer_latest(struct run_server *const server, const char *const que
 		answer_step(head, reply);
 }
 
-static void get_object(struct run_server *const server, const char *const target, struct web_reply *const reply)
+static void get_object(struct run_server *server, const char *target, struct web_reply *reply)
 {
 	const size_t at = find_object(server, target);
 	const bool is_delta = strstr(target, "/delta/") != NULL;
@@ -256,7 +271,8 @@ static void get_object(struct run_server *const server, const char *const target
 		reply->body.data[reply->body.len - 1] ^= 1;
 }
 
-static void put_object(struct run_server *const server, const struct web_request *const request, struct web_reply *const reply)
+static void put_object(
+	struct run_server *server, const struct web_request *request, struct web_reply *reply)
 {
 	const size_t at = find_object(server, request->target);
 	if (strstr(request->target, "/anchor/model.safetensors") != NULL && take(&server->full)) {
@@ -274,8 +290,8 @@ static void put_object(struct run_server *const server, const struct web_request
 }
 
 /* Below the run. */
-static void answer_below(struct run_server *const server, const struct web_request *const request, const char *const below,
-	struct web_reply *const reply)
+static void answer_below(struct run_server *server, const struct web_request *request,
+	const char *below, struct web_reply *reply)
 {
 	char object[4200];
 	const struct step_message *step;
@@ -293,21 +309,24 @@ static void answer_below(struct run_server *const server, const struct web_reque
 		reply->status = 200;
 		buffer_add_text(&reply->body, "{\"lease_s\":30}");
 	} else if (strcmp(below, "/settings") == 0) {
-		ck_assert_int_eq(sscanf((const char *)request->body.data, "{\"keep_steps\":%" SCNu64, &server->keep_steps), 1);
+		ck_assert_int_eq(sscanf((const char *)request->body.data,
+					 "{\"keep_steps\":%" SCNu64, &server->keep_steps),
+			1);
 		reply->status = 200;
 	} else if (strstr(below, "/parts/") != NULL) {
 		ck_assert_int_eq(sscanf(below, "/steps/%" SCNu64, &number), 1);
 		put_part(server, number, request->body, reply);
 	} else if (strcmp(request->method, "PUT") == 0) {
 		publish(server, request->body, reply);
-	} else if (sscanf(below, "/steps/%" SCNu64, &number) == 1 && (step = find_step(server, number)) != NULL) {
+	} else if (sscanf(below, "/steps/%" SCNu64, &number) == 1 &&
+		(step = find_step(server, number)) != NULL) {
 		answer_step(step, reply);
 	} else {
 		refuse(reply, 404, "no_step");
 	}
 }
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	struct run_server *const server = owner;
 	const size_t len = sizeof RUN - 1;
@@ -326,13 +345,14 @@ static void answer(void *const owner, const struct web_request *const request, s
 		get_object(server, request->target, reply);
 }
 
-void run_server_start(struct run_server *const server)
+void run_server_start(struct run_server *server)
 {
-	*server = (struct run_server){.arena = arena_new(ARENA_BYTES), .has_bucket = true, .keep_steps = 64};
+	*server = (struct run_server){
+		.arena = arena_new(ARENA_BYTES), .has_bucket = true, .keep_steps = 64};
 	server->web = web_start(answer, server);
 }
 
-void run_server_stop(struct run_server *const server)
+void run_server_stop(struct run_server *server)
 {
 	web_stop(server->web);
 	for (size_t i = 0; i < server->object_count; i++) {

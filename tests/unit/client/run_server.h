@@ -1,5 +1,5 @@
-/* The steps face of one run, "b/r", and the objects of its bucket, in memory: enough of a server for
- * publishers and followers, and told to fail where a real one would not. */
+/* The steps face of one run, "b/r", and the objects of its bucket, in memory: enough of a server
+ * for publishers and followers, and told to fail where a real one would not. */
 #ifndef TESTS_UNIT_CLIENT_RUN_SERVER_H
 #define TESTS_UNIT_CLIENT_RUN_SERVER_H
 
@@ -32,11 +32,11 @@ struct run_server {
 	bool anchor_due;     /* as answers to a publish say, and the run */
 	/* Of ranks: the part that comes makes the step, with this digest of all its tensors. */
 	struct digest128 whole;
-	atomic_int waits;    /* so many parts wait for those of other ranks, which never come */
+	atomic_int waits; /* so many parts wait for those of other ranks, which never come */
 	struct step_message waiting; /* with the last of these */
-	char latest[64];     /* the last question about the newest step, from its query on */
-	bool is_fenced;      /* another writer comes while a part waits */
-	bool is_of_others;   /* the steps that parts make have other files than those of the part */
+	char latest[64];   /* the last question about the newest step, from its query on */
+	bool is_fenced;    /* another writer comes while a part waits */
+	bool is_of_others; /* the steps that parts make have other files than those of the part */
 };
 void run_server_start(struct run_server *server); /* with the bucket */
 void run_server_stop(struct run_server *server);

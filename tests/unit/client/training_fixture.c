@@ -11,20 +11,19 @@
 
 static const char INDEX[] = "{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"b.safetensors\"}}";
 
-void training_start(struct training *const training)
+void training_start(struct training *training)
 {
 	training->scratch = unit_scratch_make();
 	run_server_start(&training->server);
 }
 
-void training_stop(struct training *const training)
+void training_stop(struct training *training)
 {
 	run_server_stop(&training->server);
 	unit_scratch_remove(training->scratch);
 }
 
-void training_put(const struct training *const training, const char *const name,
-	const struct span bytes)
+void training_put(const struct training *training, const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(training->scratch, name);
@@ -33,8 +32,8 @@ void training_put(const struct training *const training, const char *const name,
 	free(path);
 }
 
-void training_put_shard(const struct training *const training, const char *const name,
-	const char *const tensor, const unsigned iteration)
+void training_put_shard(
+	const struct training *training, const char *name, const char *tensor, unsigned iteration)
 {
 	char header[128];
 	struct buffer bytes;
@@ -51,7 +50,7 @@ void training_put_shard(const struct training *const training, const char *const
 	buffer_release(&bytes);
 }
 
-static struct digest128 digest_of(const struct training *const training, const char *const name)
+static struct digest128 digest_of(const struct training *training, const char *name)
 {
 	struct error err = {0};
 	struct digest128 digest;
@@ -61,7 +60,7 @@ static struct digest128 digest_of(const struct training *const training, const c
 	return digest;
 }
 
-void training_write(struct training *const training, const unsigned iteration)
+void training_write(struct training *training, unsigned iteration)
 {
 	training_put_shard(training, "trained/a.safetensors", "a", iteration);
 	training_put_shard(training, "trained/b.safetensors", "b", iteration + 1);
@@ -70,17 +69,19 @@ void training_write(struct training *const training, const unsigned iteration)
 	training->server.whole = digest_of(training, "trained");
 }
 
-struct command_result training_publish(const struct training *const training,
-	const char *const words, const char *const state)
+struct command_result training_publish(
+	const struct training *training, const char *words, const char *state)
 {
 	char all[4096];
-	snprintf(all, sizeof all, "--json --quiet --retries 0 --threads 1 --run b/r %s"
-		" --state %s/%s %s/trained", words, training->scratch, state, training->scratch);
-	return command_fixture_run(command_publish, COMMAND_PUBLISH,
-		web_endpoint(training->server.web), all);
+	snprintf(all, sizeof all,
+		"--json --quiet --retries 0 --threads 1 --run b/r %s"
+		" --state %s/%s %s/trained",
+		words, training->scratch, state, training->scratch);
+	return command_fixture_run(
+		command_publish, COMMAND_PUBLISH, web_endpoint(training->server.web), all);
 }
 
-void training_expect_ok(struct command_result result, const char *const said)
+void training_expect_ok(struct command_result result, const char *said)
 {
 	ck_assert_msg(result.status == 0, "%s", result.err.text);
 	ck_assert_msg(strstr(buffer_text(&result.output), said) != NULL, "%s",
@@ -88,7 +89,7 @@ void training_expect_ok(struct command_result result, const char *const said)
 	command_result_release(&result);
 }
 
-void training_expect_failed(struct command_result result, const enum error_kind kind)
+void training_expect_failed(struct command_result result, enum error_kind kind)
 {
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(result.err.kind == kind, "%s: %s", error_kind_name(result.err.kind),
@@ -96,14 +97,14 @@ void training_expect_failed(struct command_result result, const enum error_kind 
 	command_result_release(&result);
 }
 
-void training_step(struct training *const training, const unsigned iteration,
-	const char *const state, const char *const said)
+void training_step(
+	struct training *training, unsigned iteration, const char *state, const char *said)
 {
 	training_write(training, iteration);
 	training_expect_ok(training_publish(training, "", state), said);
 }
 
-void training_expect_worker(struct training *const training, const unsigned iteration)
+void training_expect_worker(struct training *training, unsigned iteration)
 {
 	char words[4096];
 	training_write(training, iteration);
@@ -111,7 +112,9 @@ void training_expect_worker(struct training *const training, const unsigned iter
 		"--json --quiet --retries 0 --threads 1 --run b/r --once --into %s/worker",
 		training->scratch);
 	training_expect_ok(command_fixture_run(command_follow, COMMAND_FOLLOW,
-		web_endpoint(training->server.web), words), "");
+				   web_endpoint(training->server.web), words),
+		"");
 	const struct digest128 held = digest_of(training, "worker/current");
-	ck_assert_msg(digest128_equal(&held, &training->server.whole), "not iteration %u", iteration);
+	ck_assert_msg(
+		digest128_equal(&held, &training->server.whole), "not iteration %u", iteration);
 }

@@ -17,16 +17,16 @@ void training_stop(struct training *training);
 
 void training_put(const struct training *training, const char *name, struct span bytes);
 /* Some of the weights change from one iteration to the next. */
-void training_put_shard(const struct training *training, const char *name, const char *tensor,
-	unsigned iteration);
+void training_put_shard(
+	const struct training *training, const char *name, const char *tensor, unsigned iteration);
 /* What was trained up to this iteration; the server finds its digest where ranks publish it. */
 void training_write(struct training *training, unsigned iteration);
 /* `state` is a folder's name. */
-struct command_result training_publish(const struct training *training, const char *words,
-	const char *state);
+struct command_result training_publish(
+	const struct training *training, const char *words, const char *state);
 /* Writes it and publishes it well. */
-void training_step(struct training *training, unsigned iteration, const char *state,
-	const char *said);
+void training_step(
+	struct training *training, unsigned iteration, const char *state, const char *said);
 void training_expect_ok(struct command_result result, const char *said);
 void training_expect_failed(struct command_result result, enum error_kind kind);
 /* A worker that comes now holds these weights in the end. */

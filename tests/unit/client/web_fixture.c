@@ -32,7 +32,7 @@ struct web {
 	size_t count;
 };
 
-static bool send_all(const int fd, const void *const data, const size_t len)
+static bool send_all(int fd, const void *data, size_t len)
 {
 	for (size_t done = 0; done < len;) {
 		const ssize_t sent = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL);
@@ -43,7 +43,7 @@ static bool send_all(const int fd, const void *const data, const size_t len)
 	return true;
 }
 
-static void note(struct web *const web, const struct web_request *const request)
+static void note(struct web *web, const struct web_request *request)
 {
 	buffer_format(&web->trace, "%s %s", request->method, request->target);
 	if (request->body.len > 0 && request->body.len <= SHOWN_BYTES) {
@@ -54,7 +54,7 @@ static void note(struct web *const web, const struct web_request *const request)
 }
 
 /* The range that was asked for, of a body that is there. */
-static struct span take_range(const struct web_request *const request, struct web_reply *const reply)
+static struct span take_range(const struct web_request *request, struct web_reply *reply)
 {
 	const struct span body = buffer_span(&reply->body);
 	const char *const range = strstr(request->head, "Range: bytes=");
@@ -67,7 +67,7 @@ static struct span take_range(const struct web_request *const request, struct we
 	return span_slice(body, from, to + 1 - from);
 }
 
-static bool answer(const struct connection *const connection, const struct web_request *const request)
+static bool answer(const struct connection *connection, const struct web_request *request)
 {
 	struct web *const web = connection->web;
 	struct web_reply reply = {.status = 404};
@@ -78,8 +78,9 @@ static bool answer(const struct connection *const connection, const struct web_r
 	web->answer(web->owner, request, &reply);
 	pthread_mutex_unlock(&web->mutex);
 	const struct span body = take_range(request, &reply);
-	const int len = snprintf(head, sizeof head, "HTTP/1.1 %d X\r\n%sContent-Length: %zu\r\n\r\n",
-		reply.status, reply.headers, body.len);
+	const int len =
+		snprintf(head, sizeof head, "HTTP/1.1 %d X\r\n%sContent-Length: %zu\r\n\r\n",
+			reply.status, reply.headers, body.len);
 	const bool is_head = strcmp(request->method, "HEAD") == 0;
 	const bool sent = reply.status != 0 && send_all(connection->fd, head, (size_t)len) &&
 		(is_head || send_all(connection->fd, body.data, body.len));
@@ -87,7 +88,7 @@ static bool answer(const struct connection *const connection, const struct web_r
 	return sent;
 }
 
-static bool receive(const int fd, struct buffer *const into)
+static bool receive(int fd, struct buffer *into)
 {
 	char piece[64 * 1024];
 	const ssize_t got = recv(fd, piece, sizeof piece, 0);
@@ -96,14 +97,14 @@ static bool receive(const int fd, struct buffer *const into)
 	return got > 0 && !buffer_failed(into);
 }
 
-static size_t body_bytes(const char *const head)
+static size_t body_bytes(const char *head)
 {
 	const char *const length = strcasestr(head, "\r\nContent-Length: ");
 	return length == NULL ? 0 : strtoul(length + strlen("\r\nContent-Length: "), NULL, 10);
 }
 
 /* Reads one request whole and answers it. */
-static bool serve_one(const struct connection *const connection, struct buffer *const bytes)
+static bool serve_one(const struct connection *connection, struct buffer *bytes)
 {
 	char method[16];
 	char target[4096];
@@ -111,7 +112,8 @@ static bool serve_one(const struct connection *const connection, struct buffer *
 	while (strstr(buffer_text(bytes), "\r\n\r\n") == NULL)
 		if (!receive(connection->fd, bytes))
 			return false;
-	const size_t head = (size_t)(strstr(buffer_text(bytes), "\r\n\r\n") - buffer_text(bytes)) + 4;
+	const size_t head =
+		(size_t)(strstr(buffer_text(bytes), "\r\n\r\n") - buffer_text(bytes)) + 4;
 	const size_t whole = head + body_bytes(buffer_text(bytes));
 	if (strcasestr(buffer_text(bytes), "\r\nExpect: 100-continue") != NULL &&
 		!send_all(connection->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25))
@@ -120,12 +122,14 @@ static bool serve_one(const struct connection *const connection, struct buffer *
 		if (!receive(connection->fd, bytes))
 			return false;
 	ck_assert_int_eq(sscanf(buffer_text(bytes), "%15s %4095s", method, target), 2);
-	const struct web_request request = {.method = method, .target = target,
-		.body = span_of(bytes->data + head, whole - head), .head = buffer_text(bytes)};
+	const struct web_request request = {.method = method,
+		.target = target,
+		.body = span_of(bytes->data + head, whole - head),
+		.head = buffer_text(bytes)};
 	return answer(connection, &request);
 }
 
-static void *serve(void *const argument)
+static void *serve(void *argument)
 {
 	const struct connection *const connection = argument;
 	struct buffer bytes;
@@ -137,7 +141,7 @@ static void *serve(void *const argument)
 	return NULL;
 }
 
-static void *run(void *const argument)
+static void *run(void *argument)
 {
 	struct web *const web = argument;
 	const int yes = 1;
@@ -153,11 +157,11 @@ static void *run(void *const argument)
 	}
 }
 
-struct web *web_start(web_answer_fn *const answers, void *const owner)
+struct web *web_start(web_answer_fn *answers, void *owner)
 {
 	struct web *const web = memory_new(sizeof *web);
-	struct sockaddr_in address = {.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof address;
 	web->answer = answers;
 	web->owner = owner;
@@ -174,7 +178,7 @@ struct web *web_start(web_answer_fn *const answers, void *const owner)
 	return web;
 }
 
-void web_stop(struct web *const web)
+void web_stop(struct web *web)
 {
 	shutdown(web->fd, SHUT_RDWR);
 	pthread_join(web->thread, NULL);
@@ -189,17 +193,17 @@ void web_stop(struct web *const web)
 	free(web);
 }
 
-const char *web_endpoint(const struct web *const web)
+const char *web_endpoint(const struct web *web)
 {
 	return web->endpoint;
 }
 
-const char *web_trace(const struct web *const web)
+const char *web_trace(const struct web *web)
 {
 	return buffer_text(&web->trace);
 }
 
-void web_forget_trace(struct web *const web)
+void web_forget_trace(struct web *web)
 {
 	buffer_reset(&web->trace);
 }

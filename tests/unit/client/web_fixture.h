@@ -12,9 +12,9 @@ struct web_request {
 	const char *head; /* of the whole request, as it came */
 };
 struct web_reply {
-	int status;              /* 0: the connection is cut before an answer */
+	int status; /* 0: the connection is cut before an answer */
 	struct buffer body;
-	char headers[512];       /* more lines, each ended by CRLF */
+	char headers[512]; /* more lines, each ended by CRLF */
 };
 /* Fills the reply, which stands at status 404 with an empty body. */
 typedef void web_answer_fn(void *owner, const struct web_request *request, struct web_reply *reply);

@@ -18,13 +18,19 @@ void server_fixture_open(struct server_fixture *fixture)
 	struct error err = {0};
 	*fixture = (struct server_fixture){.folder = unit_scratch_make(), .metrics = metrics_new()};
 	catalog_seed(fixture->folder);
-	const struct store_options options = {.folder = fixture->folder, .metrics = fixture->metrics};
+	const struct store_options options = {
+		.folder = fixture->folder, .metrics = fixture->metrics};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
 	fixture->keyring = keyring_open(fixture->store, master_key, &err);
 	ck_assert_msg(fixture->keyring != NULL, "%s", err.text);
-	fixture->context = (struct api_context){.store = fixture->store, .keyring = fixture->keyring, .clock = clock_system(),
-		.metrics = fixture->metrics, .region = "us-east-1", .default_namespace = "main", .put_max_bytes = (uint64_t)5 << 30,
+	fixture->context = (struct api_context){.store = fixture->store,
+		.keyring = fixture->keyring,
+		.clock = clock_system(),
+		.metrics = fixture->metrics,
+		.region = "us-east-1",
+		.default_namespace = "main",
+		.put_max_bytes = (uint64_t)5 << 30,
 		.stopping = &fixture->stopping};
 }
 
@@ -33,8 +39,10 @@ static void add_root(struct server_fixture *fixture)
 	struct error err = {0};
 	struct keyring_made_key made;
 	struct arena *const arena = arena_new(1024 * 1024);
-	const struct keyring_new_key root = {.namespace = "main", .is_root = true, .token = server_fixture_token};
-	ck_assert_msg(keyring_add(fixture->keyring, &root, arena, &made, &err) == 0, "%s", err.text);
+	const struct keyring_new_key root = {
+		.namespace = "main", .is_root = true, .token = server_fixture_token};
+	ck_assert_msg(
+		keyring_add(fixture->keyring, &root, arena, &made, &err) == 0, "%s", err.text);
 	arena_free(arena);
 }
 
@@ -42,7 +50,8 @@ static void open_certificate(struct server_fixture *fixture)
 {
 	struct error err = {0};
 	fixture->tls_folder = data_folder_path(fixture->folder, "tls");
-	const struct certificate_options options = {.folder = fixture->tls_folder, .clock = clock_system()};
+	const struct certificate_options options = {
+		.folder = fixture->tls_folder, .clock = clock_system()};
 	fixture->certificate = certificate_open(&options, &err);
 	ck_assert_msg(fixture->certificate != NULL, "%s", err.text);
 }
@@ -56,11 +65,19 @@ void server_fixture_listen(struct server_fixture *fixture, bool secure)
 	if (secure)
 		open_certificate(fixture);
 	fixture->control_path = data_folder_path(fixture->folder, "control.sock");
-	const struct listener_options options = {.context = &fixture->context, .addresses = addresses, .address_count = 1,
-		.control_path = fixture->control_path, .secure = secure, .tls_priorities = "NORMAL", .reactors = 2, .connections = SERVER_FIXTURE_CONNECTIONS,
-		.connection_memory_bytes = 64 * 1024, .idle_timeout_s = 60};
+	const struct listener_options options = {.context = &fixture->context,
+		.addresses = addresses,
+		.address_count = 1,
+		.control_path = fixture->control_path,
+		.secure = secure,
+		.tls_priorities = "NORMAL",
+		.reactors = 2,
+		.connections = SERVER_FIXTURE_CONNECTIONS,
+		.connection_memory_bytes = 64 * 1024,
+		.idle_timeout_s = 60};
 	fixture->listener = listener_bind(&options, &err);
-	ck_assert_msg(fixture->listener != NULL && listener_serve(fixture->listener, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture->listener != NULL && listener_serve(fixture->listener, &err) == 0,
+		"%s", err.text);
 	buffer_init(&endpoint, 1000);
 	listener_print_endpoints(fixture->listener, &endpoint);
 	fixture->endpoint = memory_copy_text(buffer_text(&endpoint));

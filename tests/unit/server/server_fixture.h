@@ -1,4 +1,5 @@
-/* A store, a root key and, when asked, a listener on a free port: what tests of the running parts share. */
+/* A store, a root key and, when asked, a listener on a free port: what tests of the running parts
+ * share. */
 #ifndef TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 #define TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 
@@ -26,7 +27,8 @@ struct server_fixture {
 extern const char server_fixture_token[]; /* of the root key */
 
 void server_fixture_open(struct server_fixture *fixture);
-void server_fixture_listen(struct server_fixture *fixture, bool secure); /* TCP and the control socket */
+/* TCP and the control socket */
+void server_fixture_listen(struct server_fixture *fixture, bool secure);
 /* As the daemon does: wakes long polls, drains, stops. */
 void server_fixture_stop_listening(struct server_fixture *fixture);
 void server_fixture_close(struct server_fixture *fixture);

@@ -25,7 +25,10 @@ static void open_shop(struct shop *shop)
 	static char *names[] = {"bucket.internal", "10.9.8.7"};
 	shop->folder = unit_scratch_make();
 	clock_fake_init(&shop->clock, now_ms);
-	shop->options = (struct certificate_options){.folder = shop->folder, .domain = "example.org", .names = names, .name_count = 2,
+	shop->options = (struct certificate_options){.folder = shop->folder,
+		.domain = "example.org",
+		.names = names,
+		.name_count = 2,
 		.clock = &shop->clock.source};
 }
 
@@ -67,9 +70,12 @@ static gnutls_x509_crt_t ca_of(const struct certificate *certificate)
 	return crt;
 }
 
-static const struct { const char *name; bool covered; } hosts[] = {
-	{"localhost", true}, {"example.org", true}, {"models.example.org", true}, {"a.b.example.org", false}, {"bucket.internal", true},
-	{"other.internal", false}, {"127.0.0.1", true}, {"::1", true}, {"10.9.8.7", true}, {"10.9.8.8", false}};
+static const struct {
+	const char *name;
+	bool covered;
+} hosts[] = {{"localhost", true}, {"example.org", true}, {"models.example.org", true},
+	{"a.b.example.org", false}, {"bucket.internal", true}, {"other.internal", false},
+	{"127.0.0.1", true}, {"::1", true}, {"10.9.8.7", true}, {"10.9.8.8", false}};
 
 START_TEST(the_leaf_covers_its_names_and_no_others)
 {
@@ -77,7 +83,8 @@ START_TEST(the_leaf_covers_its_names_and_no_others)
 	open_shop(&shop);
 	struct certificate *const certificate = open_certificate(&shop);
 	const gnutls_x509_crt_t leaf = leaf_of(certificate);
-	ck_assert_int_eq(gnutls_x509_crt_check_hostname(leaf, hosts[_i].name) != 0, hosts[_i].covered);
+	ck_assert_int_eq(
+		gnutls_x509_crt_check_hostname(leaf, hosts[_i].name) != 0, hosts[_i].covered);
 	gnutls_x509_crt_deinit(leaf);
 	certificate_close(certificate);
 	unit_scratch_remove(shop.folder);
@@ -92,7 +99,9 @@ START_TEST(the_leaf_is_signed_by_the_ca_and_is_none)
 	struct certificate *const certificate = open_certificate(&shop);
 	gnutls_x509_crt_t leaf = leaf_of(certificate);
 	gnutls_x509_crt_t ca = ca_of(certificate);
-	ck_assert_int_eq(gnutls_x509_crt_list_verify(&leaf, 1, &ca, 1, NULL, 0, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict), 0);
+	ck_assert_int_eq(gnutls_x509_crt_list_verify(&leaf, 1, &ca, 1, NULL, 0,
+				 GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict),
+		0);
 	ck_assert_uint_eq(verdict, 0);
 	ck_assert_int_eq(gnutls_x509_crt_get_ca_status(leaf, NULL), 0);
 	ck_assert_int_eq(gnutls_x509_crt_get_ca_status(ca, NULL), 1);
@@ -115,7 +124,9 @@ START_TEST(the_ca_stays_and_the_leaf_is_new_at_every_start)
 	certificate = open_certificate(&shop);
 	gnutls_x509_crt_t second = leaf_of(certificate);
 	ck_assert(!gnutls_x509_crt_equals(first, second));
-	ck_assert_int_eq(gnutls_x509_crt_list_verify(&second, 1, &ca, 1, NULL, 0, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict), 0);
+	ck_assert_int_eq(gnutls_x509_crt_list_verify(&second, 1, &ca, 1, NULL, 0,
+				 GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict),
+		0);
 	ck_assert_uint_eq(verdict, 0);
 	gnutls_x509_crt_deinit(first);
 	gnutls_x509_crt_deinit(second);
@@ -137,7 +148,9 @@ static void expect_named_or_good(const struct shop *shop, const char *path, gnut
 		return;
 	}
 	gnutls_x509_crt_t leaf = leaf_of(certificate);
-	ck_assert_int_eq(gnutls_x509_crt_list_verify(&leaf, 1, &ca, 1, NULL, 0, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict), 0);
+	ck_assert_int_eq(gnutls_x509_crt_list_verify(&leaf, 1, &ca, 1, NULL, 0,
+				 GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &verdict),
+		0);
 	ck_assert_uint_eq(verdict, 0);
 	gnutls_x509_crt_deinit(leaf);
 	certificate_close(certificate);
@@ -158,7 +171,8 @@ START_TEST(a_flipped_bit_of_the_ca_is_named)
 	ck_assert_int_eq(file_read_all(path, &pem, &err), 0);
 	for (size_t bit = 0; bit < pem.len * 8; bit += 5) {
 		pem.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		ck_assert_int_eq(file_publish(file_system(), path, buffer_span(&pem), 0600, &err), 0);
+		ck_assert_int_eq(
+			file_publish(file_system(), path, buffer_span(&pem), 0600, &err), 0);
 		expect_named_or_good(&shop, path, ca);
 		pem.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
@@ -286,7 +300,8 @@ Suite *test_certificate_suite(void)
 {
 	Suite *const suite = suite_create("certificate");
 	TCase *const tcase = tcase_create("certificate");
-	tcase_add_loop_test(tcase, the_leaf_covers_its_names_and_no_others, 0, sizeof hosts / sizeof hosts[0]);
+	tcase_add_loop_test(
+		tcase, the_leaf_covers_its_names_and_no_others, 0, sizeof hosts / sizeof hosts[0]);
 	tcase_add_test(tcase, the_leaf_is_signed_by_the_ca_and_is_none);
 	tcase_add_test(tcase, the_ca_stays_and_the_leaf_is_new_at_every_start);
 	tcase_add_loop_test(tcase, a_flipped_bit_of_the_ca_is_named, 0, 2);

@@ -114,7 +114,11 @@ END_TEST
 
 #define GOOD_KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-static const struct { const char *text; mode_t mode; enum error_kind kind; } keys[] = {
+static const struct {
+	const char *text;
+	mode_t mode;
+	enum error_kind kind;
+} keys[] = {
 	{GOOD_KEY "\n", 0600, ERROR_NONE},
 	{GOOD_KEY, 0400, ERROR_NONE},
 	{GOOD_KEY "\n", 0640, ERROR_NONE},
@@ -171,9 +175,10 @@ START_TEST(a_folder_of_another_user_is_told_as_such)
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
 	ck_assert_msg(strstr(err.text, "lock: Permission denied; the data folder ") != NULL, "%s",
 		err.text);
-	const char *const wanted = !is_root ? " belongs to the user root, and this is the user "
+	const char *const wanted = !is_root
+		? " belongs to the user root, and this is the user "
 		: " belongs to the user 54321, and this is the user root: run it as 54321"
-		" (sudo -u 54321) or as root";
+		  " (sudo -u 54321) or as root";
 	ck_assert_msg(strstr(err.text, wanted) != NULL, "%s", err.text);
 	unit_scratch_remove(scratch);
 }

@@ -1,4 +1,5 @@
-/* HTTP as it goes over the wire: what is kept alive, what is closed, what is answered before the body. */
+/* HTTP as it goes over the wire: what is kept alive, what is closed, what is answered before the
+ * body. */
 #include "tests/unit/server/server_fixture.h"
 
 #include <netinet/in.h>
@@ -21,7 +22,8 @@ enum { ANSWER_BYTES = 4096 };
 
 static int connect_plain(const struct server_fixture *fixture)
 {
-	struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in where = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	where.sin_port = htons((uint16_t)atoi(strrchr(fixture->endpoint, ':') + 1));
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(connect(fd, (const struct sockaddr *)&where, sizeof where), 0);
@@ -35,7 +37,8 @@ static void say(int fd, const char *text)
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* One answer: its head, and its body as far as Content-Length says. The status; 0 when the connection ended. */
+/* One answer: its head, and its body as far as Content-Length says. The status; 0 when the
+ * connection ended. */
 static int hear(int fd, char answer[ANSWER_BYTES])
 {
 	size_t len = 0;
@@ -51,7 +54,8 @@ static int hear(int fd, char answer[ANSWER_BYTES])
 		if (end != NULL || (end = strstr(answer, "\r\n\r\n")) == NULL)
 			continue;
 		const char *const length = strstr(answer, "Content-Length: ");
-		const bool bodyless = strncmp(answer + 9, "304", 3) == 0 || strncmp(answer + 9, "100", 3) == 0;
+		const bool bodyless =
+			strncmp(answer + 9, "304", 3) == 0 || strncmp(answer + 9, "100", 3) == 0;
 		wanted = len + (length != NULL && !bodyless ? (size_t)atoi(length + 16) : 0);
 	}
 	return atoi(answer + 9);
@@ -72,7 +76,8 @@ static void open_plain(struct server_fixture *fixture, int *out_fd)
 	server_fixture_open(fixture);
 	server_fixture_listen(fixture, false);
 	*out_fd = connect_plain(fixture);
-	expect(*out_fd, "PUT /bkt HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	expect(*out_fd, "PUT /bkt HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200,
+		NULL);
 }
 
 static void close_plain(struct server_fixture *fixture, int fd)
@@ -81,21 +86,35 @@ static void close_plain(struct server_fixture *fixture, int fd)
 	server_fixture_close(fixture);
 }
 
-static const struct { const char *request; int status; const char *holds; } kept[] = {
+static const struct {
+	const char *request;
+	int status;
+	const char *holds;
+} kept[] = {
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "\r\n\r\nok\n"},
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "x-amz-request-id: "},
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "Server: deltabucket\r\n"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 200, "ETag: \"5d41402abc4b2a76b9719d911017c592\""},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, "ETag: \"d41d8cd98f00b204e9800998ecf8427e\""},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Expect: something\r\nContent-Length: 5\r\n\r\nhello", 200, NULL},
-	{"PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 404, "NoSuchBucket"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 200,
+		"ETag: \"5d41402abc4b2a76b9719d911017c592\""},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200,
+		"ETag: \"d41d8cd98f00b204e9800998ecf8427e\""},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+	 "Expect: something\r\nContent-Length: 5\r\n\r\nhello",
+		200, NULL},
+	{"PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 404,
+		"NoSuchBucket"},
 	{"PUT /bkt/k HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 403, "AccessDenied"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==\r\nContent-Length: 5\r\n\r\nhello", 400, "BadDigest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+	 "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==\r\nContent-Length: 5\r\n\r\nhello",
+		400, "BadDigest"},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "\r\n", 411, "MissingContentLength"},
 	{"DELETE /bkt/absent HTTP/1.1\r\n" AUTHORIZATION "\r\n", 204, NULL},
-	{"DELETE /bkt/absent HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 204, NULL},
-	{"GET /bkt/absent HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 404, "NoSuchKey"},
-	{"POST /-/keys HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 2\r\n\r\n{}", 201, "\"key_id\""},
+	{"DELETE /bkt/absent HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 204,
+		NULL},
+	{"GET /bkt/absent HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 404,
+		"NoSuchKey"},
+	{"POST /-/keys HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 2\r\n\r\n{}", 201,
+		"\"key_id\""},
 	{"GET /v1/nothing HTTP/1.1\r\n" AUTHORIZATION "\r\n", 404, "\"not_found\""},
 	{"BREW /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 405, "Allow: GET, HEAD"},
 };
@@ -116,8 +135,10 @@ START_TEST(chunks_are_put_together)
 	struct server_fixture fixture;
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", 200,
-		"ETag: \"5eb63bbbe01eeed093cb22bb8f5acdc3\"");
+	expect(fd,
+		"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
+		200, "ETag: \"5eb63bbbe01eeed093cb22bb8f5acdc3\"");
 	close_plain(&fixture, fd);
 }
 END_TEST
@@ -128,8 +149,12 @@ START_TEST(head_announces_the_true_size_and_not_modified_too)
 	char answer[ANSWER_BYTES] = {0};
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 200, NULL);
-	expect(fd, "GET /bkt/k HTTP/1.1\r\n" AUTHORIZATION "If-None-Match: \"5d41402abc4b2a76b9719d911017c592\"\r\n\r\n", 304, "Content-Length: 5\r\n");
+	expect(fd, "PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 200,
+		NULL);
+	expect(fd,
+		"GET /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+		"If-None-Match: \"5d41402abc4b2a76b9719d911017c592\"\r\n\r\n",
+		304, "Content-Length: 5\r\n");
 	expect(fd, "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "ok\n");
 	say(fd, "HEAD /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Connection: close\r\n\r\n");
 	ck_assert_int_gt(recv(fd, answer, sizeof answer - 1, MSG_WAITALL), 0);
@@ -144,9 +169,13 @@ START_TEST(empty_header_values_come_back)
 	struct server_fixture fixture;
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "PUT /bkt/e HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1\r\nx-amz-meta-none:\r\n\r\nx", 200, NULL);
+	expect(fd,
+		"PUT /bkt/e HTTP/1.1\r\n" AUTHORIZATION
+		"Content-Length: 1\r\nx-amz-meta-none:\r\n\r\nx",
+		200, NULL);
 	expect(fd, "GET /bkt/e HTTP/1.1\r\n" AUTHORIZATION "\r\n", 200, "\r\nx-amz-meta-none: ");
-	expect(fd, "GET /bkt/e?response-content-type= HTTP/1.1\r\n" AUTHORIZATION "\r\n", 200, "\r\nContent-Type: ");
+	expect(fd, "GET /bkt/e?response-content-type= HTTP/1.1\r\n" AUTHORIZATION "\r\n", 200,
+		"\r\nContent-Type: ");
 	close_plain(&fixture, fd);
 }
 END_TEST
@@ -157,27 +186,49 @@ START_TEST(a_body_is_called_for_only_once_it_is_wanted)
 	char answer[ANSWER_BYTES];
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n", 100, NULL);
+	expect(fd,
+		"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+		"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+		100, NULL);
 	expect(fd, "hello", 200, "5d41402abc4b2a76b9719d911017c592");
-	expect(fd, "PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION "Expect: 100-Continue\r\nContent-Length: 5\r\n\r\n", 404, "Connection: close");
+	expect(fd,
+		"PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION
+		"Expect: 100-Continue\r\nContent-Length: 5\r\n\r\n",
+		404, "Connection: close");
 	ck_assert_int_eq(hear(fd, answer), 0);
 	close_plain(&fixture, fd);
 }
 END_TEST
 
-static const struct { const char *request; int status; const char *holds; } closed[] = {
-	{"PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 404, "NoSuchBucket"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 6000000000\r\n\r\n", 400, "EntityTooLarge"},
-	{"DELETE /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 400, "EntityTooLarge"},
+static const struct {
+	const char *request;
+	int status;
+	const char *holds;
+} closed[] = {
+	{"PUT /absent/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 404,
+		"NoSuchBucket"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 6000000000\r\n\r\n", 400,
+		"EntityTooLarge"},
+	{"DELETE /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 400,
+		"EntityTooLarge"},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: -1\r\n\r\n", 400, NULL},
 	/* Where the body ends is in doubt. */
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400, "InvalidRequest"},
-	{"POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 2\r\nContent-Length: 4\r\n\r\n{}", 400, "\"invalid_request\""},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "InvalidRequest"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: xchunked\r\n\r\nhello", 400, "InvalidRequest"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", 400,
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+	 "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+		400, "InvalidRequest"},
+	{"POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION
+	 "Content-Length: 2\r\nContent-Length: 4\r\n\r\n{}",
+		400, "\"invalid_request\""},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+	 "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		400, "InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: xchunked\r\n\r\nhello", 400,
 		"InvalidRequest"},
-	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length : 5\r\n\r\nhello", 400, "InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION
+	 "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+		400, "InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length : 5\r\n\r\nhello", 400,
+		"InvalidRequest"},
 };
 
 START_TEST(answered_and_closed)
@@ -210,7 +261,8 @@ START_TEST(headers_over_eight_kib_are_refused_in_the_faces_own_words)
 }
 END_TEST
 
-/* Until nothing is under way any more: an upload whose client is gone is let go of, although its end came with its last bytes. */
+/* Until nothing is under way any more: an upload whose client is gone is let go of, although its
+ * end came with its last bytes. */
 static void wait_until_idle(struct listener *listener)
 {
 	for (int i = 0; i < 2000 && listener_active(listener) > 0; i++) {
@@ -222,8 +274,10 @@ static void wait_until_idle(struct listener *listener)
 
 START_TEST(cut_requests_leave_nothing)
 {
-	static const char *const cut[] = {"PUT /bkt/cut HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 500000\r\n\r\nhello",
-		"PUT /bkt/whole HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", "GET /bkt/k HTTP/1.1\r\nHost: ", "GET /bkt/",
+	static const char *const cut[] = {"PUT /bkt/cut HTTP/1.1\r\n" AUTHORIZATION
+					  "Content-Length: 500000\r\n\r\nhello",
+		"PUT /bkt/whole HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello",
+		"GET /bkt/k HTTP/1.1\r\nHost: ", "GET /bkt/",
 		"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n"};
 	struct server_fixture fixture;
 	int fd;
@@ -258,12 +312,14 @@ START_TEST(connections_over_the_limit_take_the_place_of_those_that_rest)
 			send(fds[i], "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 35, MSG_NOSIGNAL);
 			const bool is_served = hear(fds[i], answer) == 200;
 			served += is_served;
-			ck_assert_msg(is_served || i < ASKED - LAST, "the connection %zu of %d was closed", i, ASKED);
+			ck_assert_msg(is_served || i < ASKED - LAST,
+				"the connection %zu of %d was closed", i, ASKED);
 		}
 		for (size_t i = 0; i < ASKED; i++)
 			close(fds[i]);
 		ck_assert_int_le(served, SERVER_FIXTURE_CONNECTIONS);
-		ck_assert_int_ge(metrics_get(fixture.metrics, METRIC_CONNECTIONS_DISPLACED), 16 * (round + 1));
+		ck_assert_int_ge(metrics_get(fixture.metrics, METRIC_CONNECTIONS_DISPLACED),
+			16 * (round + 1));
 		while (metrics_get(fixture.metrics, METRIC_CONNECTIONS) > 0)
 			nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
 	}
@@ -285,14 +341,15 @@ static void *run_poll(void *owner)
 	return NULL;
 }
 
-static void wait_for_waiting(const struct server_fixture *const fixture, const int64_t count)
+static void wait_for_waiting(const struct server_fixture *fixture, int64_t count)
 {
 	while (metrics_get(fixture->metrics, METRIC_WAITING) != count)
 		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
 }
 
-/* Nothing wakes them, and their time is not over: each round ends because its clients are gone. Those of the last round
- * close at once, before they wait, perhaps; nothing comes behind them that would need their room. */
+/* Nothing wakes them, and their time is not over: each round ends because its clients are gone.
+ * Those of the last round close at once, before they wait, perhaps; nothing comes behind them that
+ * would need their room. */
 START_TEST(clients_that_hang_up_wait_no_more)
 {
 	enum { CLIENTS = 32, ROUNDS = 3 };
@@ -300,11 +357,14 @@ START_TEST(clients_that_hang_up_wait_no_more)
 	int fds[CLIENTS];
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n",
+		200, NULL);
 	for (int round = 1; round <= ROUNDS; round++) {
 		for (size_t i = 0; i < CLIENTS; i++) {
 			fds[i] = connect_plain(&fixture);
-			say(fds[i], "GET /v1/runs/bkt/r/steps/latest?wait=60 HTTP/1.1\r\n" AUTHORIZATION "\r\n");
+			say(fds[i],
+				"GET /v1/runs/bkt/r/steps/latest?wait=60 HTTP/1.1\r\n" AUTHORIZATION
+				"\r\n");
 			if (round == ROUNDS)
 				close(fds[i]);
 		}
@@ -328,7 +388,8 @@ START_TEST(clients_that_have_said_all_wait_no_more)
 	char answer[ANSWER_BYTES];
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n",
+		200, NULL);
 	say(fd, "GET /v1/runs/bkt/r/steps/latest?wait=60 HTTP/1.1\r\n" AUTHORIZATION "\r\n");
 	wait_for_waiting(&fixture, 1);
 	shutdown(fd, SHUT_WR);
@@ -345,7 +406,8 @@ START_TEST(stopping_answers_long_polls)
 	struct poll polls[8];
 	int fd;
 	open_plain(&fixture, &fd);
-	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n",
+		200, NULL);
 	for (size_t i = 0; i < 8; i++) {
 		polls[i] = (struct poll){.fd = connect_plain(&fixture)};
 		lock_thread_start(&threads[i], "poll", run_poll, &polls[i]);
@@ -369,14 +431,16 @@ static void hear_text(int fd, struct buffer *heard, const char *text)
 {
 	char piece[512];
 	ssize_t got = 1;
-	while (strstr(buffer_text(heard), text) == NULL && (got = recv(fd, piece, sizeof piece, 0)) > 0)
+	while (strstr(buffer_text(heard), text) == NULL &&
+		(got = recv(fd, piece, sizeof piece, 0)) > 0)
 		buffer_add(heard, piece, (size_t)got);
 	ck_assert_msg(got > 0, "the connection ended without %s: %s", text, buffer_text(heard));
 }
 
 #define FOLLOW "GET /api/buckets/main/bkt/events HTTP/1.1\r\n" AUTHORIZATION "\r\n"
 
-/* An endless reply is suspended while it has nothing to say, resumed by changes and by the stop, and ends as a whole chunked body. */
+/* An endless reply is suspended while it has nothing to say, resumed by changes and by the stop,
+ * and ends as a whole chunked body. */
 START_TEST(streams_wait_and_go_on)
 {
 	struct server_fixture fixture;
@@ -389,7 +453,8 @@ START_TEST(streams_wait_and_go_on)
 		fds[i] = connect_plain(&fixture);
 		say(fds[i], FOLLOW);
 		hear_text(fds[i], &heard[i], "event: ready");
-		ck_assert_ptr_nonnull(strstr(buffer_text(&heard[i]), "Transfer-Encoding: chunked\r\n"));
+		ck_assert_ptr_nonnull(
+			strstr(buffer_text(&heard[i]), "Transfer-Encoding: chunked\r\n"));
 	}
 	while (metrics_get(fixture.metrics, METRIC_WAITING) < 4)
 		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
@@ -397,7 +462,9 @@ START_TEST(streams_wait_and_go_on)
 	for (int round = 0; round < 3; round++) {
 		char request[200];
 		char wanted[20];
-		snprintf(request, sizeof request, "PUT /bkt/key-%d HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1\r\n\r\nx", round);
+		snprintf(request, sizeof request,
+			"PUT /bkt/key-%d HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1\r\n\r\nx",
+			round);
 		snprintf(wanted, sizeof wanted, "key-%d", round);
 		expect(fd, request, 200, NULL);
 		for (size_t i = 0; i < 3; i++)
@@ -438,9 +505,11 @@ START_TEST(https_verifies_against_the_ca_before_and_after_a_reload)
 	server_fixture_open(&fixture);
 	server_fixture_listen(&fixture, true);
 	ck_assert_int_eq(strncmp(fixture.endpoint, "https://127.0.0.1:", 18), 0);
-	const struct http_client_options options = {.endpoint = fixture.endpoint, .ca_file = certificate_ca_path(fixture.certificate),
+	const struct http_client_options options = {.endpoint = fixture.endpoint,
+		.ca_file = certificate_ca_path(fixture.certificate),
 		.token = server_fixture_token};
-	const struct http_client_options strange = {.endpoint = fixture.endpoint, .token = server_fixture_token};
+	const struct http_client_options strange = {
+		.endpoint = fixture.endpoint, .token = server_fixture_token};
 	ck_assert_msg(ask(&options, "/-/ready", &err) == 200, "%s", err.text);
 	ck_assert_int_eq(certificate_reload(fixture.certificate, &err), 0);
 	ck_assert_msg(ask(&options, "/-/metrics", &err) == 200, "%s", err.text);
@@ -457,7 +526,8 @@ START_TEST(the_control_socket_needs_no_token)
 	const struct http_request request = {.method = "GET", .target = "/-/keys"};
 	server_fixture_open(&fixture);
 	server_fixture_listen(&fixture, false);
-	ck_assert_msg(control_socket_send(fixture.folder, &request, &response, &err) == 0, "%s", err.text);
+	ck_assert_msg(control_socket_send(fixture.folder, &request, &response, &err) == 0, "%s",
+		err.text);
 	ck_assert_int_eq(response.status, 200);
 	ck_assert_ptr_nonnull(strstr(buffer_text(&response.body), "\"root\":true"));
 	http_response_release(&response);

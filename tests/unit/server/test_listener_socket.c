@@ -24,14 +24,16 @@ START_TEST(tcp_addresses_open_and_say_their_port)
 	buffer_init(&text, 1000);
 	ck_assert_msg(listener_socket_open(&opened, tcp[_i], &err) == 0, "%s", err.text);
 	listener_socket_print(&opened, "https", &text);
-	ck_assert_msg(strncmp(buffer_text(&text), "https://", 8) == 0 && strrchr(buffer_text(&text), ':')[1] != '0', "%s", buffer_text(&text));
+	ck_assert_msg(strncmp(buffer_text(&text), "https://", 8) == 0 &&
+			strrchr(buffer_text(&text), ':')[1] != '0',
+		"%s", buffer_text(&text));
 	listener_socket_close(&opened);
 	buffer_release(&text);
 }
 END_TEST
 
-static const char *const refused[] = {"", "9000", "localhost", "127.0.0.1:", "::1:9000", "[::1]", "[]:9000", "127.0.0.1:http", "127.0.0.1:65536", "unix:",
-	"256.1.1.1:0"};
+static const char *const refused[] = {"", "9000", "localhost", "127.0.0.1:", "::1:9000", "[::1]",
+	"[]:9000", "127.0.0.1:http", "127.0.0.1:65536", "unix:", "256.1.1.1:0"};
 
 START_TEST(other_addresses_are_refused)
 {
@@ -58,8 +60,12 @@ START_TEST(a_port_in_use_is_the_systems_word)
 }
 END_TEST
 
-static const struct { const char *address; const char *says; } not_ours[] = {
-	{"192.0.2.1:0", "cannot listen on 192.0.2.1:0: Cannot assign requested address; this"
+static const struct {
+	const char *address;
+	const char *says;
+} not_ours[] = {
+	{"192.0.2.1:0",
+		"cannot listen on 192.0.2.1:0: Cannot assign requested address; this"
 		" machine does not have it; --listen takes one"},
 	{"256.1.1.1:0", "; --listen takes an address of this machine"},
 };
@@ -80,8 +86,10 @@ START_TEST(trying_an_address_leaves_it_free)
 	ck_assert_int_eq(listener_socket_open(&opened, "127.0.0.1:0", &err), 0);
 	snprintf(address, sizeof address, "127.0.0.1:%u", listener_socket_port(&opened));
 	ck_assert_int_eq(listener_socket_try(address, &err), -1);
-	ck_assert_msg(strstr(err.text, "another program listens there; stop it, or name a free port"
-		" with --listen HOST:PORT") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text,
+			      "another program listens there; stop it, or name a free port"
+			      " with --listen HOST:PORT") != NULL,
+		"%s", err.text);
 	listener_socket_close(&opened);
 	ck_assert_int_eq(listener_socket_try(address, &err), 0);
 	ck_assert_int_eq(listener_socket_try(address, &err), 0);
@@ -169,7 +177,8 @@ START_TEST(a_deep_data_folder_still_has_its_control_socket)
 	struct error err = {0};
 	ck_assert_int_eq(file_make_folder(file_system(), folder, 0700, &err), 0);
 	control_place_init(&place, folder);
-	ck_assert_msg(listener_socket_open_unix(&opened, place.path, 0600, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		listener_socket_open_unix(&opened, place.path, 0600, &err) == 0, "%s", err.text);
 	ck_assert(file_exists(path));
 	listener_socket_close(&opened);
 	ck_assert(!file_exists(path));
@@ -192,7 +201,7 @@ START_TEST(peers_of_our_own_user_are_ours)
 END_TEST
 
 /* Who connects, as SO_PEERCRED shows it: another process that has become `user` where it may. */
-static uid_t connect_as(const struct sockaddr_un *const address, const socklen_t length, const uid_t user)
+static uid_t connect_as(const struct sockaddr_un *address, socklen_t length, uid_t user)
 {
 	const pid_t child = fork();
 	ck_assert_int_ge(child, 0);
@@ -208,15 +217,17 @@ static uid_t connect_as(const struct sockaddr_un *const address, const socklen_t
 	return WEXITSTATUS(status) == 0 ? user : geteuid();
 }
 
-/* Users that are neither the server's own nor root, the neighbours of both among them. The socket has a
- * name that the system gave it and no place in a folder, so that nothing but the check stands before them. */
+/* Users that are neither the server's own nor root, the neighbours of both among them. The socket
+ * has a name that the system gave it and no place in a folder, so that nothing but the check stands
+ * before them. */
 START_TEST(peers_of_other_users_are_not_ours)
 {
 	const uid_t users[] = {geteuid(), 0, 1, geteuid() + 1, 65534};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	socklen_t length = sizeof address;
 	const int listening = socket(AF_UNIX, SOCK_STREAM, 0);
-	ck_assert_int_eq(bind(listening, (struct sockaddr *)&address, sizeof address.sun_family), 0);
+	ck_assert_int_eq(
+		bind(listening, (struct sockaddr *)&address, sizeof address.sun_family), 0);
 	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&address, &length), 0);
 	ck_assert_int_eq(listen(listening, 8), 0);
 	for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
@@ -237,8 +248,10 @@ Suite *test_listener_socket_suite(void)
 {
 	Suite *const suite = suite_create("listener_socket");
 	TCase *const tcase = tcase_create("listener_socket");
-	tcase_add_loop_test(tcase, tcp_addresses_open_and_say_their_port, 0, sizeof tcp / sizeof tcp[0]);
-	tcase_add_loop_test(tcase, other_addresses_are_refused, 0, sizeof refused / sizeof refused[0]);
+	tcase_add_loop_test(
+		tcase, tcp_addresses_open_and_say_their_port, 0, sizeof tcp / sizeof tcp[0]);
+	tcase_add_loop_test(
+		tcase, other_addresses_are_refused, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, a_port_in_use_is_the_systems_word);
 	tcase_add_loop_test(tcase, an_address_that_cannot_be_had_is_refused_with_what_helps, 0,
 		sizeof not_ours / sizeof not_ours[0]);

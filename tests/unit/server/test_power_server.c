@@ -30,8 +30,8 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static int open_key(const struct file_ops *const files, const char *const folder,
-	uint8_t out_key[MASTER_KEY_BYTES], struct error *const err)
+static int open_key(const struct file_ops *files, const char *folder,
+	uint8_t out_key[MASTER_KEY_BYTES], struct error *err)
 {
 	struct data_folder opened;
 	if (data_folder_open(&opened, files, folder, NULL, true, err) != 0)
@@ -42,13 +42,12 @@ static int open_key(const struct file_ops *const files, const char *const folder
 }
 
 /* The key that a start on what survived has. */
-static void open_survived(const char *const survived, const char *const what,
-	uint8_t out_key[MASTER_KEY_BYTES])
+static void open_survived(const char *survived, const char *what, uint8_t out_key[MASTER_KEY_BYTES])
 {
 	struct error err = {0};
 	char *const folder = data_folder_path(survived, "data");
-	ck_assert_msg(open_key(file_system(), folder, out_key, &err) == 0, "cut %s: %s", what,
-		err.text);
+	ck_assert_msg(
+		open_key(file_system(), folder, out_key, &err) == 0, "cut %s: %s", what, err.text);
 	free(folder);
 }
 
@@ -80,7 +79,7 @@ START_TEST(the_master_key_outlasts_a_cut)
 }
 END_TEST
 
-static int fail_folder_sync(const struct file_ops *const ops, const int fd)
+static int fail_folder_sync(const struct file_ops *ops, int fd)
 {
 	struct stat facts;
 	const struct file_ops *const files = power_disk_files(disk);
@@ -106,18 +105,18 @@ START_TEST(a_key_from_a_start_that_broke_off_is_made_to_last)
 }
 END_TEST
 
-static struct certificate *open_ca(const struct file_ops *const files, const char *const folder)
+static struct certificate *open_ca(const struct file_ops *files, const char *folder)
 {
 	struct error err = {0};
-	const struct certificate_options options = {.folder = folder, .clock = clock_system(),
-		.files = files};
+	const struct certificate_options options = {
+		.folder = folder, .clock = clock_system(), .files = files};
 	struct certificate *const certificate = certificate_open(&options, &err);
 	ck_assert_msg(certificate != NULL, "%s: %s", folder, err.text);
 	return certificate;
 }
 
 /* The CA in PEM, which clients are given. */
-static struct buffer ca_of(const struct file_ops *const files, const char *const folder)
+static struct buffer ca_of(const struct file_ops *files, const char *folder)
 {
 	struct error err = {0};
 	struct buffer pem;
@@ -128,7 +127,7 @@ static struct buffer ca_of(const struct file_ops *const files, const char *const
 	return pem;
 }
 
-static void expect_ca(const struct buffer *const wanted)
+static void expect_ca(const struct buffer *wanted)
 {
 	for (enum power_cut cut = 0; cut < POWER_CUTS; cut++) {
 		char *const survived = power_disk_cut(disk, cut);

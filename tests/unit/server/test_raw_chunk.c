@@ -20,8 +20,8 @@ END_TEST
 
 START_TEST(what_readers_take_differently_is_not)
 {
-	static const char *const odd[] = {"5\n", "\n", "\r\n", "5;a=b\n", "5;a\n;b\r\n", "5;a\rb\r\n",
-		"5;\x01\r\n", "hello\n5\r\n", "\n5\r\n", "x\r\n", ";\r\n", "5"};
+	static const char *const odd[] = {"5\n", "\n", "\r\n", "5;a=b\n", "5;a\n;b\r\n",
+		"5;a\rb\r\n", "5;\x01\r\n", "hello\n5\r\n", "\n5\r\n", "x\r\n", ";\r\n", "5"};
 	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
 		ck_assert_msg(!is_plain(odd[i]), "%zu", i);
 }

@@ -11,13 +11,14 @@ struct field {
 	size_t value;
 };
 
-static const char *judge(const char *text, size_t len, const char *target,
-	const struct field *fields, size_t count)
+static const char *judge(
+	const char *text, size_t len, const char *target, const struct field *fields, size_t count)
 {
 	struct raw_header raw;
 	raw_header_begin(&raw, text, span_text(target), len);
 	for (size_t i = 0; i < count; i++)
-		raw_header_take(&raw, span_text(text + fields[i].name), span_text(text + fields[i].value));
+		raw_header_take(
+			&raw, span_text(text + fields[i].name), span_text(text + fields[i].value));
 	raw_header_end(&raw);
 	ck_assert_uint_eq(raw.count, count);
 	return raw.fault;
@@ -33,8 +34,11 @@ static const char *judge_one(const char *text, size_t len)
 
 START_TEST(each_header_lies_where_the_line_before_it_ended)
 {
-	static const char plain[] = REQUEST "Host\0 x\0\0" "\0\0";
-	static const char fed[] = "GET\0/a\0HTTP/1.1\0\n" "Host\0 x\0 \r\n" "\r\n";
+	static const char plain[] = REQUEST "Host\0 x\0\0"
+					    "\0\0";
+	static const char fed[] = "GET\0/a\0HTTP/1.1\0\n"
+				  "Host\0 x\0 \r\n"
+				  "\r\n";
 	ck_assert_ptr_null(judge_one(plain, sizeof plain - 1));
 	ck_assert_ptr_null(judge_one(fed, sizeof fed - 1));
 }
@@ -42,19 +46,47 @@ END_TEST
 
 START_TEST(any_other_layout_breaks_the_walk)
 {
-	static const struct { const char *text; size_t len; } heads[] = {
+	static const struct {
+		const char *text;
+		size_t len;
+	} heads[] = {
 #define HEAD(text) {text, sizeof text - 1}
-		HEAD(REQUEST "Host\0 x\0\0"), HEAD(REQUEST "Host\0 x\0\0" "\0"),
-		HEAD(REQUEST "Host\0 x\0\0" "\0\0\0"), HEAD(REQUEST "Host\0 x\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0y\0\0" "\0\0"), HEAD(REQUEST "Host\0 x\0 \0\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0\0" " y\0\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0\0" "Lost\0 y\0\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0\0" "\0x\0\0"),
-		HEAD("GET\0/b\0HTTP/2.0\0\0" "Host\0 x\0\0" "\0\0"),
-		HEAD("GET\0/a\0\0TTP/1.1\0\0" "Host\0 x\0\0" "\0\0"),
-		HEAD("GET\0 /\0HTTP/1.1\0\0" "Host\0 x\0\0" "\0\0"),
-		HEAD("GET\0/a\0HTTP/1.1\0x" "Host\0 x\0\0" "\0\0"), HEAD("GET\0"), HEAD("GET\0/a\0"),
-		HEAD("GET\0/a\0HTTP/1."), HEAD(REQUEST), HEAD(REQUEST "Host"),
+		HEAD(REQUEST "Host\0 x\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0"
+			     "\0"),
+		HEAD(REQUEST "Host\0 x\0\0"
+			     "\0\0\0"),
+		HEAD(REQUEST "Host\0 x\0"
+			     "\0\0"),
+		HEAD(REQUEST "Host\0 x\0y\0\0"
+			     "\0\0"),
+		HEAD(REQUEST "Host\0 x\0 \0\0"
+			     "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0"
+			     " y\0\0"
+			     "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0"
+			     "Lost\0 y\0\0"
+			     "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0"
+			     "\0x\0\0"),
+		HEAD("GET\0/b\0HTTP/2.0\0\0"
+		     "Host\0 x\0\0"
+		     "\0\0"),
+		HEAD("GET\0/a\0\0TTP/1.1\0\0"
+		     "Host\0 x\0\0"
+		     "\0\0"),
+		HEAD("GET\0 /\0HTTP/1.1\0\0"
+		     "Host\0 x\0\0"
+		     "\0\0"),
+		HEAD("GET\0/a\0HTTP/1.1\0x"
+		     "Host\0 x\0\0"
+		     "\0\0"),
+		HEAD("GET\0"),
+		HEAD("GET\0/a\0"),
+		HEAD("GET\0/a\0HTTP/1."),
+		HEAD(REQUEST),
+		HEAD(REQUEST "Host"),
 #undef HEAD
 	};
 	for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
@@ -67,7 +99,8 @@ END_TEST
 
 START_TEST(a_head_cut_short_breaks_the_walk)
 {
-	static const char plain[] = REQUEST "Host\0 x\0\0" "\0\0";
+	static const char plain[] = REQUEST "Host\0 x\0\0"
+					    "\0\0";
 	for (size_t len = 0; len < sizeof plain - 1; len++)
 		ck_assert_msg(judge_one(plain, len) != NULL, "%zu", len);
 }
@@ -75,7 +108,8 @@ END_TEST
 
 START_TEST(a_header_from_elsewhere_breaks_the_walk)
 {
-	static const char text[] = REQUEST "Host\0 x\0\0" "\0\0";
+	static const char text[] = REQUEST "Host\0 x\0\0"
+					   "\0\0";
 	static const struct field twice[] = {{17, 23}, {17, 23}};
 	static const struct field swapped[] = {{23, 17}};
 	struct raw_header raw;
@@ -91,8 +125,10 @@ END_TEST
 
 START_TEST(control_characters_are_refused)
 {
-	static const char value[] = REQUEST "Host\0 \r\0\0" "\0\0";
-	static const char name[] = REQUEST "Ho\vt\0 x\0\0" "\0\0";
+	static const char value[] = REQUEST "Host\0 \r\0\0"
+					    "\0\0";
+	static const char name[] = REQUEST "Ho\vt\0 x\0\0"
+					   "\0\0";
 	ck_assert_ptr_nonnull(judge_one(value, sizeof value - 1));
 	ck_assert_ptr_nonnull(judge_one(name, sizeof name - 1));
 	ck_assert_ptr_nonnull(judge(value, sizeof value - 1, "/\t", host, 1));

@@ -2,7 +2,13 @@
 
 #include "server/request_target.h"
 
-static const struct { const char *sent; const char *authority; const char *path; const char *query; bool is_good; } targets[] = {
+static const struct {
+	const char *sent;
+	const char *authority;
+	const char *path;
+	const char *query;
+	bool is_good;
+} targets[] = {
 	{"/", "", "/", "", true},
 	{"/a/b?c=d?e", "", "/a/b", "c=d?e", true},
 	{"/http://a/b", "", "/http://a/b", "", true},
@@ -34,14 +40,29 @@ START_TEST(targets_come_apart)
 }
 END_TEST
 
-static const struct { const char *a; const char *b; bool is_same; } hosts[] = {
-	{"a", "a", true}, {"A.b", "a.B", true}, {"a:80", "a", true}, {"a", "a:443", true}, {"a:9000", "a:9000", true},
-	{"a:9000", "a", false}, {"a:8080", "a:80", false}, {"a", "b", false}, {"a", "ab", false}, {"", "a", false}, {":80", "", false},
+static const struct {
+	const char *a;
+	const char *b;
+	bool is_same;
+} hosts[] = {
+	{"a", "a", true},
+	{"A.b", "a.B", true},
+	{"a:80", "a", true},
+	{"a", "a:443", true},
+	{"a:9000", "a:9000", true},
+	{"a:9000", "a", false},
+	{"a:8080", "a:80", false},
+	{"a", "b", false},
+	{"a", "ab", false},
+	{"", "a", false},
+	{":80", "", false},
 };
 
 START_TEST(the_same_host_in_other_words)
 {
-	ck_assert_int_eq(request_target_is_same_host(span_text(hosts[_i].a), span_text(hosts[_i].b)), hosts[_i].is_same);
+	ck_assert_int_eq(
+		request_target_is_same_host(span_text(hosts[_i].a), span_text(hosts[_i].b)),
+		hosts[_i].is_same);
 }
 END_TEST
 

@@ -42,11 +42,16 @@ static int read_text(struct span text, struct error *err)
 	return setting_file_read(path, take, &taken, err);
 }
 
-static const struct { const char *text; const char *gives; } rows[] = {
+static const struct {
+	const char *text;
+	const char *gives;
+} rows[] = {
 	{"", ""},
 	{"a = b", "|a|b;"},
 	{"\n# c = d\n; e = f\n\t a\t=\tb \r\n", "|a|b;"},
-	{"\xef\xbb\xbf" "a = b\n", "|a|b;"},
+	{"\xef\xbb\xbf"
+	 "a = b\n",
+		"|a|b;"},
 	{"a: b\n[ h ]  # words\nc=d=e\n  f = g\n[]\ni = j", "|a|b;h|c|d=e;h|f|g;|i|j;"},
 	{"a = b # words\nc = d ; words\ne = f\t#words", "|a|b;|c|d;|e|f;"},
 	{"a = b#c;d\ne = # nothing\nf =;\ng =", "|a|b#c;d;|e|;|f|;|g|;"},
@@ -63,7 +68,10 @@ START_TEST(lines_give_headings_names_and_values)
 }
 END_TEST
 
-static const struct { const char *text; const char *says; } refused[] = {
+static const struct {
+	const char *text;
+	const char *says;
+} refused[] = {
 	{"a = b\nc = \"d\n",
 		"d.ini, line 2: the value begins with a quotation mark (\") and does not end with "
 		"one"},

@@ -12,22 +12,39 @@ static const struct {
 	const char *client;
 } ROWS[] = {
 	/* who is not trusted may say what they like */
-	{"203.0.113.5", "1.2.3.4", "203.0.113.5"}, {"2001:db8::5", "1.2.3.4, 10.0.0.1", "2001:db8::5"}, {"11.0.0.1", "1.2.3.4", "11.0.0.1"},
+	{"203.0.113.5", "1.2.3.4", "203.0.113.5"},
+	{"2001:db8::5", "1.2.3.4, 10.0.0.1", "2001:db8::5"},
+	{"11.0.0.1", "1.2.3.4", "11.0.0.1"},
 	/* the last one that is not trusted */
-	{"10.1.1.1", "203.0.113.5", "203.0.113.5"}, {"10.1.1.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"},
-	{"10.1.1.1", "1.2.3.4, 203.0.113.5, 10.2.2.2,fd00::1 , 192.0.2.9", "203.0.113.5"}, {NULL, "203.0.113.5", "203.0.113.5"},
-	{"fd00:1::1", "2001:db8::7", "2001:db8::7"}, {"192.0.2.9", "192.0.2.10", "192.0.2.10"},
-	{"10.1.1.1", "203.0.113.5:4711", "203.0.113.5"}, {"10.1.1.1", "[2001:db8::7]:4711", "2001:db8::7"},
-	{"10.1.1.1", "[2001:db8::7]", "2001:db8::7"}, {"10.1.1.1", "::ffff:203.0.113.5", "203.0.113.5"},
+	{"10.1.1.1", "203.0.113.5", "203.0.113.5"},
+	{"10.1.1.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"},
+	{"10.1.1.1", "1.2.3.4, 203.0.113.5, 10.2.2.2,fd00::1 , 192.0.2.9", "203.0.113.5"},
+	{NULL, "203.0.113.5", "203.0.113.5"},
+	{"fd00:1::1", "2001:db8::7", "2001:db8::7"},
+	{"192.0.2.9", "192.0.2.10", "192.0.2.10"},
+	{"10.1.1.1", "203.0.113.5:4711", "203.0.113.5"},
+	{"10.1.1.1", "[2001:db8::7]:4711", "2001:db8::7"},
+	{"10.1.1.1", "[2001:db8::7]", "2001:db8::7"},
+	{"10.1.1.1", "::ffff:203.0.113.5", "203.0.113.5"},
 	/* proxies alone */
-	{"10.1.1.1", "", "10.1.1.1"}, {"10.1.1.1", "10.2.2.2", "10.2.2.2"}, {NULL, "", "unix"},
+	{"10.1.1.1", "", "10.1.1.1"},
+	{"10.1.1.1", "10.2.2.2", "10.2.2.2"},
+	{NULL, "", "unix"},
 	/* what is malformed ends the search */
-	{"10.1.1.1", "203.0.113.5, nobody", "10.1.1.1"}, {"10.1.1.1", "203.0.113.5, , 10.2.2.2", "10.2.2.2"},
-	{"10.1.1.1", "203.0.113.5,", "10.1.1.1"}, {"10.1.1.1", "unix", "10.1.1.1"}, {"10.1.1.1", "203.0.113.5:66000", "10.1.1.1"},
-	{"10.1.1.1", "203.0.113.5:", "10.1.1.1"}, {"10.1.1.1", "[2001:db8::7", "10.1.1.1"}, {"10.1.1.1", "2001:db8::7]", "10.1.1.1"},
-	{"10.1.1.1", "[203.0.113.5]", "10.1.1.1"}, {"10.1.1.1", "[]:80", "10.1.1.1"}, {"10.1.1.1", "203.0.113.256", "10.1.1.1"},
+	{"10.1.1.1", "203.0.113.5, nobody", "10.1.1.1"},
+	{"10.1.1.1", "203.0.113.5, , 10.2.2.2", "10.2.2.2"},
+	{"10.1.1.1", "203.0.113.5,", "10.1.1.1"},
+	{"10.1.1.1", "unix", "10.1.1.1"},
+	{"10.1.1.1", "203.0.113.5:66000", "10.1.1.1"},
+	{"10.1.1.1", "203.0.113.5:", "10.1.1.1"},
+	{"10.1.1.1", "[2001:db8::7", "10.1.1.1"},
+	{"10.1.1.1", "2001:db8::7]", "10.1.1.1"},
+	{"10.1.1.1", "[203.0.113.5]", "10.1.1.1"},
+	{"10.1.1.1", "[]:80", "10.1.1.1"},
+	{"10.1.1.1", "203.0.113.256", "10.1.1.1"},
 	{"10.1.1.1", "2001:db8::7%eth0", "10.1.1.1"},
-	{"10.1.1.1", "1111111111111111111111111111111111111111111111111111111111111111", "10.1.1.1"},
+	{"10.1.1.1", "1111111111111111111111111111111111111111111111111111111111111111",
+		"10.1.1.1"},
 };
 
 static struct client_address address(const char *text)
@@ -44,7 +61,8 @@ START_TEST(the_last_that_is_not_trusted_asks)
 	struct trusted_proxies *const proxies = trusted_proxies_new(TRUSTED, 4, &err);
 	const struct client_address peer = address(ROWS[_i].peer);
 	ck_assert_ptr_nonnull(proxies);
-	const struct client_address client = trusted_proxies_client(proxies, &peer, span_text(ROWS[_i].forwarded));
+	const struct client_address client =
+		trusted_proxies_client(proxies, &peer, span_text(ROWS[_i].forwarded));
 	client_address_format(&client, text);
 	ck_assert_str_eq(text, ROWS[_i].client);
 	trusted_proxies_free(proxies);
@@ -62,8 +80,9 @@ START_TEST(nobody_is_trusted_unless_named)
 }
 END_TEST
 
-static const char *const malformed[] = {"", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/8/8", "fd00::/129", "fd00::1/64", "proxy.example",
-	"10.0.0.1:80", "[fd00::1]", "Unix", "10.0.0.0/-1"};
+static const char *const malformed[] = {"", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/",
+	"10.0.0.0/8/8", "fd00::/129", "fd00::1/64", "proxy.example", "10.0.0.1:80", "[fd00::1]",
+	"Unix", "10.0.0.0/-1"};
 
 START_TEST(malformed_networks_are_refused_by_name)
 {
@@ -95,9 +114,11 @@ Suite *test_trusted_proxies_suite(void)
 {
 	Suite *const suite = suite_create("trusted_proxies");
 	TCase *const tc = tcase_create("all");
-	tcase_add_loop_test(tc, the_last_that_is_not_trusted_asks, 0, (int)(sizeof ROWS / sizeof ROWS[0]));
+	tcase_add_loop_test(
+		tc, the_last_that_is_not_trusted_asks, 0, (int)(sizeof ROWS / sizeof ROWS[0]));
 	tcase_add_test(tc, nobody_is_trusted_unless_named);
-	tcase_add_loop_test(tc, malformed_networks_are_refused_by_name, 0, (int)(sizeof malformed / sizeof malformed[0]));
+	tcase_add_loop_test(tc, malformed_networks_are_refused_by_name, 0,
+		(int)(sizeof malformed / sizeof malformed[0]));
 	tcase_add_test(tc, addresses_of_one_client_count_as_one);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -13,8 +13,8 @@
 #include "storage/xet/xorb.h"
 #include "tests/unit/unit.h"
 
-static void find_chunk(struct store_fixture *fixture, const struct object *object, unsigned segment, struct chunk_place *out,
-	struct pack_id *out_file)
+static void find_chunk(struct store_fixture *fixture, const struct object *object, unsigned segment,
+	struct chunk_place *out, struct pack_id *out_file)
 {
 	static const char sql[] =
 		"SELECT p.id, coalesce(p.file, p.id), s.first FROM versions v JOIN segments s ON s.part_set ="
@@ -34,7 +34,8 @@ static void find_chunk(struct store_fixture *fixture, const struct object *objec
 	store_reader_give(fixture->store, db);
 }
 
-static char *pack_path(struct store_fixture *fixture, const struct chunk_place *place, const struct pack_id *file, off_t *out_offset)
+static char *pack_path(struct store_fixture *fixture, const struct chunk_place *place,
+	const struct pack_id *file, off_t *out_offset)
 {
 	struct error err = {0};
 	struct pack_entry entry;
@@ -51,18 +52,22 @@ static char *pack_path(struct store_fixture *fixture, const struct chunk_place *
 	return store_fixture_path(fixture, relative);
 }
 
-char *damage_fixture_find(struct store_fixture *fixture, const char *bucket, const char *key, unsigned segment, off_t *out_offset)
+char *damage_fixture_find(struct store_fixture *fixture, const char *bucket, const char *key,
+	unsigned segment, off_t *out_offset)
 {
 	struct error err = {0};
 	struct object object;
 	struct chunk_place place;
 	struct pack_id file;
-	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key), fixture->arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key),
+				 fixture->arena, &object, &err),
+		0);
 	find_chunk(fixture, &object, segment, &place, &file);
 	return pack_path(fixture, &place, &file, out_offset);
 }
 
-char *damage_fixture_find_xorb(struct store_fixture *fixture, const struct chunk_id *xorb, off_t *out_offset)
+char *damage_fixture_find_xorb(
+	struct store_fixture *fixture, const struct chunk_id *xorb, off_t *out_offset)
 {
 	struct error err = {0};
 	struct xorb found;
@@ -78,11 +83,12 @@ void damage_fixture_flip(const char *path, off_t offset)
 	long at = (long)offset + PACK_RECORD_HEADER_BYTES + 5;
 	ck_assert(fseek(file, at, SEEK_SET) == 0);
 	int byte = fgetc(file);
-	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 && fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
+	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 &&
+		fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
 }
 
-static struct chunk_id chunk_id_of(struct store_fixture *fixture, const char *bucket,
-	const char *key)
+static struct chunk_id chunk_id_of(
+	struct store_fixture *fixture, const char *bucket, const char *key)
 {
 	struct error err = {0};
 	struct object object;
@@ -91,7 +97,8 @@ static struct chunk_id chunk_id_of(struct store_fixture *fixture, const char *bu
 	struct pack_entry entry;
 	struct pack_cache *cache = store_packs(fixture->store)->cache;
 	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key),
-		fixture->arena, &object, &err), 0);
+				 fixture->arena, &object, &err),
+		0);
 	find_chunk(fixture, &object, 0, &place, &file);
 	struct pack *pinned = pack_cache_pin(cache, &place.pack, false, &err);
 	ck_assert_msg(pinned != NULL, "%s", err.text);

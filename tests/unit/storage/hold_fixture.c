@@ -19,7 +19,7 @@ struct committer_hold {
 	struct settled *ended;
 };
 
-static int stand_still(struct change *const change, struct db *const db, struct error *const err)
+static int stand_still(struct change *change, struct db *db, struct error *err)
 {
 	struct committer_hold *const hold = (struct committer_hold *)change;
 	(void)db;
@@ -30,12 +30,12 @@ static int stand_still(struct change *const change, struct db *const db, struct 
 	return 0;
 }
 
-static void hold_done(struct change *const change)
+static void hold_done(struct change *change)
 {
 	settled_done(((struct committer_hold *)change)->ended);
 }
 
-struct committer_hold *committer_hold_new(struct store *const store)
+struct committer_hold *committer_hold_new(struct store *store)
 {
 	struct committer_hold *const hold = memory_new(sizeof *hold);
 	hold->change = (struct change){.apply = stand_still, .done = hold_done};
@@ -48,7 +48,7 @@ struct committer_hold *committer_hold_new(struct store *const store)
 	return hold;
 }
 
-void committer_hold_end(struct committer_hold *const hold)
+void committer_hold_end(struct committer_hold *hold)
 {
 	pthread_mutex_unlock(&hold->gate);
 	settled_wait(hold->ended);
@@ -62,13 +62,13 @@ struct pass {
 	pthread_barrier_t *all;
 };
 
-static void meet(struct helper_job *const job)
+static void meet(struct helper_job *job)
 {
 	pthread_barrier_wait(((struct pass *)job)->all);
 }
 
 /* Jobs begin in their order, so when each helper is here nobody is at an earlier one. */
-void helpers_pass(struct store *const store)
+void helpers_pass(struct store *store)
 {
 	struct pass passes[HELPERS] = {{.all = NULL}};
 	pthread_barrier_t all;
@@ -87,19 +87,19 @@ struct lost_batch {
 	struct settled *ended;
 };
 
-static int lose(struct change *const change, struct db *const db, struct error *const err)
+static int lose(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	db_rollback(db);
 	return error_set(err, ERROR_IO, "the disk broke");
 }
 
-static void lost_done(struct change *const change)
+static void lost_done(struct change *change)
 {
 	settled_done(((struct lost_batch *)change)->ended);
 }
 
-struct lost_batch *lost_batch_submit(struct store *const store)
+struct lost_batch *lost_batch_submit(struct store *store)
 {
 	struct lost_batch *const lost = memory_new(sizeof *lost);
 	lost->change = (struct change){.apply = lose, .done = lost_done};
@@ -108,7 +108,7 @@ struct lost_batch *lost_batch_submit(struct store *const store)
 	return lost;
 }
 
-void lost_batch_wait(struct lost_batch *const lost)
+void lost_batch_wait(struct lost_batch *lost)
 {
 	settled_wait(lost->ended);
 	ck_assert(lost->change.failed);

@@ -1,4 +1,5 @@
-/* Order between what a test starts and the store's own threads, without waiting for time to pass. */
+/* Order between what a test starts and the store's own threads, without waiting for time to
+ * pass. */
 #ifndef TESTS_UNIT_STORAGE_HOLD_FIXTURE_H
 #define TESTS_UNIT_STORAGE_HOLD_FIXTURE_H
 

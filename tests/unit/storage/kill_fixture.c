@@ -8,7 +8,7 @@
 
 enum { CANNOT_TELL = 99 };
 
-static _Noreturn void live(const struct kill_child *const child)
+static _Noreturn void live(const struct kill_child *child)
 {
 	struct file_faults faults;
 	file_faults_init(&faults, child->kinds, child->countdown, 0);
@@ -16,7 +16,7 @@ static _Noreturn void live(const struct kill_child *const child)
 	_exit(child->work(child, &faults.ops));
 }
 
-bool kill_child_run(struct kill_child *const child, int *const out_told)
+bool kill_child_run(struct kill_child *child, int *out_told)
 {
 	int ends[2];
 	int told = 0;
@@ -36,13 +36,14 @@ bool kill_child_run(struct kill_child *const child, int *const out_told)
 	close(ends[0]);
 	ck_assert_int_eq(waitpid(process, &status, 0), process);
 	const bool alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "countdown %d ended with status %x", child->countdown, status);
+	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL),
+		"countdown %d ended with status %x", child->countdown, status);
 	if (out_told != NULL)
 		*out_told = told;
 	return alive;
 }
 
-void kill_child_tell(const struct kill_child *const child)
+void kill_child_tell(const struct kill_child *child)
 {
 	if (write(child->pipe, "+", 1) != 1)
 		_exit(CANNOT_TELL);

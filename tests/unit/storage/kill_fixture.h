@@ -1,4 +1,5 @@
-/* A child that is killed at its n-th write, sync, rename, unlink or open, for tests that look at what it leaves. */
+/* A child that is killed at its n-th write, sync, rename, unlink or open, for tests that look at
+ * what it leaves. */
 #ifndef TESTS_UNIT_STORAGE_KILL_FIXTURE_H
 #define TESTS_UNIT_STORAGE_KILL_FIXTURE_H
 
@@ -6,16 +7,21 @@
 
 #include "base/file.h"
 
-enum { KILL_ANYWHERE = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
+enum {
+	KILL_ANYWHERE = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK |
+		FILE_FAULT_OPEN
+};
 
 struct kill_child {
-	int kinds;           /* of enum file_fault */
-	int countdown;       /* of these are let pass */
-	int (*work)(const struct kill_child *child, const struct file_ops *files); /* in the child; 0 when it came through */
-	void *owner;         /* for work */
-	int pipe;            /* for kill_child_tell */
+	int kinds;     /* of enum file_fault */
+	int countdown; /* of these are let pass */
+	/* in the child; 0 when it came through */
+	int (*work)(const struct kill_child *child, const struct file_ops *files);
+	void *owner; /* for work */
+	int pipe;    /* for kill_child_tell */
 };
-/* Runs it: true when it came through, false when it was killed; anything else fails the test. *out_told (may be NULL): how often it told. */
+/* Runs it: true when it came through, false when it was killed; anything else fails the test.
+ * *out_told (may be NULL): how often it told. */
 bool kill_child_run(struct kill_child *child, int *out_told);
 /* In the child: one more operation was acknowledged. */
 void kill_child_tell(const struct kill_child *child);

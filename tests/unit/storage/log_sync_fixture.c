@@ -12,7 +12,7 @@ static atomic_int seen;
 static atomic_int failing;
 static void (*before_failure)(void);
 
-static bool is_log(const int fd)
+static bool is_log(int fd)
 {
 	static const char LOG[] = "catalog.db-wal";
 	char link[64];
@@ -23,7 +23,7 @@ static bool is_log(const int fd)
 	return len >= (ssize_t)suffix && memcmp(path + len - suffix, LOG, suffix) == 0;
 }
 
-static int sync_by(const long call, const int fd)
+static int sync_by(long call, int fd)
 {
 	const bool counts = is_log(fd);
 	seen += counts;
@@ -36,12 +36,12 @@ static int sync_by(const long call, const int fd)
 	return (int)syscall(call, fd);
 }
 
-int fdatasync(const int fd)
+int fdatasync(int fd)
 {
 	return sync_by(SYS_fdatasync, fd);
 }
 
-int fsync(const int fd)
+int fsync(int fd)
 {
 	return sync_by(SYS_fsync, fd);
 }
@@ -51,7 +51,7 @@ int log_syncs_count(void)
 	return seen;
 }
 
-void log_syncs_fail(const int count, void (*const before)(void))
+void log_syncs_fail(int count, void (*before)(void))
 {
 	before_failure = before;
 	failing = count;

@@ -1,5 +1,5 @@
-/* A pack store on a scratch folder or in memory, with a catalog that is an array: puts streams, commits them as the committer would,
- * reads them back, dies and recovers. */
+/* A pack store on a scratch folder or in memory, with a catalog that is an array: puts streams,
+ * commits them as the committer would, reads them back, dies and recovers. */
 #ifndef TESTS_UNIT_STORAGE_PACK_FIXTURE_H
 #define TESTS_UNIT_STORAGE_PACK_FIXTURE_H
 
@@ -19,7 +19,7 @@ struct pack_fixture {
 	char aside_folder[4096];
 	struct file_faults faults; /* kinds 0: harmless */
 	struct metrics *metrics;
-	struct log *log;           /* borrowed, may be NULL */
+	struct log *log; /* borrowed, may be NULL */
 	struct helpers *helpers;
 	struct chunk_index *chunk_index;
 	struct pack_store *store;
@@ -27,22 +27,26 @@ struct pack_fixture {
 	size_t index_cache_bytes;
 	struct pack_record *records; /* the catalog */
 	size_t record_count;
-	struct pack_id *removals;    /* borrowed */
+	struct pack_id *removals; /* borrowed */
 	size_t removal_count;
-	struct pack_facts facts;     /* of the last reopen */
+	struct pack_facts facts; /* of the last reopen */
 };
 
-void pack_fixture_open(struct pack_fixture *fixture, enum pack_fixture_kind kind, uint64_t pack_max_bytes);
+void pack_fixture_open(
+	struct pack_fixture *fixture, enum pack_fixture_kind kind, uint64_t pack_max_bytes);
 void pack_fixture_close(struct pack_fixture *fixture);
 /* As after a crash: what is not in the catalog is gone. Folder only. */
 void pack_fixture_reopen(struct pack_fixture *fixture);
 /* The same where the life that ended was this one, and all that it acknowledged is there or not. */
-void pack_fixture_reopen_as(struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole);
+void pack_fixture_reopen_as(
+	struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole);
 /* Waits for all jobs of the helpers (and starts new ones). */
 void pack_fixture_settle(struct pack_fixture *fixture);
 /* "<scratch>/packs/xx/<id>.<suffix>"; free() it. */
-char *pack_fixture_path(const struct pack_fixture *fixture, const struct pack_id *pack, const char *suffix);
-size_t pack_fixture_file_count(const struct pack_fixture *fixture); /* files of any kind below packs */
+char *pack_fixture_path(
+	const struct pack_fixture *fixture, const struct pack_id *pack, const char *suffix);
+/* files of any kind below packs */
+size_t pack_fixture_file_count(const struct pack_fixture *fixture);
 void pack_fixture_flip(const char *path, uint64_t offset); /* one bit */
 /* Settles first: jobs of before are not concerned. */
 void pack_fixture_set_faults(struct pack_fixture *fixture, int kinds, int countdown);
@@ -59,9 +63,12 @@ void pack_writer_end_init(struct pack_writer_end *end);
 void pack_writer_end_release(struct pack_writer_end *end);
 /* Fills in room, done and owner. */
 void pack_writer_end_options(struct pack_writer_end *end, struct ingest_options *options);
-struct ingest *pack_fixture_ingest(struct pack_fixture *fixture, struct pack_writer_end *end, bool want_md5);
-/* 0 or -1: writes all in pieces whose sizes follow from `seed` (0: one piece), waiting where told to. */
-int pack_fixture_write(struct ingest *ingest, struct pack_writer_end *end, struct span bytes, uint64_t seed, struct error *err);
+struct ingest *pack_fixture_ingest(
+	struct pack_fixture *fixture, struct pack_writer_end *end, bool want_md5);
+/* 0 or -1: writes all in pieces whose sizes follow from `seed` (0: one piece), waiting where told
+ * to. */
+int pack_fixture_write(struct ingest *ingest, struct pack_writer_end *end, struct span bytes,
+	uint64_t seed, struct error *err);
 /* Finishes and waits for done. */
 int pack_fixture_finish(struct ingest *ingest, struct pack_writer_end *end, struct error *err);
 /* place, sync, records, committed; like one batch. */
@@ -80,14 +87,17 @@ struct stored_stream {
 };
 void stored_stream_release(struct stored_stream *stream);
 /* All of the above in one: -1 with the error when any step failed. */
-int pack_fixture_try_put(struct pack_fixture *fixture, struct span bytes, uint64_t seed, struct stored_stream *out, struct error *err);
-void pack_fixture_put(struct pack_fixture *fixture, struct span bytes, uint64_t seed, struct stored_stream *out);
+int pack_fixture_try_put(struct pack_fixture *fixture, struct span bytes, uint64_t seed,
+	struct stored_stream *out, struct error *err);
+void pack_fixture_put(
+	struct pack_fixture *fixture, struct span bytes, uint64_t seed, struct stored_stream *out);
 /* Reads [offset, offset + length) in pieces and compares with the same range of `expected`. */
-int pack_fixture_try_get(struct pack_fixture *fixture, const struct stored_stream *stream, uint64_t offset, uint64_t length, size_t piece,
-	uint8_t *into, struct error *err);
-void pack_fixture_expect(struct pack_fixture *fixture, const struct stored_stream *stream, struct span expected);
-void pack_fixture_expect_range(struct pack_fixture *fixture, const struct stored_stream *stream, struct span expected, uint64_t offset,
-	uint64_t length, size_t piece);
+int pack_fixture_try_get(struct pack_fixture *fixture, const struct stored_stream *stream,
+	uint64_t offset, uint64_t length, size_t piece, uint8_t *into, struct error *err);
+void pack_fixture_expect(
+	struct pack_fixture *fixture, const struct stored_stream *stream, struct span expected);
+void pack_fixture_expect_range(struct pack_fixture *fixture, const struct stored_stream *stream,
+	struct span expected, uint64_t offset, uint64_t length, size_t piece);
 
 uint64_t fixture_random(uint64_t *state);
 /* Content that repeats for the same seed: incompressible, text-like, or bf16-like. free() it. */

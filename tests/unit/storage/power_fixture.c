@@ -7,7 +7,7 @@
 
 enum { ARENA_BYTES = 64 * 1024 * 1024 };
 
-static void open_store(struct store_fixture *const fixture, const char *const line)
+static void open_store(struct store_fixture *fixture, const char *line)
 {
 	struct error err = {0};
 	const struct store_options options = {
@@ -22,8 +22,7 @@ static void open_store(struct store_fixture *const fixture, const char *const li
 	fixture_await_start(fixture->store);
 }
 
-struct power_disk *power_fixture_begin(struct store_fixture *const fixture,
-	const enum power_cut cut)
+struct power_disk *power_fixture_begin(struct store_fixture *fixture, enum power_cut cut)
 {
 	struct power_disk *const disk = power_disk_new(fixture->folder);
 	fixture->files = power_disk_files(disk);
@@ -32,8 +31,7 @@ struct power_disk *power_fixture_begin(struct store_fixture *const fixture,
 	return disk;
 }
 
-static void check_left(char *const folder, const unsigned mark, const char *const line,
-	power_check_fn *const check)
+static void check_left(char *folder, unsigned mark, const char *line, power_check_fn *check)
 {
 	struct store_fixture left = {.folder = folder, .arena = arena_new(ARENA_BYTES)};
 	open_store(&left, line);
@@ -42,8 +40,8 @@ static void check_left(char *const folder, const unsigned mark, const char *cons
 	arena_free(left.arena);
 }
 
-void power_fixture_end(struct store_fixture *const fixture, struct power_disk *const disk,
-	const unsigned mark, power_check_fn *const check)
+void power_fixture_end(struct store_fixture *fixture, struct power_disk *disk, unsigned mark,
+	power_check_fn *check)
 {
 	size_t count;
 	store_close(fixture->store);

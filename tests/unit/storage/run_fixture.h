@@ -11,17 +11,21 @@ struct span run_fixture_shard(struct store_fixture *fixture, const char *names, 
 /* What the step's checkpoint digest is said to be. */
 struct digest128 run_fixture_checkpoint(unsigned step);
 void run_fixture_put(struct store_fixture *fixture, const char *key, struct span bytes);
-void run_fixture_add_form(struct store_fixture *fixture, struct step_message *step, enum step_form_kind kind, const char *name,
-	const char *key, struct span bytes);
+void run_fixture_add_form(struct store_fixture *fixture, struct step_message *step,
+	enum step_form_kind kind, const char *name, const char *key, struct span bytes);
 /* Without forms. */
 struct step_message run_fixture_step(struct store_fixture *fixture, unsigned number);
 /* Anchor object, delta object, or both, of a step of these sizes; puts them. */
-struct step_message run_fixture_prepare(struct store_fixture *fixture, unsigned number, bool with_anchor, size_t delta_bytes);
-int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step, struct run_outcome *out, struct error *err);
+struct step_message run_fixture_prepare(
+	struct store_fixture *fixture, unsigned number, bool with_anchor, size_t delta_bytes);
+int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step,
+	struct run_outcome *out, struct error *err);
 void run_fixture_publish_ok(struct store_fixture *fixture, const struct step_message *step);
-void run_fixture_publish_refused(struct store_fixture *fixture, const struct step_message *step, enum error_kind kind);
+void run_fixture_publish_refused(
+	struct store_fixture *fixture, const struct step_message *step, enum error_kind kind);
 struct run_message run_fixture_run(struct store_fixture *fixture);
 /* With the run and `may_take_long` filled in. */
-struct path_message run_fixture_path(struct store_fixture *fixture, const struct run_path_params *params);
+struct path_message run_fixture_path(
+	struct store_fixture *fixture, const struct run_path_params *params);
 
 #endif

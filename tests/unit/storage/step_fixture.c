@@ -11,11 +11,11 @@
 #include "weights/delta/delta.h"
 
 #define WEIGHTS_NAME "model.safetensors"
-#define CONFIG_NAME "config.json"
-#define CONFIG "{\"model_type\":\"test\"}"
+#define CONFIG_NAME  "config.json"
+#define CONFIG       "{\"model_type\":\"test\"}"
 enum { ELEMENTS = 3000 };
 
-void step_fixture_open(struct step_fixture *const fixture)
+void step_fixture_open(struct step_fixture *fixture)
 {
 	struct error err = {0};
 	memset(fixture, 0, sizeof(*fixture));
@@ -25,7 +25,7 @@ void step_fixture_open(struct step_fixture *const fixture)
 	ck_assert_int_eq(fixture_open_run(fixture->store.store, "bucket", "run", NULL, &err), 0);
 }
 
-void step_fixture_close(struct step_fixture *const fixture)
+void step_fixture_close(struct step_fixture *fixture)
 {
 	for (unsigned i = 0; i < fixture->made; i++)
 		derived_checkpoint_release(&fixture->steps[i]);
@@ -33,18 +33,18 @@ void step_fixture_close(struct step_fixture *const fixture)
 	store_fixture_close(&fixture->store);
 }
 
-static char *path_of(struct step_fixture *const fixture, const char *const what, const unsigned step)
+static char *path_of(struct step_fixture *fixture, const char *what, unsigned step)
 {
 	return arena_format(fixture->store.arena, "%s/%s%u", fixture->folder, what, step);
 }
 
-static void write_file(const char *const path, const struct span bytes)
+static void write_file(const char *path, struct span bytes)
 {
 	struct error err = {0};
 	ck_assert_msg(file_publish(file_system(), path, bytes, 0600, &err) == 0, "%s", err.text);
 }
 
-static void write_checkpoint(struct step_fixture *const fixture, const char *const path, const struct span weights)
+static void write_checkpoint(struct step_fixture *fixture, const char *path, struct span weights)
 {
 	if (!fixture->are_folders) {
 		write_file(path, weights);
@@ -52,10 +52,11 @@ static void write_checkpoint(struct step_fixture *const fixture, const char *con
 	}
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	write_file(arena_format(fixture->store.arena, "%s/%s", path, WEIGHTS_NAME), weights);
-	write_file(arena_format(fixture->store.arena, "%s/%s", path, CONFIG_NAME), span_text(CONFIG));
+	write_file(
+		arena_format(fixture->store.arena, "%s/%s", path, CONFIG_NAME), span_text(CONFIG));
 }
 
-static struct checkpoint *open_checkpoint(struct step_fixture *const fixture, const unsigned step)
+static struct checkpoint *open_checkpoint(struct step_fixture *fixture, unsigned step)
 {
 	struct error err = {0};
 	char *const path = path_of(fixture, "step", step);
@@ -66,16 +67,17 @@ static struct checkpoint *open_checkpoint(struct step_fixture *const fixture, co
 	return checkpoint;
 }
 
-static void make_digest(struct step_fixture *const fixture, const unsigned step)
+static void make_digest(struct step_fixture *fixture, unsigned step)
 {
 	struct checkpoint *const checkpoint = open_checkpoint(fixture, step);
-	struct digest128 *const tensors = arena_take_array(fixture->store.arena, DERIVED_TENSORS, sizeof(*tensors));
+	struct digest128 *const tensors =
+		arena_take_array(fixture->store.arena, DERIVED_TENSORS, sizeof(*tensors));
 	ck_assert_int_eq(checkpoint_tensor_digests(checkpoint, 1, NULL, tensors, NULL), 0);
 	fixture->digests[step] = schema_checkpoint_digest(checkpoint_schema(checkpoint), tensors);
 	checkpoint_close(checkpoint);
 }
 
-static void make_to(struct step_fixture *const fixture, const unsigned step)
+static void make_to(struct step_fixture *fixture, unsigned step)
 {
 	for (; fixture->made <= step; fixture->made++) {
 		derived_checkpoint_make(&fixture->steps[fixture->made], ELEMENTS, fixture->made);
@@ -83,27 +85,36 @@ static void make_to(struct step_fixture *const fixture, const unsigned step)
 	}
 }
 
-static struct step_object put_object(struct step_fixture *const fixture, const uint64_t step, const char *const name, const struct span bytes)
+static struct step_object put_object(
+	struct step_fixture *fixture, uint64_t step, const char *name, struct span bytes)
 {
 	struct error err = {0};
-	char *const key = arena_format(fixture->store.arena, "run/steps/%06u/%s", (unsigned)step, name);
-	ck_assert_msg(fixture_put(fixture->store.store, "bucket", key, bytes, &err) == 0, "%s", err.text);
-	return (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
+	char *const key =
+		arena_format(fixture->store.arena, "run/steps/%06u/%s", (unsigned)step, name);
+	ck_assert_msg(
+		fixture_put(fixture->store.store, "bucket", key, bytes, &err) == 0, "%s", err.text);
+	return (struct step_object){.name = span_text(name),
+		.key = span_text(key),
+		.size = bytes.len,
+		.digest = xxh3_128(bytes)};
 }
 
-static void put_form(struct step_fixture *const fixture, struct step_message *const message, const enum step_form_kind kind,
-	const char *const name, const struct span bytes)
+static void put_form(struct step_fixture *fixture, struct step_message *message,
+	enum step_form_kind kind, const char *name, struct span bytes)
 {
-	struct step_object *const objects = arena_take_array(fixture->store.arena, 2, sizeof(*objects));
+	struct step_object *const objects =
+		arena_take_array(fixture->store.arena, 2, sizeof(*objects));
 	const bool has_config = kind == STEP_ANCHOR && fixture->are_folders;
 	objects[0] = put_object(fixture, message->step, name, bytes);
 	if (has_config)
 		objects[1] = put_object(fixture, message->step, CONFIG_NAME, span_text(CONFIG));
 	message->forms[message->form_count++] = (struct step_form){.kind = kind,
-		.format = span_text(kind == STEP_ANCHOR ? "full" : "ulp-class"), .objects = objects, .object_count = has_config ? 2 : 1};
+		.format = span_text(kind == STEP_ANCHOR ? "full" : "ulp-class"),
+		.objects = objects,
+		.object_count = has_config ? 2 : 1};
 }
 
-static void put_delta(struct step_fixture *const fixture, struct step_message *const message, const unsigned to)
+static void put_delta(struct step_fixture *fixture, struct step_message *message, unsigned to)
 {
 	struct error err = {0};
 	struct delta_stats stats;
@@ -111,27 +122,39 @@ static void put_delta(struct step_fixture *const fixture, struct step_message *c
 	struct checkpoint *const base = open_checkpoint(fixture, (unsigned)message->step - 1);
 	struct checkpoint *const next = open_checkpoint(fixture, to);
 	char *const out = path_of(fixture, "delta", (unsigned)message->step);
-	const struct delta_diff_params params = {
-		.base = base, .next = next, .format = DELTA_ULP_CLASS, .model_version = message->step, .threads = 1, .out = out};
+	const struct delta_diff_params params = {.base = base,
+		.next = next,
+		.format = DELTA_ULP_CLASS,
+		.model_version = message->step,
+		.threads = 1,
+		.out = out};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	buffer_init(&bytes, 64 * 1024 * 1024);
-	ck_assert_int_eq(file_read_all(arena_format(fixture->store.arena, "%s/delta.safetensors", out), &bytes, &err), 0);
+	ck_assert_int_eq(
+		file_read_all(arena_format(fixture->store.arena, "%s/delta.safetensors", out),
+			&bytes, &err),
+		0);
 	put_form(fixture, message, STEP_DELTA, "delta.safetensors", buffer_span(&bytes));
 	buffer_release(&bytes);
 	checkpoint_close(next);
 	checkpoint_close(base);
 }
 
-void step_fixture_publish(struct step_fixture *const fixture, const unsigned step, const int what)
+void step_fixture_publish(struct step_fixture *fixture, unsigned step, int what)
 {
 	struct error err = {0};
 	make_to(fixture, step);
 	const struct span bytes = buffer_span(&fixture->steps[step].bytes);
 	struct step_file files[] = {
 		{.path = span_text(WEIGHTS_NAME), .size = bytes.len, .digest = xxh3_128(bytes)},
-		{.path = span_text(CONFIG_NAME), .size = strlen(CONFIG), .digest = xxh3_128(span_text(CONFIG))},
+		{.path = span_text(CONFIG_NAME),
+			.size = strlen(CONFIG),
+			.digest = xxh3_128(span_text(CONFIG))},
 	};
-	struct step_message message = {.step = step, .epoch = 1, .digest = fixture->digests[step], .files = files,
+	struct step_message message = {.step = step,
+		.epoch = 1,
+		.digest = fixture->digests[step],
+		.files = files,
 		.file_count = fixture->are_folders ? 2 : 1};
 	message.has_base = step > 0;
 	if (step > 0) {
@@ -143,25 +166,29 @@ void step_fixture_publish(struct step_fixture *const fixture, const unsigned ste
 	if (what & (STEP_WITH_DELTA | STEP_WRONG_DELTA))
 		put_delta(fixture, &message, what & STEP_WRONG_DELTA ? step - 2 : step);
 	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(fixture->store.store, span_text("bucket"), span_text("run"), &message, settled_done,
-		settled), settled, NULL, &err) == 0, "step %u: %s", step, err.text);
+	ck_assert_msg(
+		fixture_settle_run(run_publish_start(fixture->store.store, span_text("bucket"),
+					   span_text("run"), &message, settled_done, settled),
+			settled, NULL, &err) == 0,
+		"step %u: %s", step, err.text);
 }
 
-size_t step_fixture_settle(struct step_fixture *const fixture)
+size_t step_fixture_settle(struct step_fixture *fixture)
 {
 	size_t failed;
 	step_worker_settle(store_parts(fixture->store.store)->step_worker, &failed);
 	return failed;
 }
 
-static int find(struct step_fixture *const fixture, const unsigned step, struct object *const out, struct run_anchor *const out_anchor)
+static int find(struct step_fixture *fixture, unsigned step, struct object *out,
+	struct run_anchor *out_anchor)
 {
 	struct error err = {0};
-	return run_find_anchor_file(fixture->store.store, span_text("bucket"), span_text("run"), step, span_text(WEIGHTS_NAME),
-		fixture->store.arena, out, out_anchor, &err);
+	return run_find_anchor_file(fixture->store.store, span_text("bucket"), span_text("run"),
+		step, span_text(WEIGHTS_NAME), fixture->store.arena, out, out_anchor, &err);
 }
 
-bool step_fixture_is_whole(struct step_fixture *const fixture, const unsigned step)
+bool step_fixture_is_whole(struct step_fixture *fixture, unsigned step)
 {
 	struct error err = {0};
 	struct object object;
@@ -179,18 +206,20 @@ bool step_fixture_is_whole(struct step_fixture *const fixture, const unsigned st
 	}
 	const struct span want = buffer_span(&fixture->steps[step].bytes);
 	buffer_init(&read, want.len + 1024 * 1024);
-	const bool same = object.size == want.len && fixture_read(fixture->store.store, &object, 0, object.size, &read, &err) == 0
-		&& span_equal(buffer_span(&read), want);
+	const bool same = object.size == want.len &&
+		fixture_read(fixture->store.store, &object, 0, object.size, &read, &err) == 0 &&
+		span_equal(buffer_span(&read), want);
 	buffer_release(&read);
 	return same;
 }
 
-enum step_proof step_fixture_verified(struct step_fixture *const fixture, const unsigned step)
+enum step_proof step_fixture_verified(struct step_fixture *fixture, unsigned step)
 {
 	struct error err = {0};
 	struct step_message message;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture->store.store, span_text("bucket"), span_text("run"), step, false, fixture->store.arena, &message,
-		&anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture->store.store, span_text("bucket"), span_text("run"),
+				 step, false, fixture->store.arena, &message, &anchor, &err),
+		0);
 	return message.verified;
 }

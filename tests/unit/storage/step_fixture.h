@@ -1,4 +1,5 @@
-/* A run of real, small checkpoints, each a little changed from the one before, published by anchor or ulp-class delta. */
+/* A run of real, small checkpoints, each a little changed from the one before, published by anchor
+ * or ulp-class delta. */
 #ifndef TESTS_UNIT_STORAGE_STEP_FIXTURE_H
 #define TESTS_UNIT_STORAGE_STEP_FIXTURE_H
 
@@ -8,17 +9,23 @@ enum { STEP_FIXTURE_MAX = 64 };
 
 struct step_fixture {
 	struct store_fixture store;
-	char *folder;   /* of files on their way */
+	char *folder; /* of files on their way */
 	struct derived_checkpoint steps[STEP_FIXTURE_MAX];
 	struct digest128 digests[STEP_FIXTURE_MAX];
-	unsigned made;  /* checkpoints that are there */
-	bool are_folders; /* set before the first step: a config.json that no step changes lies beside the weights */
+	unsigned made; /* checkpoints that are there */
+	/* set before the first step: a config.json that no step changes lies beside the weights */
+	bool are_folders;
 };
-/* A store with the bucket "bucket" and the run "run"; nothing is proven until step_fixture_settle. */
+/* A store with the bucket "bucket" and the run "run"; nothing is proven until
+ * step_fixture_settle. */
 void step_fixture_open(struct step_fixture *fixture);
 void step_fixture_close(struct step_fixture *fixture);
 
-enum { STEP_WITH_ANCHOR = 1, STEP_WITH_DELTA = 2, STEP_WRONG_DELTA = 4 /* it makes the step before last */ };
+enum {
+	STEP_WITH_ANCHOR = 1,
+	STEP_WITH_DELTA = 2,
+	STEP_WRONG_DELTA = 4 /* it makes the step before last */
+};
 /* The next step of the run. */
 void step_fixture_publish(struct step_fixture *fixture, unsigned step, int what);
 /* Lets the worker do all that there is; gives how many jobs failed. */

@@ -37,7 +37,7 @@ struct settled *settled_new(void)
 	return settled;
 }
 
-void settled_done(void *const owner)
+void settled_done(void *owner)
 {
 	struct settled *const settled = owner;
 	pthread_mutex_lock(&settled->mutex);
@@ -46,7 +46,7 @@ void settled_done(void *const owner)
 	pthread_mutex_unlock(&settled->mutex);
 }
 
-void settled_wait(struct settled *const settled)
+void settled_wait(struct settled *settled)
 {
 	pthread_mutex_lock(&settled->mutex);
 	while (!settled->done)
@@ -57,7 +57,7 @@ void settled_wait(struct settled *const settled)
 	free(settled);
 }
 
-static void open_store(struct store_fixture *const fixture)
+static void open_store(struct store_fixture *fixture)
 {
 	struct error err = {0};
 	const struct store_options options = {
@@ -66,11 +66,14 @@ static void open_store(struct store_fixture *const fixture)
 		.clock = &fixture->clock.source,
 		.metrics = fixture->metrics,
 		.pack_max_bytes = 1024 * 1024,
-		.xet = {
-			.upload_promise_ms = fixture->promise_ms,
-			.answer_promise_ms = fixture->promise_ms,
-			.made_max_bytes = fixture->made_max_bytes != 0 ? fixture->made_max_bytes : 1024 * 1024 * 1024,
-		},
+		.xet =
+			{
+				.upload_promise_ms = fixture->promise_ms,
+				.answer_promise_ms = fixture->promise_ms,
+				.made_max_bytes = fixture->made_max_bytes != 0
+					? fixture->made_max_bytes
+					: 1024 * 1024 * 1024,
+			},
 		.derive = {.enabled = fixture->derives, .min_bytes = 64 * 1024, .interval_ms = 10},
 		.steps = {.enabled = fixture->aside_ms != 0, .aside_ms = fixture->aside_ms},
 	};
@@ -90,7 +93,7 @@ void fixture_await_start(struct store *store)
 	ck_assert_msg(scratch_release_left(store, &err) == 0, "%s", err.text);
 }
 
-void store_fixture_open(struct store_fixture *const fixture)
+void store_fixture_open(struct store_fixture *fixture)
 {
 	fixture->folder = unit_scratch_make();
 	catalog_seed(fixture->folder);
@@ -110,20 +113,20 @@ void store_fixture_start(struct store_fixture *fixture)
 	open_store(fixture);
 }
 
-void store_fixture_reopen(struct store_fixture *const fixture)
+void store_fixture_reopen(struct store_fixture *fixture)
 {
 	store_fixture_stop(fixture);
 	store_fixture_start(fixture);
 }
 
-void store_fixture_close(struct store_fixture *const fixture)
+void store_fixture_close(struct store_fixture *fixture)
 {
 	store_close(fixture->store);
 	arena_free(fixture->arena);
 	unit_scratch_remove(fixture->folder);
 }
 
-char *store_fixture_path(const struct store_fixture *const fixture, const char *const name)
+char *store_fixture_path(const struct store_fixture *fixture, const char *name)
 {
 	const size_t len = strlen(fixture->folder) + strlen(name) + 2;
 	char *const path = memory_new(len);
@@ -131,7 +134,7 @@ char *store_fixture_path(const struct store_fixture *const fixture, const char *
 	return path;
 }
 
-static int settle_bucket(struct bucket_change *const change, struct settled *const settled, struct error *const err)
+static int settle_bucket(struct bucket_change *change, struct settled *settled, struct error *err)
 {
 	settled_wait(settled);
 	const int result = bucket_change_outcome(change, err);
@@ -139,36 +142,45 @@ static int settle_bucket(struct bucket_change *const change, struct settled *con
 	return result;
 }
 
-int fixture_create_bucket(struct store *const store, const char *const name, const char *const account, struct error *const err)
+int fixture_create_bucket(
+	struct store *store, const char *name, const char *account, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), NULL, settled_done, settled), settled, err);
+	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), NULL,
+				     settled_done, settled),
+		settled, err);
 }
 
-int fixture_delete_bucket(struct store *const store, const char *const name, struct error *const err)
+int fixture_delete_bucket(struct store *store, const char *name, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
+	return settle_bucket(
+		bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
 }
 
-int fixture_drop_bucket(struct store *const store, const char *const name, struct error *const err)
+int fixture_drop_bucket(struct store *store, const char *name, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_drop_start(store, span_text(name), 0, settled_done, settled), settled, err);
+	return settle_bucket(
+		bucket_drop_start(store, span_text(name), 0, settled_done, settled), settled, err);
 }
 
-int fixture_rename_bucket(struct store *const store, const char *const from, const char *const to, const char *const account,
-	struct error *const err)
+int fixture_rename_bucket(struct store *store, const char *from, const char *to,
+	const char *account, struct error *err)
 {
-	const struct bucket_rename rename = {.from = span_text(from), .to = span_text(to), .account = span_text(account)};
+	const struct bucket_rename rename = {
+		.from = span_text(from), .to = span_text(to), .account = span_text(account)};
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_rename_start(store, &rename, settled_done, settled), settled, err);
+	return settle_bucket(
+		bucket_rename_start(store, &rename, settled_done, settled), settled, err);
 }
 
-int fixture_edit_bucket(struct store *const store, const char *const name, const struct bucket_edit *const edit, struct error *const err)
+int fixture_edit_bucket(
+	struct store *store, const char *name, const struct bucket_edit *edit, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_edit_start(store, span_text(name), edit, settled_done, settled), settled, err);
+	return settle_bucket(bucket_edit_start(store, span_text(name), edit, settled_done, settled),
+		settled, err);
 }
 
 struct put_room {
@@ -178,7 +190,7 @@ struct put_room {
 	struct settled *settled;
 };
 
-static void put_has_room(void *const owner)
+static void put_has_room(void *owner)
 {
 	struct put_room *const room = owner;
 	pthread_mutex_lock(&room->mutex);
@@ -187,12 +199,13 @@ static void put_has_room(void *const owner)
 	pthread_mutex_unlock(&room->mutex);
 }
 
-static void put_done(void *const owner)
+static void put_done(void *owner)
 {
 	settled_done(((struct put_room *)owner)->settled);
 }
 
-static int write_all(struct object_put *const put, const struct span bytes, struct put_room *const room, struct error *const err)
+static int write_all(
+	struct object_put *put, struct span bytes, struct put_room *room, struct error *err)
 {
 	enum { PIECE_BYTES = 100000 };
 	for (size_t at = 0; at < bytes.len;) {
@@ -215,10 +228,12 @@ static int write_all(struct object_put *const put, const struct span bytes, stru
 	return 0;
 }
 
-int fixture_put_object(struct store *const store, struct object_put_params *const params, const struct span bytes,
-	struct object *const out, struct error *const err)
+int fixture_put_object(struct store *store, struct object_put_params *params, struct span bytes,
+	struct object *out, struct error *err)
 {
-	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER, .settled = settled_new()};
+	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+		.condition = PTHREAD_COND_INITIALIZER,
+		.settled = settled_new()};
 	params->room = put_has_room;
 	params->done = put_done;
 	params->owner = &room;
@@ -238,8 +253,8 @@ int fixture_put_object(struct store *const store, struct object_put_params *cons
 	return result;
 }
 
-int fixture_put_with(struct store *const store, struct object_put_params *const params, const struct span bytes, char *const out_etag,
-	struct error *const err)
+int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes,
+	char *out_etag, struct error *err)
 {
 	struct object object;
 	const int result = fixture_put_object(store, params, bytes, &object, err);
@@ -248,7 +263,8 @@ int fixture_put_with(struct store *const store, struct object_put_params *const 
 	return result;
 }
 
-int fixture_copy(struct store *const store, struct object_copy_params *const params, struct object *const out, struct error *const err)
+int fixture_copy(struct store *store, struct object_copy_params *params, struct object *out,
+	struct error *err)
 {
 	struct settled *const settled = settled_new();
 	params->done = settled_done;
@@ -262,7 +278,7 @@ int fixture_copy(struct store *const store, struct object_copy_params *const par
 	return result;
 }
 
-int fixture_change(struct store *const store, struct object_change_params *const params, struct error *const err)
+int fixture_change(struct store *store, struct object_change_params *params, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct object object;
@@ -275,11 +291,14 @@ int fixture_change(struct store *const store, struct object_change_params *const
 	return result;
 }
 
-int fixture_delete_items(struct store *const store, const char *const bucket, struct object_delete_item *const items, const size_t count,
-	struct error *const err)
+int fixture_delete_items(struct store *store, const char *bucket, struct object_delete_item *items,
+	size_t count, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	const struct object_delete_params params = {.bucket = span_text(bucket), .items = items, .count = count, .done = settled_done,
+	const struct object_delete_params params = {.bucket = span_text(bucket),
+		.items = items,
+		.count = count,
+		.done = settled_done,
 		.owner = settled};
 	struct object_delete *const delete = object_delete_start(store, &params);
 	settled_wait(settled);
@@ -288,17 +307,18 @@ int fixture_delete_items(struct store *const store, const char *const bucket, st
 	return result;
 }
 
-int fixture_put(struct store *const store, const char *const bucket, const char *const key, const struct span bytes,
-	struct error *const err)
+int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes,
+	struct error *err)
 {
 	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
 	return fixture_put_with(store, &params, bytes, NULL, err);
 }
 
-int fixture_delete(struct store *const store, const char *const bucket, const char *const key, const char *const if_match,
-	struct error *const err)
+int fixture_delete(struct store *store, const char *bucket, const char *key, const char *if_match,
+	struct error *err)
 {
-	struct object_delete_item item = {.key = span_text(key), .conditions.if_match = span_text(if_match)};
+	struct object_delete_item item = {
+		.key = span_text(key), .conditions.if_match = span_text(if_match)};
 	int result = fixture_delete_items(store, bucket, &item, 1, err);
 	if (result == 0 && item.error.kind != ERROR_NONE) {
 		*err = item.error;
@@ -307,8 +327,8 @@ int fixture_delete(struct store *const store, const char *const bucket, const ch
 	return result;
 }
 
-int fixture_read(struct store *const store, const struct object *const object, const uint64_t offset, const uint64_t length,
-	struct buffer *const out, struct error *const err)
+int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length,
+	struct buffer *out, struct error *err)
 {
 	struct body_source *const source = object_open(store, object, offset, length, err);
 	if (source == NULL)
@@ -324,21 +344,24 @@ int fixture_read(struct store *const store, const struct object *const object, c
 	return (int)got;
 }
 
-bool fixture_holds(struct store_fixture *const fixture, const char *const bucket, const char *const key, const struct span bytes)
+bool fixture_holds(
+	struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes)
 {
 	struct error err = {0};
 	struct object object;
 	struct buffer read;
 	buffer_init(&read, bytes.len + 200000);
-	bool holds = object_find(fixture->store, span_text(bucket), span_text(key), fixture->arena, &object, &err) == 0 &&
-		fixture_read(fixture->store, &object, 0, object.size, &read, &err) == 0 && span_equal(buffer_span(&read), bytes);
+	bool holds = object_find(fixture->store, span_text(bucket), span_text(key), fixture->arena,
+			     &object, &err) == 0 &&
+		fixture_read(fixture->store, &object, 0, object.size, &read, &err) == 0 &&
+		span_equal(buffer_span(&read), bytes);
 	if (!holds)
 		fprintf(stderr, "%s/%s: %s\n", bucket, key, err.text);
 	buffer_release(&read);
 	return holds;
 }
 
-uint8_t *fixture_noise(const size_t len, const uint64_t seed)
+uint8_t *fixture_noise(size_t len, uint64_t seed)
 {
 	uint8_t *const bytes = memory_new(len + 8);
 	uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
@@ -351,7 +374,7 @@ uint8_t *fixture_noise(const size_t len, const uint64_t seed)
 	return bytes;
 }
 
-void fixture_sweep(struct store *const store)
+void fixture_sweep(struct store *store)
 {
 	struct error err = {0};
 	struct sweep sweep = {0};
@@ -367,18 +390,18 @@ struct script {
 	const char *sql;
 };
 
-static int run_script(struct change *const change, struct db *const db, struct error *const err)
+static int run_script(struct change *change, struct db *db, struct error *err)
 {
 	return db_run_script(db, ((struct script *)change)->sql, err);
 }
 
-int fixture_run(struct store *const store, const char *const sql, struct error *const err)
+int fixture_run(struct store *store, const char *sql, struct error *err)
 {
 	struct script script = {.change = {.apply = run_script}, .sql = sql};
 	return committer_run(store_committer(store), &script.change, err);
 }
 
-int64_t fixture_count(struct store *const store, const char *const sql)
+int64_t fixture_count(struct store *store, const char *sql)
 {
 	struct error err = {0};
 	struct db *const db = store_reader_take(store, &err);
@@ -392,19 +415,20 @@ int64_t fixture_count(struct store *const store, const char *const sql)
 	return count;
 }
 
-int64_t fixture_pack_files(const struct store_fixture *const fixture, const char *const tests)
+int64_t fixture_pack_files(const struct store_fixture *fixture, const char *tests)
 {
 	char command[1200];
 	long long count = -1;
-	snprintf(command, sizeof(command), "find %s/packs -type f %s | wc -l", fixture->folder, tests);
+	snprintf(command, sizeof(command), "find %s/packs -type f %s | wc -l", fixture->folder,
+		tests);
 	FILE *const pipe = popen(command, "r");
 	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
 	pclose(pipe);
 	return count;
 }
 
-int fixture_settle_run(struct run_change *const change, struct settled *const settled, struct run_outcome *const out,
-	struct error *const err)
+int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out,
+	struct error *err)
 {
 	settled_wait(settled);
 	struct run_outcome ignored;
@@ -413,13 +437,14 @@ int fixture_settle_run(struct run_change *const change, struct settled *const se
 	return result;
 }
 
-int fixture_open_run(struct store *const store, const char *const bucket, const char *const run, struct run_message *const out,
-	struct error *const err)
+int fixture_open_run(struct store *store, const char *bucket, const char *run,
+	struct run_message *out, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct run_outcome outcome;
 	const struct run_open_params params = {.bucket = span_text(bucket), .run = span_text(run)};
-	const int result = fixture_settle_run(run_open_start(store, &params, settled_done, settled), settled, &outcome, err);
+	const int result = fixture_settle_run(
+		run_open_start(store, &params, settled_done, settled), settled, &outcome, err);
 	if (result == 0 && out != NULL)
 		*out = outcome.run;
 	return result;

@@ -32,7 +32,8 @@ void store_fixture_reopen(struct store_fixture *fixture);
 void store_fixture_stop(struct store_fixture *fixture);
 void store_fixture_start(struct store_fixture *fixture);
 void store_fixture_close(struct store_fixture *fixture);
-/* Waits for what a start does behind the requests: the catalog is looked at and found sound, and what the process before held is gone. */
+/* Waits for what a start does behind the requests: the catalog is looked at and found sound, and
+ * what the process before held is gone. */
 void fixture_await_start(struct store *store);
 /* A path in the store's folder; free(). */
 char *store_fixture_path(const struct store_fixture *fixture, const char *name);
@@ -40,27 +41,38 @@ char *store_fixture_path(const struct store_fixture *fixture, const char *name);
 /* One outcome that a thread waits for. */
 struct settled;
 struct settled *settled_new(void);
-void settled_done(void *settled); /* for `done` */
+void settled_done(void *settled);           /* for `done` */
 void settled_wait(struct settled *settled); /* frees it */
 
-int fixture_create_bucket(struct store *store, const char *name, const char *account, struct error *err);
+int fixture_create_bucket(
+	struct store *store, const char *name, const char *account, struct error *err);
 int fixture_delete_bucket(struct store *store, const char *name, struct error *err);
 int fixture_drop_bucket(struct store *store, const char *name, struct error *err);
-int fixture_rename_bucket(struct store *store, const char *from, const char *to, const char *account, struct error *err);
-int fixture_edit_bucket(struct store *store, const char *name, const struct bucket_edit *edit, struct error *err);
+int fixture_rename_bucket(struct store *store, const char *from, const char *to,
+	const char *account, struct error *err);
+int fixture_edit_bucket(
+	struct store *store, const char *name, const struct bucket_edit *edit, struct error *err);
 /* Puts; `params` may be NULL (only bucket and key are set then). `out_etag` may be NULL. */
-int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes, char *out_etag, struct error *err);
-int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes, struct error *err);
+int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes,
+	char *out_etag, struct error *err);
+int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes,
+	struct error *err);
 /* The same, giving the version; of its texts only the etag lives on. */
-int fixture_put_object(struct store *store, struct object_put_params *params, struct span bytes, struct object *out, struct error *err);
-int fixture_copy(struct store *store, struct object_copy_params *params, struct object *out, struct error *err);
+int fixture_put_object(struct store *store, struct object_put_params *params, struct span bytes,
+	struct object *out, struct error *err);
+int fixture_copy(struct store *store, struct object_copy_params *params, struct object *out,
+	struct error *err);
 int fixture_change(struct store *store, struct object_change_params *params, struct error *err);
-int fixture_delete_items(struct store *store, const char *bucket, struct object_delete_item *items, size_t count, struct error *err);
-int fixture_delete(struct store *store, const char *bucket, const char *key, const char *if_match, struct error *err);
+int fixture_delete_items(struct store *store, const char *bucket, struct object_delete_item *items,
+	size_t count, struct error *err);
+int fixture_delete(struct store *store, const char *bucket, const char *key, const char *if_match,
+	struct error *err);
 /* Reads a version's range whole into `out`. */
-int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length, struct buffer *out, struct error *err);
+int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length,
+	struct buffer *out, struct error *err);
 /* True when the key holds exactly these bytes. */
-bool fixture_holds(struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes);
+bool fixture_holds(
+	struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes);
 /* `len` bytes that do not repeat; `seed` tells one run from another. free() them. */
 uint8_t *fixture_noise(size_t len, uint64_t seed);
 /* Runs the sweeper until it finds nothing. */
@@ -72,7 +84,9 @@ int64_t fixture_count(struct store *store, const char *sql);
 /* How many files lie below packs that find(1) finds with these tests. */
 int64_t fixture_pack_files(const struct store_fixture *fixture, const char *tests);
 
-int fixture_open_run(struct store *store, const char *bucket, const char *run, struct run_message *out, struct error *err);
-int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out, struct error *err);
+int fixture_open_run(struct store *store, const char *bucket, const char *run,
+	struct run_message *out, struct error *err);
+int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out,
+	struct error *err);
 
 #endif

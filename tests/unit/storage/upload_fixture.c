@@ -13,7 +13,7 @@ struct put_room {
 	struct settled *settled;
 };
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	struct put_room *const room = owner;
 	pthread_mutex_lock(&room->mutex);
@@ -22,13 +22,14 @@ static void has_room(void *const owner)
 	pthread_mutex_unlock(&room->mutex);
 }
 
-static void is_done(void *const owner)
+static void is_done(void *owner)
 {
 	struct put_room *const room = owner;
 	settled_done(room->settled);
 }
 
-static int write_all(struct upload_put *const put, const struct span bytes, struct put_room *const room, struct error *const err)
+static int write_all(
+	struct upload_put *put, struct span bytes, struct put_room *room, struct error *err)
 {
 	enum { PIECE_BYTES = 200000 };
 	for (size_t at = 0; at < bytes.len;) {
@@ -51,14 +52,14 @@ static int write_all(struct upload_put *const put, const struct span bytes, stru
 	return 0;
 }
 
-static void not_started(struct settled *const settled)
+static void not_started(struct settled *settled)
 {
 	settled_done(settled);
 	settled_wait(settled);
 }
 
-int fixture_upload_create(struct store *const store, struct upload_create_params *const params, struct upload_ref *const out,
-	struct error *const err)
+int fixture_upload_create(struct store *store, struct upload_create_params *params,
+	struct upload_ref *out, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	params->done = settled_done;
@@ -75,12 +76,19 @@ int fixture_upload_create(struct store *const store, struct upload_create_params
 	return result;
 }
 
-int fixture_upload_put(struct store *const store, const struct upload_ref *const ref, const uint32_t number, const struct span bytes,
-	const struct checksum *const expected, struct uploaded_part *const out, struct error *const err)
+int fixture_upload_put(struct store *store, const struct upload_ref *ref, uint32_t number,
+	struct span bytes, const struct checksum *expected, struct uploaded_part *out,
+	struct error *err)
 {
-	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER, .settled = settled_new()};
+	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+		.condition = PTHREAD_COND_INITIALIZER,
+		.settled = settled_new()};
 	struct uploaded_part ignored;
-	const struct upload_put_params params = {.ref = *ref, .number = number, .room = has_room, .done = is_done, .owner = &room,
+	const struct upload_put_params params = {.ref = *ref,
+		.number = number,
+		.room = has_room,
+		.done = is_done,
+		.owner = &room,
 		.checksum = expected != NULL ? expected->algorithm : CHECKSUM_NONE};
 	struct upload_put *const put = upload_put_open(store, &params, err);
 	if (put == NULL || write_all(put, bytes, &room, err) != 0) {
@@ -97,12 +105,18 @@ int fixture_upload_put(struct store *const store, const struct upload_ref *const
 	return result;
 }
 
-int fixture_upload_copy(struct store *const store, const struct upload_ref *const ref, const uint32_t number, const struct object *const source,
-	const uint64_t offset, const uint64_t length, struct uploaded_part *const out, struct error *const err)
+int fixture_upload_copy(struct store *store, const struct upload_ref *ref, uint32_t number,
+	const struct object *source, uint64_t offset, uint64_t length, struct uploaded_part *out,
+	struct error *err)
 {
 	struct settled *const settled = settled_new();
-	const struct upload_copy_params params = {.ref = *ref, .number = number, .source = source, .offset = offset, .length = length,
-		.done = settled_done, .owner = settled};
+	const struct upload_copy_params params = {.ref = *ref,
+		.number = number,
+		.source = source,
+		.offset = offset,
+		.length = length,
+		.done = settled_done,
+		.owner = settled};
 	struct upload_copy *const copy = upload_copy_start(store, &params, err);
 	settled_wait(settled);
 	const int result = upload_copy_outcome(copy, out, err);
@@ -110,8 +124,8 @@ int fixture_upload_copy(struct store *const store, const struct upload_ref *cons
 	return result;
 }
 
-int fixture_upload_complete(struct store *const store, struct upload_complete_params *const params, struct upload_result *const out,
-	struct upload_fault *const out_fault, struct error *const err)
+int fixture_upload_complete(struct store *store, struct upload_complete_params *params,
+	struct upload_result *out, struct upload_fault *out_fault, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	params->done = settled_done;
@@ -127,15 +141,15 @@ int fixture_upload_complete(struct store *const store, struct upload_complete_pa
 	return result;
 }
 
-struct upload_listed_part fixture_upload_listed(const struct uploaded_part *const part)
+struct upload_listed_part fixture_upload_listed(const struct uploaded_part *part)
 {
 	struct upload_listed_part listed = {.number = part->number};
 	memcpy(listed.etag, part->etag, sizeof listed.etag);
 	return listed;
 }
 
-int fixture_upload_complete_parts(struct store *const store, const struct upload_ref *const ref,
-	const struct upload_listed_part *const parts, const size_t count, struct error *const err)
+int fixture_upload_complete_parts(struct store *store, const struct upload_ref *ref,
+	const struct upload_listed_part *parts, size_t count, struct error *err)
 {
 	struct upload_complete_params params = {.ref = *ref, .parts = parts, .part_count = count};
 	struct upload_result result;
@@ -143,7 +157,7 @@ int fixture_upload_complete_parts(struct store *const store, const struct upload
 	return fixture_upload_complete(store, &params, &result, &fault, err);
 }
 
-int fixture_upload_abort(struct store *const store, const struct upload_ref *const ref, struct error *const err)
+int fixture_upload_abort(struct store *store, const struct upload_ref *ref, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct upload_abort *const abort = upload_abort_start(store, ref, settled_done, settled);

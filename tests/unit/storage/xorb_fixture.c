@@ -13,7 +13,7 @@
 
 enum { PIECE_BYTES = 64 * 1024, BODY_MAX_BYTES = 80 * 1024 * 1024 };
 
-uint8_t *xorb_sample_chunk(const struct xorb_sample *const sample, const unsigned number)
+uint8_t *xorb_sample_chunk(const struct xorb_sample *sample, unsigned number)
 {
 	uint8_t *const bytes = fixture_noise(sample->chunk_bytes, sample->seed * 10007 + number);
 	if (sample->codec != CODEC_RAW)
@@ -22,21 +22,26 @@ uint8_t *xorb_sample_chunk(const struct xorb_sample *const sample, const unsigne
 	return bytes;
 }
 
-static void add_record(struct buffer *const out, struct codec_context *const codec, const enum codec wanted, const struct span content)
+static void add_record(
+	struct buffer *out, struct codec_context *codec, enum codec wanted, struct span content)
 {
-	struct xorb_record_header header = {.codec = (uint8_t)wanted, .size = (uint32_t)content.len, .stored = (uint32_t)content.len};
-	uint8_t *const at = buffer_reserve(out, XORB_RECORD_HEADER_BYTES + codec_bound(content.len));
+	struct xorb_record_header header = {.codec = (uint8_t)wanted,
+		.size = (uint32_t)content.len,
+		.stored = (uint32_t)content.len};
+	uint8_t *const at =
+		buffer_reserve(out, XORB_RECORD_HEADER_BYTES + codec_bound(content.len));
 	ck_assert_ptr_nonnull(at);
 	if (wanted == CODEC_RAW)
 		memcpy(at + XORB_RECORD_HEADER_BYTES, content.data, content.len);
 	else
-		header.stored = (uint32_t)codec_encode(codec, wanted, content, at + XORB_RECORD_HEADER_BYTES, codec_bound(content.len));
+		header.stored = (uint32_t)codec_encode(codec, wanted, content,
+			at + XORB_RECORD_HEADER_BYTES, codec_bound(content.len));
 	ck_assert_uint_gt(header.stored, 0);
 	xorb_record_put_header(&header, at);
 	buffer_commit(out, XORB_RECORD_HEADER_BYTES + header.stored);
 }
 
-struct chunk_id xorb_sample_write(const struct xorb_sample *const sample, struct buffer *const out)
+struct chunk_id xorb_sample_write(const struct xorb_sample *sample, struct buffer *out)
 {
 	struct codec_context *const codec = codec_context_new();
 	struct chunk_entry *const chunks = memory_new_array(sample->chunks, sizeof *chunks);
@@ -54,7 +59,7 @@ struct chunk_id xorb_sample_write(const struct xorb_sample *const sample, struct
 	return hash;
 }
 
-struct chunk_id xorb_sample_hash(const struct xorb_sample *const sample)
+struct chunk_id xorb_sample_hash(const struct xorb_sample *sample)
 {
 	struct buffer body;
 	const struct chunk_id hash = xorb_sample_write(sample, &body);
@@ -69,7 +74,7 @@ struct sender {
 	bool is_done;
 };
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	struct sender *const sender = owner;
 	pthread_mutex_lock(&sender->mutex);
@@ -78,7 +83,7 @@ static void has_room(void *const owner)
 	pthread_mutex_unlock(&sender->mutex);
 }
 
-static void is_done(void *const owner)
+static void is_done(void *owner)
 {
 	struct sender *const sender = owner;
 	pthread_mutex_lock(&sender->mutex);
@@ -87,7 +92,8 @@ static void is_done(void *const owner)
 	pthread_mutex_unlock(&sender->mutex);
 }
 
-static int write_all(struct xorb_put *const put, struct sender *const sender, const struct span body, struct error *const err)
+static int write_all(
+	struct xorb_put *put, struct sender *sender, struct span body, struct error *err)
 {
 	unsigned rooms = 0;
 	for (size_t at = 0; at < body.len;) {
@@ -108,11 +114,16 @@ static int write_all(struct xorb_put *const put, struct sender *const sender, co
 	return 0;
 }
 
-int xorb_fixture_put(struct store *const store, const struct chunk_id *const hash, const struct span body, const bool private_codecs,
-	bool *const out_inserted, struct error *const err)
+int xorb_fixture_put(struct store *store, const struct chunk_id *hash, struct span body,
+	bool private_codecs, bool *out_inserted, struct error *err)
 {
-	struct sender sender = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	const struct xorb_put_params params = {.hash = *hash, .private_codecs = private_codecs, .room = has_room, .done = is_done, .owner = &sender};
+	struct sender sender = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	const struct xorb_put_params params = {.hash = *hash,
+		.private_codecs = private_codecs,
+		.room = has_room,
+		.done = is_done,
+		.owner = &sender};
 	struct xorb_put *const put = xorb_put_open(store, &params, err);
 	int result = put == NULL ? -1 : write_all(put, &sender, body, err);
 	if (result == 0) {
@@ -127,29 +138,34 @@ int xorb_fixture_put(struct store *const store, const struct chunk_id *const has
 	return result;
 }
 
-int xorb_sample_put(struct store *const store, const struct xorb_sample *const sample, bool *const out_inserted, struct error *const err)
+int xorb_sample_put(struct store *store, const struct xorb_sample *sample, bool *out_inserted,
+	struct error *err)
 {
 	struct buffer body;
 	const struct chunk_id hash = xorb_sample_write(sample, &body);
-	const int result = xorb_fixture_put(store, &hash, buffer_span(&body), codec_private(sample->codec), out_inserted, err);
+	const int result = xorb_fixture_put(
+		store, &hash, buffer_span(&body), codec_private(sample->codec), out_inserted, err);
 	buffer_release(&body);
 	return result;
 }
 
-static bool chunk_is_there(struct store *const store, const struct xorb *const xorb, const struct xorb_sample *const sample, const unsigned number)
+static bool chunk_is_there(struct store *store, const struct xorb *xorb,
+	const struct xorb_sample *sample, unsigned number)
 {
 	struct error err = {0};
 	size_t len = 0;
 	uint8_t *const expected = xorb_sample_chunk(sample, number);
 	uint8_t *const read = memory_new(CHUNK_MAX_BYTES);
-	const int result = pack_store_read_chunk(store_packs(store), &xorb->pack, xorb->first + number, NULL, read, &len, &err);
-	const bool is_there = result == 0 && len == sample->chunk_bytes && memcmp(read, expected, len) == 0;
+	const int result = pack_store_read_chunk(
+		store_packs(store), &xorb->pack, xorb->first + number, NULL, read, &len, &err);
+	const bool is_there =
+		result == 0 && len == sample->chunk_bytes && memcmp(read, expected, len) == 0;
 	free(read);
 	free(expected);
 	return is_there;
 }
 
-bool xorb_sample_is_there(struct store *const store, const struct xorb_sample *const sample)
+bool xorb_sample_is_there(struct store *store, const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	struct xorb xorb;

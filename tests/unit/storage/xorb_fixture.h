@@ -20,9 +20,10 @@ struct chunk_id xorb_sample_write(const struct xorb_sample *sample, struct buffe
 struct chunk_id xorb_sample_hash(const struct xorb_sample *sample);
 
 /* Sends `body` as `hash`, waiting where told to. */
-int xorb_fixture_put(struct store *store, const struct chunk_id *hash, struct span body, bool private_codecs, bool *out_inserted,
+int xorb_fixture_put(struct store *store, const struct chunk_id *hash, struct span body,
+	bool private_codecs, bool *out_inserted, struct error *err);
+int xorb_sample_put(struct store *store, const struct xorb_sample *sample, bool *out_inserted,
 	struct error *err);
-int xorb_sample_put(struct store *store, const struct xorb_sample *sample, bool *out_inserted, struct error *err);
 /* Whether it is found, and each chunk reads as it was sent. */
 bool xorb_sample_is_there(struct store *store, const struct xorb_sample *sample);
 

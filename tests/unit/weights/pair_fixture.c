@@ -12,7 +12,7 @@
 enum { LARGE = (2 << 20) + 77, SMALL = 1000, FLOATS = 5000 };
 
 /* Weights of several binades around zero, and changes of an ulp here and there. */
-static void make_weights(uint16_t *const into, const size_t count, uint64_t seed)
+static void make_weights(uint16_t *into, size_t count, uint64_t seed)
 {
 	for (size_t i = 0; i < count; i++) {
 		const uint16_t random = fixture_random(&seed);
@@ -20,15 +20,15 @@ static void make_weights(uint16_t *const into, const size_t count, uint64_t seed
 	}
 }
 
-static void change(uint16_t *const weights, const size_t count, const unsigned step)
+static void change(uint16_t *weights, size_t count, unsigned step)
 {
 	uint64_t seed = step;
 	for (size_t i = step; i < count; i += 20 + fixture_random(&seed) % 150)
 		weights[i] = (uint16_t)(weights[i] + (fixture_random(&seed) % 8 == 0 ? 300 : 1));
 }
 
-static void write_step(const struct pair_fixture *const fixture, const unsigned number, const uint16_t *const large, const uint16_t *const small,
-	const uint8_t *const floats)
+static void write_step(const struct pair_fixture *fixture, unsigned number, const uint16_t *large,
+	const uint16_t *small, const uint8_t *floats)
 {
 	char *const path = pair_fixture_step(fixture, number);
 	const struct fixture_tensor tensors[] = {
@@ -41,7 +41,7 @@ static void write_step(const struct pair_fixture *const fixture, const unsigned 
 	free(path);
 }
 
-void pair_fixture_setup(struct pair_fixture *const fixture, const unsigned count, const bool bf16_alone)
+void pair_fixture_setup(struct pair_fixture *fixture, unsigned count, bool bf16_alone)
 {
 	*fixture = (struct pair_fixture){.scratch = unit_scratch_make(), .bf16_alone = bf16_alone};
 	uint16_t *const large = memory_new_array(LARGE, 2);
@@ -61,25 +61,25 @@ void pair_fixture_setup(struct pair_fixture *const fixture, const unsigned count
 	free(floats);
 }
 
-void pair_fixture_teardown(struct pair_fixture *const fixture)
+void pair_fixture_teardown(struct pair_fixture *fixture)
 {
 	unit_scratch_remove(fixture->scratch);
 	fixture->scratch = NULL;
 }
 
-char *pair_fixture_path(const struct pair_fixture *const fixture, const char *const name)
+char *pair_fixture_path(const struct pair_fixture *fixture, const char *name)
 {
 	return fixture_path(fixture->scratch, name);
 }
 
-char *pair_fixture_step(const struct pair_fixture *const fixture, const unsigned number)
+char *pair_fixture_step(const struct pair_fixture *fixture, unsigned number)
 {
 	char name[16];
 	snprintf(name, sizeof(name), "%u", number);
 	return pair_fixture_path(fixture, name);
 }
 
-struct checkpoint *pair_fixture_open(const struct pair_fixture *const fixture, const unsigned number)
+struct checkpoint *pair_fixture_open(const struct pair_fixture *fixture, unsigned number)
 {
 	struct error err = {0};
 	char *const path = pair_fixture_step(fixture, number);
@@ -89,8 +89,8 @@ struct checkpoint *pair_fixture_open(const struct pair_fixture *const fixture, c
 	return checkpoint;
 }
 
-struct delta_stats pair_fixture_diff(const struct pair_fixture *const fixture, const unsigned from, const unsigned to,
-	const enum delta_format format, const char *const name)
+struct delta_stats pair_fixture_diff(const struct pair_fixture *fixture, unsigned from, unsigned to,
+	enum delta_format format, const char *name)
 {
 	struct error err = {0};
 	struct delta_stats stats = {0};
@@ -98,7 +98,14 @@ struct delta_stats pair_fixture_diff(const struct pair_fixture *const fixture, c
 	struct checkpoint *const next = pair_fixture_open(fixture, to);
 	char *const out = pair_fixture_path(fixture, name);
 	const struct delta_diff_params params = {
-		.base = base, .next = next, .format = format, .model_version = to, .has_base_step = true, .base_step = from, .threads = 3, .out = out,
+		.base = base,
+		.next = next,
+		.format = format,
+		.model_version = to,
+		.has_base_step = true,
+		.base_step = from,
+		.threads = 3,
+		.out = out,
 	};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	checkpoint_close(base);
@@ -107,14 +114,15 @@ struct delta_stats pair_fixture_diff(const struct pair_fixture *const fixture, c
 	return stats;
 }
 
-int pair_fixture_apply(const struct pair_fixture *const fixture, const unsigned number, const char *const delta, const char *const out,
-	struct error *const err)
+int pair_fixture_apply(const struct pair_fixture *fixture, unsigned number, const char *delta,
+	const char *out, struct error *err)
 {
 	struct delta_stats stats;
 	struct checkpoint *const base = pair_fixture_open(fixture, number);
 	char *const delta_path = pair_fixture_path(fixture, delta);
 	char *const out_path = pair_fixture_path(fixture, out);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = out_path, .threads = 3};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = out_path, .threads = 3};
 	const int result = delta_apply(&params, &stats, err);
 	checkpoint_close(base);
 	free(delta_path);
@@ -122,7 +130,8 @@ int pair_fixture_apply(const struct pair_fixture *const fixture, const unsigned 
 	return result;
 }
 
-void pair_fixture_expect(const struct pair_fixture *const fixture, const unsigned base, const char *const delta, const unsigned to)
+void pair_fixture_expect(
+	const struct pair_fixture *fixture, unsigned base, const char *delta, unsigned to)
 {
 	struct error err = {0};
 	char *const out = pair_fixture_path(fixture, "back");
@@ -134,12 +143,13 @@ void pair_fixture_expect(const struct pair_fixture *const fixture, const unsigne
 	free(wanted);
 }
 
-void pair_fixture_refuse(const struct pair_fixture *const fixture, const unsigned base, const char *const delta, const enum error_kind kind,
-	const char *const message)
+void pair_fixture_refuse(const struct pair_fixture *fixture, unsigned base, const char *delta,
+	enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	const size_t entries = fixture_entries(fixture->scratch);
 	ck_assert_int_eq(pair_fixture_apply(fixture, base, delta, "back", &err), -1);
-	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)", error_kind_name(err.kind), err.text, message);
+	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)",
+		error_kind_name(err.kind), err.text, message);
 	ck_assert_uint_eq(fixture_entries(fixture->scratch), entries);
 }

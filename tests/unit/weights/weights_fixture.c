@@ -15,7 +15,7 @@
 #define TEST_DATA_DIR "tests/data"
 #endif
 
-char *fixture_path(const char *const folder, const char *const name)
+char *fixture_path(const char *folder, const char *name)
 {
 	const size_t len = strlen(folder) + 1 + strlen(name) + 1;
 	char *const path = memory_new(len);
@@ -23,13 +23,13 @@ char *fixture_path(const char *const folder, const char *const name)
 	return path;
 }
 
-char *fixture_data(const char *const name)
+char *fixture_data(const char *name)
 {
 	const char *const set = getenv("DELTABUCKET_TEST_DATA");
 	return fixture_path(set != NULL ? set : TEST_DATA_DIR, name);
 }
 
-void fixture_write(const char *const path, const struct span bytes)
+void fixture_write(const char *path, struct span bytes)
 {
 	struct error err = {0};
 	char *const folder = memory_copy_text(path);
@@ -44,12 +44,12 @@ void fixture_write(const char *const path, const struct span bytes)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-void fixture_write_text(const char *const path, const char *const text)
+void fixture_write_text(const char *path, const char *text)
 {
 	fixture_write(path, span_text(text));
 }
 
-struct buffer fixture_read(const char *const path)
+struct buffer fixture_read(const char *path)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -58,7 +58,7 @@ struct buffer fixture_read(const char *const path)
 	return bytes;
 }
 
-bool fixture_same_file(const char *const a, const char *const b)
+bool fixture_same_file(const char *a, const char *b)
 {
 	struct buffer left = fixture_read(a);
 	struct buffer right = fixture_read(b);
@@ -68,13 +68,13 @@ bool fixture_same_file(const char *const a, const char *const b)
 	return same;
 }
 
-static bool is_folder(const char *const path)
+static bool is_folder(const char *path)
 {
 	struct stat facts;
 	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-bool fixture_same_tree(const char *const a, const char *const b)
+bool fixture_same_tree(const char *a, const char *b)
 {
 	struct error err = {0};
 	char **left = NULL;
@@ -100,7 +100,7 @@ bool fixture_same_tree(const char *const a, const char *const b)
 	return same;
 }
 
-size_t fixture_entries(const char *const folder)
+size_t fixture_entries(const char *folder)
 {
 	struct error err = {0};
 	char **names = NULL;
@@ -110,7 +110,7 @@ size_t fixture_entries(const char *const folder)
 	return count;
 }
 
-void fixture_write_raw(const char *const path, const char *const json, const size_t data_size)
+void fixture_write_raw(const char *path, const char *json, size_t data_size)
 {
 	struct buffer bytes;
 	buffer_init(&bytes, (size_t)1 << 30);
@@ -124,13 +124,13 @@ void fixture_write_raw(const char *const path, const char *const json, const siz
 	buffer_release(&bytes);
 }
 
-uint16_t fixture_random(uint64_t *const state)
+uint16_t fixture_random(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint16_t)(*state >> 45);
 }
 
-static unsigned rank_of(const struct fixture_tensor *const tensor)
+static unsigned rank_of(const struct fixture_tensor *tensor)
 {
 	unsigned rank = 0;
 	while (rank < 4 && tensor->shape[rank] != 0)
@@ -138,7 +138,7 @@ static unsigned rank_of(const struct fixture_tensor *const tensor)
 	return tensor->scalar ? 0 : tensor->empty ? 1 : rank;
 }
 
-static void add_data(const struct fixture_tensor *const tensor, const size_t bytes, struct buffer *const out)
+static void add_data(const struct fixture_tensor *tensor, size_t bytes, struct buffer *out)
 {
 	if (tensor->data != NULL) {
 		buffer_add(out, tensor->data, bytes);
@@ -151,7 +151,8 @@ static void add_data(const struct fixture_tensor *const tensor, const size_t byt
 		buffer_add_byte(out, (uint8_t)fixture_random(&state));
 }
 
-void fixture_write_tensors(const char *const path, const struct fixture_tensor *const tensors, const size_t count, const bool format_pt)
+void fixture_write_tensors(
+	const char *path, const struct fixture_tensor *tensors, size_t count, bool format_pt)
 {
 	const struct safetensors_metadata metadata = {span_text("format"), span_text("pt")};
 	struct safetensors_tensor *const table = memory_new_array(count, sizeof(table[0]));
@@ -160,13 +161,19 @@ void fixture_write_tensors(const char *const path, const struct fixture_tensor *
 	buffer_init(&bytes, (size_t)1 << 30);
 	for (size_t i = 0; i < count; i++)
 		table[i] = (struct safetensors_tensor){
-			.name = span_text(tensors[i].name), .dtype = tensors[i].dtype, .rank = rank_of(&tensors[i]), .shape = tensors[i].shape,
+			.name = span_text(tensors[i].name),
+			.dtype = tensors[i].dtype,
+			.rank = rank_of(&tensors[i]),
+			.shape = tensors[i].shape,
 		};
-	ck_assert_msg(safetensors_write_header(table, count, &metadata, format_pt, &bytes, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		safetensors_write_header(table, count, &metadata, format_pt, &bytes, &err) == 0,
+		"%s", err.text);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < count; k++)
 			if (span_equal_text(table[i].name, tensors[k].name))
-				add_data(&tensors[k], (size_t)(table[i].end - table[i].begin), &bytes);
+				add_data(&tensors[k], (size_t)(table[i].end - table[i].begin),
+					&bytes);
 	fixture_write(path, buffer_span(&bytes));
 	buffer_release(&bytes);
 	free(table);

@@ -1,4 +1,5 @@
-/* Checkpoints for the tests of weights/: made from tables, or the real series in tests/data/small. */
+/* Checkpoints for the tests of weights/: made from tables, or the real series in
+ * tests/data/small. */
 #ifndef TESTS_UNIT_WEIGHTS_FIXTURE_H
 #define TESTS_UNIT_WEIGHTS_FIXTURE_H
 
@@ -30,8 +31,10 @@ struct fixture_tensor {
 	const void *data;  /* NULL: bytes that follow from the name and `seed` */
 	unsigned seed;
 };
-/* As the library's own writer lays them out. `format_pt` adds the metadata that torch files have. */
-void fixture_write_tensors(const char *path, const struct fixture_tensor *tensors, size_t count, bool format_pt);
+/* As the library's own writer lays them out. `format_pt` adds the metadata that torch files
+ * have. */
+void fixture_write_tensors(
+	const char *path, const struct fixture_tensor *tensors, size_t count, bool format_pt);
 /* A repeatable 16-bit random number. */
 uint16_t fixture_random(uint64_t *state);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *message_text_replace(const char *const text, const char *const old, const char *const with)
+char *message_text_replace(const char *text, const char *old, const char *with)
 {
 	const char *const at = strstr(text, old);
 	ck_assert_msg(at != NULL, "the test's own text holds no %s", old);

@@ -5,10 +5,13 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/part_message.h"
 
-static const char full_part[] = "{\"epoch\":3,\"label\":\"1200\",\"base\":{\"step\":4,\"digest\":\"" DIGEST_A "\"},\"metadata\":{},"
+static const char full_part[] =
+	"{\"epoch\":3,\"label\":\"1200\",\"base\":{\"step\":4,\"digest\":\"" DIGEST_A
+	"\"},\"metadata\":{},"
 	"\"files\":[{\"path\":\"b.safetensors\",\"size\":5,\"digest\":\"" DIGEST_B "\"}],"
 	"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"bytes\":7,\"objects\":[{\"name\":\"b.safetensors\",\"key\":\"run/b\",\"size\":7,"
-	"\"digest\":\"" DIGEST_B "\"}]}],\"tensors\":{\"x.1\":\"" DIGEST_A "\",\"\\\"y\\\"\":\"" DIGEST_B "\"}}";
+	"\"digest\":\"" DIGEST_B "\"}]}],\"tensors\":{\"x.1\":\"" DIGEST_A
+	"\",\"\\\"y\\\"\":\"" DIGEST_B "\"}}";
 
 static struct arena *arena;
 static struct error err;
@@ -30,8 +33,10 @@ static void tear_down(void)
 START_TEST(a_part_goes_there_and_back)
 {
 	struct part_message part;
-	ck_assert_msg(part_message_parse(span_text(full_part), 5, arena, &part, &err) == 0, "%s", err.text);
-	ck_assert(part.step.step == 5 && part.step.epoch == 3 && part.step.base_step == 4 && part.tensor_count == 2);
+	ck_assert_msg(part_message_parse(span_text(full_part), 5, arena, &part, &err) == 0, "%s",
+		err.text);
+	ck_assert(part.step.step == 5 && part.step.epoch == 3 && part.step.base_step == 4 &&
+		part.tensor_count == 2);
 	ck_assert(span_equal_text(part.tensors[1].name, "\"y\""));
 	part_message_print(&part, &out);
 	ck_assert_str_eq(buffer_text(&out), full_part);
@@ -41,16 +46,23 @@ END_TEST
 static const struct {
 	const char *old, *with;
 } bad_rows[] = {
-	{"\"epoch\":3,", ""}, {"\"step\":4", "\"step\":3"}, {"\"tensors\":{", "\"tensors\":{\"x.1\":\"" DIGEST_A "\","}, {"{\"x.1\":\"" DIGEST_A "\"", "{\"x.1\":1"},
-	{"\"forms\":[", "\"forms\":[],\"f\":["}, {"\"b.safetensors\",\"key\"", "\"../b\",\"key\""}, {"\"files\":[", "\"files\":[5,"},
-	{"\"tensors\":{\"x.1\":\"" DIGEST_A "\",\"\\\"y\\\"\":\"" DIGEST_B "\"}", "\"tensors\":\"00\""},
+	{"\"epoch\":3,", ""},
+	{"\"step\":4", "\"step\":3"},
+	{"\"tensors\":{", "\"tensors\":{\"x.1\":\"" DIGEST_A "\","},
+	{"{\"x.1\":\"" DIGEST_A "\"", "{\"x.1\":1"},
+	{"\"forms\":[", "\"forms\":[],\"f\":["},
+	{"\"b.safetensors\",\"key\"", "\"../b\",\"key\""},
+	{"\"files\":[", "\"files\":[5,"},
+	{"\"tensors\":{\"x.1\":\"" DIGEST_A "\",\"\\\"y\\\"\":\"" DIGEST_B "\"}",
+		"\"tensors\":\"00\""},
 };
 
 START_TEST(bad_parts_are_refused)
 {
 	struct part_message part;
 	char *const text = message_text_replace(full_part, bad_rows[_i].old, bad_rows[_i].with);
-	ck_assert_msg(part_message_parse(span_text(text), 5, arena, &part, &err) == -1, "taken: %s", text);
+	ck_assert_msg(part_message_parse(span_text(text), 5, arena, &part, &err) == -1, "taken: %s",
+		text);
 	ck_assert(err.kind == ERROR_INVALID || err.kind == ERROR_BASE_MISSING);
 	free(text);
 }
@@ -75,9 +87,11 @@ END_TEST
 
 START_TEST(an_answer_says_what_was_received)
 {
-	const struct part_answer answer = {.step = 5, .part = 2, .parts = 16, .received = 3, .published = true};
+	const struct part_answer answer = {
+		.step = 5, .part = 2, .parts = 16, .received = 3, .published = true};
 	part_answer_print(&answer, &out);
-	ck_assert_str_eq(buffer_text(&out), "{\"step\":5,\"part\":2,\"of\":16,\"received\":3,\"published\":true}");
+	ck_assert_str_eq(buffer_text(&out),
+		"{\"step\":5,\"part\":2,\"of\":16,\"received\":3,\"published\":true}");
 }
 END_TEST
 

@@ -5,13 +5,17 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-#define PRINTED_FORM(kind, format) "{\"kind\":\"" kind "\",\"format\":\"" format "\",\"bytes\":7,\"objects\":[" OBJECT_TEXT("o") "]}"
-#define FROM(from, step, form) \
-	"{\"step\":" step ",\"from\":" from ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
-#define LINK(step, form) "{\"step\":" step ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
-#define ANCHOR(step) LINK(step, PRINTED_FORM("anchor", "full"))
-#define DELTA(step) LINK(step, PRINTED_FORM("delta", "trl-gap"))
-#define FOLD(from, step) FROM(from, step, PRINTED_FORM("delta", "ulp-class"))
+#define PRINTED_FORM(kind, format)                                                                 \
+	"{\"kind\":\"" kind "\",\"format\":\"" format                                              \
+	"\",\"bytes\":7,\"objects\":[" OBJECT_TEXT("o") "]}"
+#define FROM(from, step, form)                                                                     \
+	"{\"step\":" step ",\"from\":" from ",\"digest\":\"" DIGEST_A "\",\"form\":" form          \
+	",\"files\":" FILES_TEXT "}"
+#define LINK(step, form)                                                                           \
+	"{\"step\":" step ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
+#define ANCHOR(step)          LINK(step, PRINTED_FORM("anchor", "full"))
+#define DELTA(step)           LINK(step, PRINTED_FORM("delta", "trl-gap"))
+#define FOLD(from, step)      FROM(from, step, PRINTED_FORM("delta", "ulp-class"))
 #define PATH(from, to, links) "{\"from\":" from ",\"to\":" to ",\"bytes\":14,\"links\":[" links "]}"
 
 static struct arena *arena;
@@ -47,7 +51,8 @@ START_TEST(walks_go_there_and_back)
 	struct path_message path;
 	struct buffer out;
 	buffer_init(&out, 100000);
-	ck_assert_msg(path_message_parse(span_text(good_rows[_i]), arena, &path, &err) == 0, "%s", err.text);
+	ck_assert_msg(path_message_parse(span_text(good_rows[_i]), arena, &path, &err) == 0, "%s",
+		err.text);
 	path_message_print(&path, &out);
 	ck_assert_str_eq(buffer_text(&out), good_rows[_i]);
 	buffer_release(&out);
@@ -57,7 +62,9 @@ END_TEST
 START_TEST(a_delta_that_names_no_base_follows_the_step_before)
 {
 	struct path_message path;
-	ck_assert_msg(path_message_parse(span_text(PATH("4", "6", DELTA("5") "," DELTA("6"))), arena, &path, &err) == 0, "%s", err.text);
+	ck_assert_msg(path_message_parse(span_text(PATH("4", "6", DELTA("5") "," DELTA("6"))),
+			      arena, &path, &err) == 0,
+		"%s", err.text);
 	ck_assert(path.links[0].from == 4 && path.links[1].from == 5);
 }
 END_TEST
@@ -66,17 +73,23 @@ START_TEST(links_are_read)
 {
 	struct path_message path;
 	ck_assert_int_eq(path_message_parse(span_text(good_rows[1]), arena, &path, &err), 0);
-	ck_assert(path.from_nothing && path.to_step == 6 && path.bytes == 14 && path.link_count == 3);
+	ck_assert(
+		path.from_nothing && path.to_step == 6 && path.bytes == 14 && path.link_count == 3);
 	ck_assert(path.links[0].step == 4 && path.links[0].form.kind == STEP_ANCHOR);
-	ck_assert(path.links[2].step == 6 && path.links[2].form.kind == STEP_DELTA && path.links[2].form.object_count == 1);
-	ck_assert(path.links[2].file_count == 1 && span_equal_text(path.links[2].files[0].path, "model.safetensors"));
+	ck_assert(path.links[2].step == 6 && path.links[2].form.kind == STEP_DELTA &&
+		path.links[2].form.object_count == 1);
+	ck_assert(path.links[2].file_count == 1 &&
+		span_equal_text(path.links[2].files[0].path, "model.safetensors"));
 	ck_assert_int_eq(path_message_parse(span_text(good_rows[2]), arena, &path, &err), 0);
 	ck_assert(!path.from_nothing && path.from_step == 4);
 }
 END_TEST
 
 static const char *const bad_rows[] = {
-	"", "{}", "[]", "{\"to\":1,\"bytes\":0}",
+	"",
+	"{}",
+	"[]",
+	"{\"to\":1,\"bytes\":0}",
 	PATH("null", "5", ""),
 	PATH("4", "5", ""),
 	PATH("null", "5", DELTA("5")),
@@ -107,7 +120,8 @@ static const char *const bad_rows[] = {
 START_TEST(walks_that_lead_nowhere_are_refused)
 {
 	struct path_message path;
-	ck_assert_msg(path_message_parse(span_text(bad_rows[_i]), arena, &path, &err) == -1, "taken: %s", bad_rows[_i]);
+	ck_assert_msg(path_message_parse(span_text(bad_rows[_i]), arena, &path, &err) == -1,
+		"taken: %s", bad_rows[_i]);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
 END_TEST
@@ -115,7 +129,8 @@ END_TEST
 START_TEST(unsafe_names_are_refused)
 {
 	struct path_message path;
-	char *const text = message_text_replace(good_rows[0], "\"path\":\"model.safetensors\"", "\"path\":\"../../etc/cron.d/x\"");
+	char *const text = message_text_replace(
+		good_rows[0], "\"path\":\"model.safetensors\"", "\"path\":\"../../etc/cron.d/x\"");
 	ck_assert_int_eq(path_message_parse(span_text(text), arena, &path, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	free(text);
@@ -141,7 +156,8 @@ Suite *test_path_message_suite(void)
 	tcase_add_loop_test(tc, walks_go_there_and_back, 0, sizeof good_rows / sizeof good_rows[0]);
 	tcase_add_test(tc, a_delta_that_names_no_base_follows_the_step_before);
 	tcase_add_test(tc, links_are_read);
-	tcase_add_loop_test(tc, walks_that_lead_nowhere_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
+	tcase_add_loop_test(
+		tc, walks_that_lead_nowhere_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, unsafe_names_are_refused);
 	tcase_add_test(tc, full_arena_is_told);
 	suite_add_tcase(suite, tc);

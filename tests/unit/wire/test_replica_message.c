@@ -6,12 +6,16 @@
 #include "wire/pin_message.h"
 #include "wire/replica_message.h"
 
-static const char full_replica[] = "{\"id\":\"w:1\",\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A "\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
+static const char full_replica[] =
+	"{\"id\":\"w:1\",\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A
+	"\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
 	"\"tensors\":\"*.experts\",\"host\":\"node\",\"since\":\"2026-01-02T03:04:05.000Z\",\"updated\":\"2026-01-02T03:04:05.000Z\","
 	"\"expired\":true,\"lease_s\":120,\"head\":13,\"staleness\":{\"steps\":2,\"seconds\":75}}";
-static const char new_replica[] = "{\"id\":\"w\",\"state\":\"idle\",\"step\":null,\"wanted\":null,\"since\":\"2026-01-02T03:04:05.000Z\","
+static const char new_replica[] =
+	"{\"id\":\"w\",\"state\":\"idle\",\"step\":null,\"wanted\":null,\"since\":\"2026-01-02T03:04:05.000Z\","
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"expired\":false,\"lease_s\":30,\"head\":null,\"staleness\":null}";
-static const char full_pin[] = "{\"name\":\"best\",\"step\":12,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":\"2026-01-02T03:04:06.000Z\"}";
+static const char full_pin[] =
+	"{\"name\":\"best\",\"step\":12,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":\"2026-01-02T03:04:06.000Z\"}";
 
 static struct arena *arena;
 static struct error err;
@@ -34,7 +38,8 @@ START_TEST(a_replica_goes_there_and_back)
 {
 	static const char *const texts[] = {full_replica, new_replica};
 	struct replica_message replica;
-	ck_assert_msg(replica_message_parse(span_text(texts[_i]), arena, &replica, &err) == 0, "%s", err.text);
+	ck_assert_msg(replica_message_parse(span_text(texts[_i]), arena, &replica, &err) == 0, "%s",
+		err.text);
 	ck_assert_int_eq(replica.has_step, _i == 0);
 	ck_assert_int_eq(replica.has_staleness, _i == 0);
 	replica_message_print(&replica, &out);
@@ -47,7 +52,9 @@ START_TEST(a_request_has_only_what_a_worker_says)
 	struct replica_message replica;
 	ck_assert_int_eq(replica_message_parse(span_text(full_replica), arena, &replica, &err), 0);
 	replica_message_print_request(&replica, &out);
-	ck_assert_str_eq(buffer_text(&out), "{\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A "\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
+	ck_assert_str_eq(buffer_text(&out),
+		"{\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A
+		"\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
 		"\"tensors\":\"*.experts\",\"host\":\"node\"}");
 }
 END_TEST
@@ -55,16 +62,25 @@ END_TEST
 static const struct {
 	const char *old, *with;
 } bad_rows[] = {
-	{"\"state\":\"error\",", ""}, {"\"error\",", "\"broken\","}, {"\"step\":11", "\"step\":\"11\""}, {"\"step\":11,", ""}, {DIGEST_A, "md5"},
-	{"\"wanted\":13", "\"wanted\":-1"}, {"\"host\":\"node\"", "\"host\":7"}, {"true", "1"}, {"\"steps\":2,", ""},
-	{"\"lease_s\":120", "\"lease_s\":1.5"}, {"2026-01-02", "yesterday"},
+	{"\"state\":\"error\",", ""},
+	{"\"error\",", "\"broken\","},
+	{"\"step\":11", "\"step\":\"11\""},
+	{"\"step\":11,", ""},
+	{DIGEST_A, "md5"},
+	{"\"wanted\":13", "\"wanted\":-1"},
+	{"\"host\":\"node\"", "\"host\":7"},
+	{"true", "1"},
+	{"\"steps\":2,", ""},
+	{"\"lease_s\":120", "\"lease_s\":1.5"},
+	{"2026-01-02", "yesterday"},
 };
 
 START_TEST(bad_replicas_are_refused)
 {
 	struct replica_message replica;
 	char *const text = message_text_replace(full_replica, bad_rows[_i].old, bad_rows[_i].with);
-	ck_assert_msg(replica_message_parse(span_text(text), arena, &replica, &err) == -1, "taken: %s", text);
+	ck_assert_msg(replica_message_parse(span_text(text), arena, &replica, &err) == -1,
+		"taken: %s", text);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	free(text);
 }
@@ -72,27 +88,41 @@ END_TEST
 
 START_TEST(a_list_goes_there_and_back)
 {
-	struct replica_list_message list = {.count = 2, .next = span_text("w"), .lease_s = 120, .has_head = true, .head = 13, .states = {1, 2, 3, 4, 5},
-		.expired = 6, .has_oldest = true, .oldest = 9};
+	struct replica_list_message list = {.count = 2,
+		.next = span_text("w"),
+		.lease_s = 120,
+		.has_head = true,
+		.head = 13,
+		.states = {1, 2, 3, 4, 5},
+		.expired = 6,
+		.has_oldest = true,
+		.oldest = 9};
 	struct replica_list_message read;
 	list.replicas = arena_take_array(arena, 2, sizeof(*list.replicas));
-	ck_assert_int_eq(replica_message_parse(span_text(full_replica), arena, &list.replicas[0], &err), 0);
-	ck_assert_int_eq(replica_message_parse(span_text(new_replica), arena, &list.replicas[1], &err), 0);
+	ck_assert_int_eq(
+		replica_message_parse(span_text(full_replica), arena, &list.replicas[0], &err), 0);
+	ck_assert_int_eq(
+		replica_message_parse(span_text(new_replica), arena, &list.replicas[1], &err), 0);
 	replica_list_message_print(&list, &out);
-	ck_assert_msg(replica_list_message_parse(buffer_span(&out), arena, &read, &err) == 0, "%s", err.text);
-	ck_assert(read.count == 2 && read.head == 13 && read.oldest == 9 && read.expired == 6 && read.states[REPLICA_ERROR] == 5);
-	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") && read.replicas[0].behind_s == 75);
+	ck_assert_msg(replica_list_message_parse(buffer_span(&out), arena, &read, &err) == 0, "%s",
+		err.text);
+	ck_assert(read.count == 2 && read.head == 13 && read.oldest == 9 && read.expired == 6 &&
+		read.states[REPLICA_ERROR] == 5);
+	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") &&
+		read.replicas[0].behind_s == 75);
 }
 END_TEST
 
 static const struct {
 	const char *id;
 	bool good;
-} ids[] = {{"w", true}, {"Node-7:0_a.b", true}, {"", false}, {".w", false}, {"-w", false}, {"a b", false}, {"a/b", false}, {"ä", false}};
+} ids[] = {{"w", true}, {"Node-7:0_a.b", true}, {"", false}, {".w", false}, {"-w", false},
+	{"a b", false}, {"a/b", false}, {"ä", false}};
 
 START_TEST(ids_are_checked)
 {
-	ck_assert_int_eq(replica_check_id("An id", span_text(ids[_i].id), &err), ids[_i].good ? 0 : -1);
+	ck_assert_int_eq(
+		replica_check_id("An id", span_text(ids[_i].id), &err), ids[_i].good ? 0 : -1);
 }
 END_TEST
 
@@ -101,7 +131,8 @@ START_TEST(a_pin_goes_there_and_back)
 	struct pin_message pin;
 	struct pin_message *pins;
 	size_t count;
-	ck_assert_msg(pin_message_parse(span_text(full_pin), arena, &pin, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		pin_message_parse(span_text(full_pin), arena, &pin, &err) == 0, "%s", err.text);
 	ck_assert(pin.step == 12 && pin.ttl_s == 0 && pin.expires_ms == pin.created_ms + 1000);
 	pin_message_print(&pin, &out);
 	ck_assert_str_eq(buffer_text(&out), full_pin);
@@ -109,10 +140,13 @@ START_TEST(a_pin_goes_there_and_back)
 	pin_list_print(&pin, 1, &out);
 	ck_assert_int_eq(pin_list_parse(buffer_span(&out), arena, &pins, &count, &err), 0);
 	ck_assert(count == 1 && span_equal_text(pins[0].name, "best"));
-	ck_assert_int_eq(pin_message_parse(span_text("{\"step\":1,\"ttl_s\":60}"), arena, &pin, &err), 0);
+	ck_assert_int_eq(
+		pin_message_parse(span_text("{\"step\":1,\"ttl_s\":60}"), arena, &pin, &err), 0);
 	ck_assert_uint_eq(pin.ttl_s, 60);
 	ck_assert_int_eq(pin_message_parse(span_text("{\"ttl_s\":60}"), arena, &pin, &err), -1);
-	ck_assert_int_eq(pin_message_parse(span_text("{\"step\":1,\"ttl_s\":9999999999}"), arena, &pin, &err), -1);
+	ck_assert_int_eq(pin_message_parse(
+				 span_text("{\"step\":1,\"ttl_s\":9999999999}"), arena, &pin, &err),
+		-1);
 }
 END_TEST
 

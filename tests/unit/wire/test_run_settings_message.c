@@ -21,9 +21,12 @@ END_TEST
 
 START_TEST(only_what_is_given_changes)
 {
-	ck_assert_int_eq(run_settings_parse(&settings, span_text("{\"verify\":false}"), true, &err), 0);
+	ck_assert_int_eq(
+		run_settings_parse(&settings, span_text("{\"verify\":false}"), true, &err), 0);
 	ck_assert(!settings.verify && settings.keep_steps == 64 && settings.lease_s == 120);
-	ck_assert_int_eq(run_settings_parse(&settings, span_text("{\"keep_steps\":0,\"lease_s\":10}"), true, &err), 0);
+	ck_assert_int_eq(run_settings_parse(&settings,
+				 span_text("{\"keep_steps\":0,\"lease_s\":10}"), true, &err),
+		0);
 	ck_assert(!settings.verify && settings.keep_steps == 0 && settings.lease_s == 10);
 	ck_assert_int_eq(run_settings_parse(&settings, span_text("{}"), true, &err), 0);
 	ck_assert(!settings.verify && settings.keep_steps == 0 && settings.lease_s == 10);
@@ -43,13 +46,16 @@ START_TEST(unknown_settings_are_named_when_strict)
 }
 END_TEST
 
-static const char *const bad_settings[] = {"", "[]", "null", "{\"keep_steps\":-1}", "{\"keep_steps\":null}", "{\"keep_steps\":\"3\"}",
-	"{\"keep_steps\":9223372036854775808}", "{\"lease_s\":9}", "{\"lease_s\":86401}", "{\"lease_s\":1.5}", "{\"verify\":1}",
-	"{\"verify\":\"true\"}", "{\"verify\":true,\"verify\":true}", "{\"adopt\":\"gpt\"}", "{\"adopt\":1}", "{\"hot_load\":7}", "{\"adopt_prefix\":\"a\\nb\"}", "{\"verify\":true}x"};
+static const char *const bad_settings[] = {"", "[]", "null", "{\"keep_steps\":-1}",
+	"{\"keep_steps\":null}", "{\"keep_steps\":\"3\"}", "{\"keep_steps\":9223372036854775808}",
+	"{\"lease_s\":9}", "{\"lease_s\":86401}", "{\"lease_s\":1.5}", "{\"verify\":1}",
+	"{\"verify\":\"true\"}", "{\"verify\":true,\"verify\":true}", "{\"adopt\":\"gpt\"}",
+	"{\"adopt\":1}", "{\"hot_load\":7}", "{\"adopt_prefix\":\"a\\nb\"}", "{\"verify\":true}x"};
 
 START_TEST(bad_settings_are_refused)
 {
-	ck_assert_int_eq(run_settings_parse(&settings, span_text(bad_settings[_i]), true, &err), -1);
+	ck_assert_int_eq(
+		run_settings_parse(&settings, span_text(bad_settings[_i]), true, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
 END_TEST
@@ -59,7 +65,8 @@ START_TEST(printed_settings_read_back)
 	struct buffer text;
 	struct json_writer writer;
 	struct run_settings read = run_settings_default();
-	settings = (struct run_settings){.keep_steps = INT64_MAX, .lease_s = 86400, .verify = false};
+	settings =
+		(struct run_settings){.keep_steps = INT64_MAX, .lease_s = 86400, .verify = false};
 	buffer_init(&text, RUN_SETTINGS_MAX_BYTES);
 	json_writer_init(&writer, &text);
 	run_settings_print(&settings, NULL, &writer);
@@ -78,7 +85,8 @@ Suite *test_run_settings_message_suite(void)
 	tcase_add_test(tc, a_new_run_has_defaults);
 	tcase_add_test(tc, only_what_is_given_changes);
 	tcase_add_test(tc, unknown_settings_are_named_when_strict);
-	tcase_add_loop_test(tc, bad_settings_are_refused, 0, sizeof bad_settings / sizeof bad_settings[0]);
+	tcase_add_loop_test(
+		tc, bad_settings_are_refused, 0, sizeof bad_settings / sizeof bad_settings[0]);
 	tcase_add_test(tc, printed_settings_read_back);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -6,9 +6,13 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-static const char request[] = "{\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B "\","
-	"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"},\"metadata\":{\"loss\":\"0.5\"},\"tensors\":\"000102030405060708090a0b0c0d0e0f\","
-	"\"files\":[{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A "\"},{\"path\":\"b\",\"size\":2,\"digest\":\"" DIGEST_B "\"}],"
+static const char request[] =
+	"{\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A
+	"\",\"schema_digest\":\"" DIGEST_B "\","
+	"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B
+	"\"},\"metadata\":{\"loss\":\"0.5\"},\"tensors\":\"000102030405060708090a0b0c0d0e0f\","
+	"\"files\":[{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A
+	"\"},{\"path\":\"b\",\"size\":2,\"digest\":\"" DIGEST_B "\"}],"
 	"\"forms\":[" DELTA_TEXT "," ANCHOR_TEXT "]}";
 
 static struct arena *arena;
@@ -23,15 +27,16 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-static struct digest128 content_of(const char *const text)
+static struct digest128 content_of(const char *text)
 {
 	struct step_message step;
 	struct error err = {0};
-	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == 0, "%s: %s", err.text, text);
+	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == 0, "%s: %s",
+		err.text, text);
 	return step_message_content_digest(&step);
 }
 
-static bool changes_content(const char *const old, const char *const with)
+static bool changes_content(const char *old, const char *with)
 {
 	char *const text = message_text_replace(request, old, with);
 	const struct digest128 before = content_of(request);
@@ -44,12 +49,16 @@ static const struct {
 	const char *old, *with;
 } same_rows[] = {
 	{"\"epoch\":3", "\"epoch\":4"},
-	{"\"epoch\":3", "\"epoch\":3,\"run\":\"x/y\",\"created\":\"2026-01-02T03:04:05.000Z\",\"unknown\":1"},
+	{"\"epoch\":3",
+		"\"epoch\":3,\"run\":\"x/y\",\"created\":\"2026-01-02T03:04:05.000Z\",\"unknown\":1"},
 	{"\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"elsewhere\""},
 	{"\"size\":7", "\"version\":\"00112233445566778899aabbccddeeff\",\"url\":\"u\",\"size\":7"},
 	{DELTA_TEXT "," ANCHOR_TEXT, ANCHOR_TEXT "," DELTA_TEXT},
-	{"{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A "\"},{\"path\":\"b\",\"size\":2,\"digest\":\"" DIGEST_B "\"}",
-	 "{\"digest\":\"" DIGEST_B "\",\"path\":\"b\",\"size\":2},{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A "\"}"},
+	{"{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A
+	 "\"},{\"path\":\"b\",\"size\":2,\"digest\":\"" DIGEST_B "\"}",
+		"{\"digest\":\"" DIGEST_B
+		"\",\"path\":\"b\",\"size\":2},{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A
+		"\"}"},
 	{"\"0.5\"", "\"\\u0030.5\""},
 };
 
@@ -83,7 +92,8 @@ static const struct {
 
 START_TEST(a_republish_may_not_change_these)
 {
-	ck_assert_msg(changes_content(other_rows[_i].old, other_rows[_i].with), "%s made no difference", other_rows[_i].old);
+	ck_assert_msg(changes_content(other_rows[_i].old, other_rows[_i].with),
+		"%s made no difference", other_rows[_i].old);
 }
 END_TEST
 
@@ -123,8 +133,10 @@ Suite *test_step_content_suite(void)
 	Suite *const suite = suite_create("step_content");
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, a_republish_may_change_these, 0, sizeof same_rows / sizeof same_rows[0]);
-	tcase_add_loop_test(tc, a_republish_may_not_change_these, 0, sizeof other_rows / sizeof other_rows[0]);
+	tcase_add_loop_test(
+		tc, a_republish_may_change_these, 0, sizeof same_rows / sizeof same_rows[0]);
+	tcase_add_loop_test(
+		tc, a_republish_may_not_change_these, 0, sizeof other_rows / sizeof other_rows[0]);
 	tcase_add_test(tc, step_numbers_count);
 	tcase_add_test(tc, texts_do_not_run_into_each_other);
 	tcase_add_test(tc, content_digest_is_pinned);

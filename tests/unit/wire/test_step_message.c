@@ -8,12 +8,16 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-static const char request[] = "{\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B "\","
-	"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"},\"metadata\":{\"loss\":\"0.5\",\"a\":\"\\u00e4\"},"
+static const char request[] =
+	"{\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A
+	"\",\"schema_digest\":\"" DIGEST_B "\","
+	"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B
+	"\"},\"metadata\":{\"loss\":\"0.5\",\"a\":\"\\u00e4\"},"
 	"\"tensors\":\"000102030405060708090a0b0c0d0e0ff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\","
 	"\"files\":" FILES_TEXT ",\"forms\":[" DELTA_TEXT "," ANCHOR_TEXT "]}";
 
-static const char step_zero[] = "{\"step\":0,\"epoch\":1,\"digest\":\"" DIGEST_A "\",\"files\":" FILES_TEXT ",\"forms\":[" ANCHOR_TEXT "]}";
+static const char step_zero[] = "{\"step\":0,\"epoch\":1,\"digest\":\"" DIGEST_A
+				"\",\"files\":" FILES_TEXT ",\"forms\":[" ANCHOR_TEXT "]}";
 
 static struct arena *arena;
 static struct step_message step;
@@ -30,12 +34,12 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-static void check_parses(const char *const text)
+static void check_parses(const char *text)
 {
 	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == 0, "%s", err.text);
 }
 
-static void check_digest(const struct digest128 *const digest, const char *const text)
+static void check_digest(const struct digest128 *digest, const char *text)
 {
 	char actual[DIGEST128_TEXT_BYTES];
 	digest128_format(digest, actual);
@@ -54,7 +58,8 @@ START_TEST(every_field_is_read)
 	ck_assert_uint_eq(step.tensor_digests.len, 32);
 	ck_assert_uint_eq(step.tensor_digests.data[31], 0xff);
 	ck_assert_uint_eq(step.file_count, 1);
-	ck_assert(span_equal_text(step.files[0].path, "model.safetensors") && step.files[0].size == 100);
+	ck_assert(span_equal_text(step.files[0].path, "model.safetensors") &&
+		step.files[0].size == 100);
 	check_digest(&step.files[0].digest, DIGEST_A);
 	ck_assert(step.created_ms == 0 && !step.collected);
 }
@@ -66,10 +71,12 @@ START_TEST(forms_come_anchor_first)
 	ck_assert_uint_eq(step.form_count, 2);
 	ck_assert_int_eq(step.forms[0].kind, STEP_ANCHOR);
 	ck_assert_int_eq(step.forms[1].kind, STEP_DELTA);
-	ck_assert(span_equal_text(step.forms[0].format, "full") && span_equal_text(step.forms[1].format, "trl-gap"));
+	ck_assert(span_equal_text(step.forms[0].format, "full") &&
+		span_equal_text(step.forms[1].format, "trl-gap"));
 	ck_assert_ptr_eq(step_message_form(&step, STEP_DELTA), &step.forms[1]);
 	const struct step_object *const object = &step.forms[1].objects[0];
-	ck_assert(span_equal_text(object->name, "delta.safetensors") && span_equal_text(object->key, "llm/steps/000005/delta.safetensors"));
+	ck_assert(span_equal_text(object->name, "delta.safetensors") &&
+		span_equal_text(object->key, "llm/steps/000005/delta.safetensors"));
 	ck_assert(object->size == 7 && object->version.len == 0 && object->url.len == 0);
 	check_parses(step_zero);
 	ck_assert_ptr_null(step_message_form(&step, STEP_DELTA));
@@ -82,7 +89,8 @@ START_TEST(step_zero_needs_little)
 {
 	const struct digest128 none = {{0}};
 	check_parses(step_zero);
-	ck_assert(!step.has_base && step.label.len == 0 && step.metadata.len == 0 && step.tensor_digests.len == 0);
+	ck_assert(!step.has_base && step.label.len == 0 && step.metadata.len == 0 &&
+		step.tensor_digests.len == 0);
 	ck_assert(digest128_equal(&step.schema_digest, &none));
 }
 END_TEST
@@ -99,7 +107,8 @@ static const struct {
 	{"[{\"path\":\"model.safetensors\",\"size\":100,\"digest\":\"" DIGEST_A "\"}]", "[]"},
 	{"[" OBJECT_TEXT("delta.safetensors") "]", "[]"},
 	{"\"path\":\"model.safetensors\"", "\"path\":\"a/..b/.c/d e/\xc3\xa4\""},
-	{"\"size\":7", "\"version\":\"00112233445566778899aabbccddeeff\",\"url\":\"steps/5\",\"size\":7"},
+	{"\"size\":7",
+		"\"version\":\"00112233445566778899aabbccddeeff\",\"url\":\"steps/5\",\"size\":7"},
 	{"\"size\":7", "\"version\":\"\",\"size\":9223372036854775807"},
 };
 
@@ -130,7 +139,8 @@ static const struct {
 	{"\"schema_digest\":\"" DIGEST_B "\"", "\"schema_digest\":5", "\"schema_digest\""},
 	{"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"},", "", "\"base\""},
 	{"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"}", "\"base\":null", "\"base\""},
-	{"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"}", "\"base\":{\"step\":4}", "base: \"digest\""},
+	{"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"}", "\"base\":{\"step\":4}",
+		"base: \"digest\""},
 	{"\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"}", "\"base\":[4]", "base"},
 	{"\"0.5\"", "0.5", "loss"},
 	{"\"0.5\"", "{}", "loss"},
@@ -159,7 +169,8 @@ static const struct {
 	{"\"key\":\"llm/steps/000005/delta.safetensors\",", "", "\"key\""},
 	{"\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"\"", "\"key\""},
 	{"\"key\":\"llm", "\"key\":\"\\u0000llm", "\"key\""},
-	{"\"size\":7", "\"version\":\"00112233445566778899AABBCCDDEEFF\",\"size\":7", "\"version\""},
+	{"\"size\":7", "\"version\":\"00112233445566778899AABBCCDDEEFF\",\"size\":7",
+		"\"version\""},
 	{"\"size\":7", "\"version\":\"00\",\"size\":7", "\"version\""},
 	{"\"size\":7", "\"url\":7,\"size\":7", "\"url\""},
 	{"\"size\":7", "\"size\":18446744073709551615", "JSON"},
@@ -171,9 +182,11 @@ static const struct {
 START_TEST(each_fault_is_refused_by_name)
 {
 	char *const text = message_text_replace(request, bad_rows[_i].old, bad_rows[_i].with);
-	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == -1, "taken: %s", text);
+	ck_assert_msg(
+		step_message_parse(span_text(text), arena, &step, &err) == -1, "taken: %s", text);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_msg(strstr(err.text, bad_rows[_i].word) != NULL, "\"%s\" does not name %s", err.text, bad_rows[_i].word);
+	ck_assert_msg(strstr(err.text, bad_rows[_i].word) != NULL, "\"%s\" does not name %s",
+		err.text, bad_rows[_i].word);
 	free(text);
 }
 END_TEST
@@ -197,31 +210,51 @@ START_TEST(other_values_are_no_manifest)
 END_TEST
 
 static const char *const unsafe_names[] = {
-	"", "/", "/etc/passwd", "..", "../x", "a/../b", "a/..", ".", "./a", "a/./b", "a//b", "a/", "\\u0000", "a\\u0000b", "a\\nb", "a\\u007f", "a\\u001b[2J",
+	"",
+	"/",
+	"/etc/passwd",
+	"..",
+	"../x",
+	"a/../b",
+	"a/..",
+	".",
+	"./a",
+	"a/./b",
+	"a//b",
+	"a/",
+	"\\u0000",
+	"a\\u0000b",
+	"a\\nb",
+	"a\\u007f",
+	"a\\u001b[2J",
 };
 
 START_TEST(unsafe_names_are_refused_everywhere)
 {
-	static const char *const places[] = {"\"path\":\"model.safetensors\"", "\"name\":\"delta.safetensors\""};
+	static const char *const places[] = {
+		"\"path\":\"model.safetensors\"", "\"name\":\"delta.safetensors\""};
 	for (size_t i = 0; i < 2; i++) {
 		char name[100];
 		snprintf(name, sizeof name, "%.7s\"%s\"", places[i], unsafe_names[_i]);
 		char *const text = message_text_replace(request, places[i], name);
-		ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == -1, "taken: %s", text);
+		ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == -1,
+			"taken: %s", text);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 		free(text);
 	}
 }
 END_TEST
 
-static void check_length(const char *const old, const char *const form, const size_t len, const int result, const enum error_kind kind)
+static void check_length(
+	const char *old, const char *form, size_t len, int result, enum error_kind kind)
 {
 	char *const filler = calloc(1, len + 1);
 	memset(filler, 'x', len);
 	char *const with = message_text_replace(form, "LONG", filler);
 	char *const text = message_text_replace(request, old, with);
 	err = (struct error){0};
-	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == result, "%s of %zu: %s", old, len, err.text);
+	ck_assert_msg(step_message_parse(span_text(text), arena, &step, &err) == result,
+		"%s of %zu: %s", old, len, err.text);
 	ck_assert_int_eq(err.kind, kind);
 	free(text);
 	free(with);
@@ -230,26 +263,38 @@ static void check_length(const char *const old, const char *const form, const si
 
 START_TEST(lengths_end_at_their_caps)
 {
-	check_length("\"label\":\"1200\"", "\"label\":\"LONG\"", STEP_LABEL_MAX_BYTES, 0, ERROR_NONE);
-	check_length("\"label\":\"1200\"", "\"label\":\"LONG\"", STEP_LABEL_MAX_BYTES + 1, -1, ERROR_INVALID);
-	check_length("\"path\":\"model.safetensors\"", "\"path\":\"LONG\"", STEP_NAME_MAX_BYTES, 0, ERROR_NONE);
-	check_length("\"path\":\"model.safetensors\"", "\"path\":\"LONG\"", STEP_NAME_MAX_BYTES + 1, -1, ERROR_INVALID);
-	check_length("\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"LONG\"", STEP_KEY_MAX_BYTES, 0, ERROR_NONE);
-	check_length("\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"LONG\"", STEP_KEY_MAX_BYTES + 1, -1, ERROR_INVALID);
-	check_length("\"format\":\"full\"", "\"format\":\"LONG\"", STEP_FORMAT_MAX_BYTES + 1, -1, ERROR_INVALID);
-	check_length("{\"loss\":\"0.5\",\"a\":\"\\u00e4\"}", "{\"n\":\"LONG\"}", STEP_METADATA_MAX_BYTES - 8, 0, ERROR_NONE);
-	check_length("{\"loss\":\"0.5\",\"a\":\"\\u00e4\"}", "{\"n\":\"LONG\"}", STEP_METADATA_MAX_BYTES - 7, -1, ERROR_TOO_LARGE);
-	check_length("\"step\":5", "\"step\":5,\"x\":\"LONG\"", STEP_MESSAGE_MAX_BYTES, -1, ERROR_TOO_LARGE);
+	check_length(
+		"\"label\":\"1200\"", "\"label\":\"LONG\"", STEP_LABEL_MAX_BYTES, 0, ERROR_NONE);
+	check_length("\"label\":\"1200\"", "\"label\":\"LONG\"", STEP_LABEL_MAX_BYTES + 1, -1,
+		ERROR_INVALID);
+	check_length("\"path\":\"model.safetensors\"", "\"path\":\"LONG\"", STEP_NAME_MAX_BYTES, 0,
+		ERROR_NONE);
+	check_length("\"path\":\"model.safetensors\"", "\"path\":\"LONG\"", STEP_NAME_MAX_BYTES + 1,
+		-1, ERROR_INVALID);
+	check_length("\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"LONG\"",
+		STEP_KEY_MAX_BYTES, 0, ERROR_NONE);
+	check_length("\"key\":\"llm/steps/000005/delta.safetensors\"", "\"key\":\"LONG\"",
+		STEP_KEY_MAX_BYTES + 1, -1, ERROR_INVALID);
+	check_length("\"format\":\"full\"", "\"format\":\"LONG\"", STEP_FORMAT_MAX_BYTES + 1, -1,
+		ERROR_INVALID);
+	check_length("{\"loss\":\"0.5\",\"a\":\"\\u00e4\"}", "{\"n\":\"LONG\"}",
+		STEP_METADATA_MAX_BYTES - 8, 0, ERROR_NONE);
+	check_length("{\"loss\":\"0.5\",\"a\":\"\\u00e4\"}", "{\"n\":\"LONG\"}",
+		STEP_METADATA_MAX_BYTES - 7, -1, ERROR_TOO_LARGE);
+	check_length("\"step\":5", "\"step\":5,\"x\":\"LONG\"", STEP_MESSAGE_MAX_BYTES, -1,
+		ERROR_TOO_LARGE);
 }
 END_TEST
 
 /* `count` files with names in falling order. */
-static char *with_files(const size_t count)
+static char *with_files(size_t count)
 {
 	struct buffer list;
 	buffer_init(&list, STEP_MESSAGE_MAX_BYTES);
 	for (size_t i = count; i > 0; i--)
-		buffer_format(&list, "%c{\"path\":\"f%05zu\",\"size\":1,\"digest\":\"" DIGEST_A "\"}", i < count ? ',' : '[', i);
+		buffer_format(&list,
+			"%c{\"path\":\"f%05zu\",\"size\":1,\"digest\":\"" DIGEST_A "\"}",
+			i < count ? ',' : '[', i);
 	buffer_add_byte(&list, ']');
 	char *const text = message_text_replace(request, FILES_TEXT, buffer_text(&list));
 	buffer_release(&list);
@@ -274,8 +319,12 @@ END_TEST
 START_TEST(repeated_names_are_refused)
 {
 	static const char *const rows[][2] = {
-		{FILES_TEXT, "[{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A "\"},{\"path\":\"a\",\"size\":2,\"digest\":\"" DIGEST_A "\"}]"},
-		{"[" OBJECT_TEXT("delta.safetensors"), "[" OBJECT_TEXT("delta.safetensors") "," OBJECT_TEXT("a") "," OBJECT_TEXT("delta.safetensors")},
+		{FILES_TEXT,
+			"[{\"path\":\"a\",\"size\":1,\"digest\":\"" DIGEST_A
+			"\"},{\"path\":\"a\",\"size\":2,\"digest\":\"" DIGEST_A "\"}]"},
+		{"[" OBJECT_TEXT("delta.safetensors"),
+			"[" OBJECT_TEXT("delta.safetensors") "," OBJECT_TEXT("a") "," OBJECT_TEXT(
+				"delta.safetensors")},
 	};
 	for (size_t i = 0; i < 2; i++) {
 		char *const text = message_text_replace(request, rows[i][0], rows[i][1]);
@@ -313,11 +362,15 @@ START_TEST(cut_texts_are_refused)
 }
 END_TEST
 
-static const char manifest[] = "{\"run\":\"models/llm\",\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B
-	"\",\"base\":{\"step\":4,\"digest\":\"" DIGEST_B "\"},\"created\":\"2026-01-02T03:04:05.000Z\",\"tensors\":\"000102030405060708090a0b0c0d0e0f\","
-	"\"metadata\":{\"a\":\"b\"},\"files\":" FILES_TEXT ",\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"bytes\":9,\"objects\":["
+static const char manifest[] =
+	"{\"run\":\"models/llm\",\"step\":5,\"epoch\":3,\"label\":\"1200\",\"digest\":\"" DIGEST_A
+	"\",\"schema_digest\":\"" DIGEST_B "\",\"base\":{\"step\":4,\"digest\":\"" DIGEST_B
+	"\"},\"created\":\"2026-01-02T03:04:05.000Z\",\"tensors\":\"000102030405060708090a0b0c0d0e0f\","
+	"\"metadata\":{\"a\":\"b\"},\"files\":" FILES_TEXT
+	",\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"bytes\":9,\"objects\":["
 	"{\"name\":\"a\",\"key\":\"k\\\"\",\"version\":\"00112233445566778899aabbccddeeff\",\"size\":4,\"digest\":\"" DIGEST_A
-	"\",\"url\":\"steps/5/objects/anchor/a\"},{\"name\":\"b\",\"key\":\"k2\",\"size\":5,\"digest\":\"" DIGEST_A "\"}]},"
+	"\",\"url\":\"steps/5/objects/anchor/a\"},{\"name\":\"b\",\"key\":\"k2\",\"size\":5,\"digest\":\"" DIGEST_A
+	"\"}]},"
 	"{\"kind\":\"delta\",\"format\":\"trl-gap\",\"bytes\":0,\"objects\":[]}]}";
 
 START_TEST(what_is_printed_is_what_was_parsed)
@@ -339,8 +392,11 @@ START_TEST(request_is_printed_without_what_is_the_servers)
 	check_parses(step_zero);
 	step.tensor_digests = span_of("0123456789abcdef", 16);
 	step_message_print(&step, NULL, false, &out);
-	ck_assert_str_eq(buffer_text(&out), "{\"step\":0,\"epoch\":1,\"label\":\"\",\"digest\":\"" DIGEST_A "\",\"base\":null,\"metadata\":{},\"files\":" FILES_TEXT
-		",\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"bytes\":7,\"objects\":[" OBJECT_TEXT("model.safetensors") "]}]}");
+	ck_assert_str_eq(buffer_text(&out),
+		"{\"step\":0,\"epoch\":1,\"label\":\"\",\"digest\":\"" DIGEST_A
+		"\",\"base\":null,\"metadata\":{},\"files\":" FILES_TEXT
+		",\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"bytes\":7,\"objects\":[" OBJECT_TEXT(
+			"model.safetensors") "]}]}");
 	ck_assert_int_eq(step_message_parse(buffer_span(&out), arena, &step, &err), 0);
 	buffer_release(&out);
 }
@@ -359,8 +415,9 @@ END_TEST
 
 START_TEST(collected_steps_are_bare)
 {
-	static const char bare[] = "{\"step\":5,\"epoch\":0,\"label\":\"\",\"digest\":\"" DIGEST_A "\",\"base\":null,\"created\":\"2026-01-02T03:04:05.000Z\","
-		"\"metadata\":{},\"files\":[],\"forms\":[],\"collected\":true}";
+	static const char bare[] = "{\"step\":5,\"epoch\":0,\"label\":\"\",\"digest\":\"" DIGEST_A
+				   "\",\"base\":null,\"created\":\"2026-01-02T03:04:05.000Z\","
+				   "\"metadata\":{},\"files\":[],\"forms\":[],\"collected\":true}";
 	struct buffer out;
 	buffer_init(&out, 10000);
 	check_parses(bare);
@@ -371,10 +428,12 @@ START_TEST(collected_steps_are_bare)
 }
 END_TEST
 
-/* Nobody can publish a step that claims to be collected: with forms it is refused here, without them it is no publish. */
+/* Nobody can publish a step that claims to be collected: with forms it is refused here, without
+ * them it is no publish. */
 START_TEST(collected_steps_have_no_forms)
 {
-	char *const text = message_text_replace(request, "\"step\":5", "\"collected\":true,\"step\":5");
+	char *const text =
+		message_text_replace(request, "\"step\":5", "\"collected\":true,\"step\":5");
 	ck_assert_int_eq(step_message_parse(span_text(text), arena, &step, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	free(text);
@@ -410,25 +469,30 @@ END_TEST
 
 START_TEST(proof_goes_both_ways)
 {
-	static const enum step_proof proofs[] = {STEP_PROOF_NONE, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED};
+	static const enum step_proof proofs[] = {
+		STEP_PROOF_NONE, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED};
 	for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++) {
 		struct buffer text;
 		buffer_init(&text, 64 * 1024);
 		check_parses(request);
-		ck_assert(step.verified == STEP_PROOF_NONE && step.verify_error.len == 0 && !step.anchor_due);
+		ck_assert(step.verified == STEP_PROOF_NONE && step.verify_error.len == 0 &&
+			!step.anchor_due);
 		const struct digest128 content = step_message_content_digest(&step);
 		step.verified = proofs[i];
 		step.verify_error = span_text(proofs[i] == STEP_PROOF_FAILED ? "not so" : "");
 		step.anchor_due = proofs[i] == STEP_PROOF_FAILED;
 		step_message_print(&step, NULL, true, &text);
 		check_parses(buffer_text(&text));
-		ck_assert(step.verified == proofs[i] && step.anchor_due == (proofs[i] == STEP_PROOF_FAILED));
-		ck_assert(span_equal_text(step.verify_error, proofs[i] == STEP_PROOF_FAILED ? "not so" : ""));
+		ck_assert(step.verified == proofs[i] &&
+			step.anchor_due == (proofs[i] == STEP_PROOF_FAILED));
+		ck_assert(span_equal_text(
+			step.verify_error, proofs[i] == STEP_PROOF_FAILED ? "not so" : ""));
 		const struct digest128 again = step_message_content_digest(&step);
 		ck_assert(digest128_equal(&content, &again)); /* a republish need not know it */
 		buffer_release(&text);
 	}
-	char *const odd = message_text_replace(request, "\"step\":5", "\"step\":5,\"verified\":\"maybe\"");
+	char *const odd =
+		message_text_replace(request, "\"step\":5", "\"step\":5,\"verified\":\"maybe\"");
 	ck_assert_int_eq(step_message_parse(span_text(odd), arena, &step, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	free(odd);
@@ -444,11 +508,15 @@ Suite *test_step_message_suite(void)
 	tcase_add_test(tc, every_field_is_read);
 	tcase_add_test(tc, forms_come_anchor_first);
 	tcase_add_test(tc, step_zero_needs_little);
-	tcase_add_loop_test(tc, harmless_changes_are_taken, 0, sizeof good_rows / sizeof good_rows[0]);
-	tcase_add_loop_test(tc, each_fault_is_refused_by_name, 0, sizeof bad_rows / sizeof bad_rows[0]);
+	tcase_add_loop_test(
+		tc, harmless_changes_are_taken, 0, sizeof good_rows / sizeof good_rows[0]);
+	tcase_add_loop_test(
+		tc, each_fault_is_refused_by_name, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, step_zero_takes_no_delta);
-	tcase_add_loop_test(tc, other_values_are_no_manifest, 0, sizeof other_values / sizeof other_values[0]);
-	tcase_add_loop_test(tc, unsafe_names_are_refused_everywhere, 0, sizeof unsafe_names / sizeof unsafe_names[0]);
+	tcase_add_loop_test(
+		tc, other_values_are_no_manifest, 0, sizeof other_values / sizeof other_values[0]);
+	tcase_add_loop_test(tc, unsafe_names_are_refused_everywhere, 0,
+		sizeof unsafe_names / sizeof unsafe_names[0]);
 	tcase_add_test(tc, lengths_end_at_their_caps);
 	tcase_add_test(tc, files_are_counted_and_sorted);
 	tcase_add_test(tc, repeated_names_are_refused);

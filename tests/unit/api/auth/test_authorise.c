@@ -1,4 +1,5 @@
-/* Who may what: the owner, keys with grants, other accounts and anonymous callers over what buckets and objects give. */
+/* Who may what: the owner, keys with grants, other accounts and anonymous callers over what buckets
+ * and objects give. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static void teardown(void)
 
 #define HEADERS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void set_acl(const char *const target, const char *const acl)
+static void set_acl(const char *target, const char *acl)
 {
 	const char *const asker = fixture.token;
 	fixture.token = face_fixture_root_token;
@@ -30,9 +31,10 @@ static void set_acl(const char *const target, const char *const acl)
 	fixture.token = asker;
 }
 
-static void expect(const int status, const enum method method, const char *const target)
+static void expect(int status, enum method method, const char *target)
 {
-	face_fixture_expect(&fixture, status, method, target, NULL, method == METHOD_PUT ? "new" : NULL);
+	face_fixture_expect(
+		&fixture, status, method, target, NULL, method == METHOD_PUT ? "new" : NULL);
 }
 
 START_TEST(test_public_bucket)
@@ -88,7 +90,7 @@ START_TEST(test_public_object)
 }
 END_TEST
 
-static void put_as_root(const char *const target, const char *const body)
+static void put_as_root(const char *target, const char *body)
 {
 	const char *const asker = fixture.token;
 	fixture.token = face_fixture_root_token;
@@ -102,18 +104,21 @@ START_TEST(test_ignored_acls)
 	set_acl("/bkt/a/k?acl", "public-read");
 	fixture.token = NULL;
 	expect(200, METHOD_GET, "/bkt/a/k");
-	put_as_root("/bkt?publicAccessBlock", "<PublicAccessBlockConfiguration><IgnorePublicAcls>true</IgnorePublicAcls></PublicAccessBlockConfiguration>");
+	put_as_root("/bkt?publicAccessBlock",
+		"<PublicAccessBlockConfiguration><IgnorePublicAcls>true</IgnorePublicAcls></PublicAccessBlockConfiguration>");
 	expect(403, METHOD_GET, "/bkt/a/k");
 	expect(403, METHOD_GET, "/bkt?list-type=2");
-	put_as_root("/bkt?publicAccessBlock", "<PublicAccessBlockConfiguration><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>");
+	put_as_root("/bkt?publicAccessBlock",
+		"<PublicAccessBlockConfiguration><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>");
 	expect(200, METHOD_GET, "/bkt/a/k");
 }
 END_TEST
 
-#define POLICY(principal, action, resource) "{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action \
+#define POLICY(principal, action, resource)                                                        \
+	"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action      \
 	",\"Resource\":" resource "}}"
 
-static void set_policy(const char *const json)
+static void set_policy(const char *json)
 {
 	const char *const asker = fixture.token;
 	fixture.token = face_fixture_root_token;
@@ -125,11 +130,16 @@ START_TEST(test_policy)
 {
 	const char *const team = face_fixture_key(&fixture, "team", NULL);
 	const char *const other = face_fixture_key(&fixture, "other", NULL);
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/bkt?policy", NULL, NULL, "<Code>NoSuchBucketPolicy</Code>");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>false</IsPublic>");
-	set_policy(POLICY("{\"AWS\":\"team\"}", "[\"s3:PutObject\",\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/*\""));
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>false</IsPublic>");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policy", NULL, NULL, "s3:PutObject");
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/bkt?policy", NULL, NULL,
+		"<Code>NoSuchBucketPolicy</Code>");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL,
+		"<IsPublic>false</IsPublic>");
+	set_policy(POLICY("{\"AWS\":\"team\"}", "[\"s3:PutObject\",\"s3:GetObject\"]",
+		"\"arn:aws:s3:::bkt/a/*\""));
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL,
+		"<IsPublic>false</IsPublic>");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, "/bkt?policy", NULL, NULL, "s3:PutObject");
 	fixture.token = team;
 	expect(200, METHOD_GET, "/bkt/a/k");
 	expect(200, METHOD_PUT, "/bkt/a/new");
@@ -153,7 +163,8 @@ START_TEST(test_policy)
 	expect(403, METHOD_PUT, "/bkt?versioning");
 	face_fixture_expect(&fixture, 401, METHOD_POST, "/v1/runs/bkt/a", NULL, NULL);
 	fixture.token = face_fixture_root_token;
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>true</IsPublic>");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL,
+		"<IsPublic>true</IsPublic>");
 	expect(204, METHOD_DELETE, "/bkt?policy");
 	expect(404, METHOD_GET, "/bkt?policy");
 	fixture.token = NULL;
@@ -164,11 +175,15 @@ END_TEST
 START_TEST(test_refused_policy_changes_nothing)
 {
 	set_policy(POLICY("\"*\"", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt/*\""));
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt?policy", NULL, "{}", "<Code>MalformedPolicy</Code>");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt?policy", NULL, "{}",
+		"<Code>MalformedPolicy</Code>");
 	face_fixture_expect_text(&fixture, 501, METHOD_PUT, "/bkt?policy", NULL,
-		POLICY("\"*\"", "\"s3:PutBucketAcl\"", "\"arn:aws:s3:::bkt\""), "<Code>NotImplemented</Code>");
-	put_as_root("/bkt?publicAccessBlock", "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>");
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt?policy", NULL, POLICY("\"*\"", "\"s3:PutObject\"", "\"arn:aws:s3:::bkt/*\""));
+		POLICY("\"*\"", "\"s3:PutBucketAcl\"", "\"arn:aws:s3:::bkt\""),
+		"<Code>NotImplemented</Code>");
+	put_as_root("/bkt?publicAccessBlock",
+		"<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>");
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt?policy", NULL,
+		POLICY("\"*\"", "\"s3:PutObject\"", "\"arn:aws:s3:::bkt/*\""));
 	set_policy(POLICY("{\"AWS\":\"team\"}", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt/*\""));
 	fixture.token = NULL;
 	expect(403, METHOD_GET, "/bkt/a/k");
@@ -207,7 +222,8 @@ END_TEST
 /* Older versions of a public bucket's objects are not public. */
 START_TEST(test_versions_are_not_public)
 {
-	put_as_root("/bkt?versioning", "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
+	put_as_root("/bkt?versioning",
+		"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
 	put_as_root("/bkt/a/k", "newer");
 	set_acl("/bkt?acl", "public-read");
 	fixture.token = NULL;
@@ -230,29 +246,41 @@ START_TEST(test_versions_are_not_public)
 }
 END_TEST
 
-/* Making something public is more than writing it; deleting in a list asks for each key, copying for its source. */
+/* Making something public is more than writing it; deleting in a list asks for each key, copying
+ * for its source. */
 START_TEST(test_handlers_ask_again)
 {
-	const struct grant grant = {span_text("bkt"), span_text("a/"), PERMISSION_READ | PERMISSION_WRITE};
+	const struct grant grant = {
+		span_text("bkt"), span_text("a/"), PERMISSION_READ | PERMISSION_WRITE};
 	const char *const writer = face_fixture_key(&fixture, "other", &grant);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/shown", HEADERS("x-amz-acl", "public-read"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/shown",
+		HEADERS("x-amz-acl", "public-read"), "text");
 	fixture.token = writer;
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/mine", HEADERS("x-amz-acl", "public-read"), "text");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/mine", HEADERS("x-amz-acl", "private"), "text");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/mine",
+		HEADERS("x-amz-acl", "public-read"), "text");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/a/mine", HEADERS("x-amz-acl", "private"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy",
+		HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy",
+		HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
 	fixture.token = NULL;
 	expect(200, METHOD_GET, "/bkt/a/shown");
 	expect(403, METHOD_GET, "/bkt/a/shown?tagging");
 	expect(403, METHOD_GET, "/bkt/a/mine");
-	set_policy(POLICY("\"*\"", "[\"s3:PutObject\",\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/*\""));
+	set_policy(
+		POLICY("\"*\"", "[\"s3:PutObject\",\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/*\""));
 	expect(200, METHOD_PUT, "/bkt/a/new");
 	expect(403, METHOD_PUT, "/bkt/a/new?tagging");
 	expect(403, METHOD_GET, "/bkt/a/new?tagging");
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/new", HEADERS("x-amz-acl", "public-read"), "text");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k?versionId=null"), NULL);
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/new",
+		HEADERS("x-amz-acl", "public-read"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy",
+		HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy",
+		HEADERS("x-amz-copy-source", "/bkt/a/k?versionId=null"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy",
+		HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
 }
 END_TEST
 
@@ -269,7 +297,8 @@ START_TEST(test_absent_bucket)
 }
 END_TEST
 
-/* While a body comes, somebody may make the bucket that was not there, or the bucket may go and another account may take its name. */
+/* While a body comes, somebody may make the bucket that was not there, or the bucket may go and
+ * another account may take its name. */
 static void make_bucket(void)
 {
 	const char *const asker = fixture.token;
@@ -286,26 +315,37 @@ static void take_over(void)
 	make_bucket();
 }
 
-static const struct { enum method method; const char *target; int status; const char *body; } slow_bodies[] = {
+static const struct {
+	enum method method;
+	const char *target;
+	int status;
+	const char *body;
+} slow_bodies[] = {
 	{METHOD_PUT, "/slow?policy", 403, POLICY("\"*\"", "\"s3:*\"", "\"*\"")},
-	{METHOD_PUT, "/slow?versioning", 403, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"},
-	{METHOD_PUT, "/slow/k?tagging", 403, "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>"},
+	{METHOD_PUT, "/slow?versioning", 403,
+		"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"},
+	{METHOD_PUT, "/slow/k?tagging", 403,
+		"<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>"},
 	{METHOD_PUT, "/slow/k", 404, "text"},
-	{METHOD_POST, "/slow?delete", 403, "<Delete><Quiet>true</Quiet><Object><Key>k</Key></Object></Delete>"},
+	{METHOD_POST, "/slow?delete", 403,
+		"<Delete><Quiet>true</Quiet><Object><Key>k</Key></Object></Delete>"},
 	{METHOD_POST, "/v1/runs/slow/r", 403, "{}"},
 };
 
 static void revoke_asker(void)
 {
 	struct error err = {0};
-	const struct principal *const asker = keyring_find_token(fixture.keyring, span_text(fixture.token), fixture.arena);
+	const struct principal *const asker =
+		keyring_find_token(fixture.keyring, span_text(fixture.token), fixture.arena);
 	ck_assert_int_eq(keyring_revoke(fixture.keyring, asker->key_id, &err), 0);
 }
 
-static int ask_slowly(const int index, void (*const meanwhile)(void))
+static int ask_slowly(int index, void (*meanwhile)(void))
 {
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, slow_bodies[index].method, slow_bodies[index].target);
-	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
+	struct fake_exchange *const fake = fake_exchange_new(
+		&fixture.context, slow_bodies[index].method, slow_bodies[index].target);
+	fake_exchange_add(
+		fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
 	fake->before_finish = meanwhile;
 	const int status = fake_exchange_run(fake, span_text(slow_bodies[index].body));
 	fake_exchange_free(fake);
@@ -322,17 +362,24 @@ END_TEST
 /* What is small is done when all of it is there, and then nobody does it whose key is no more. */
 START_TEST(test_revoked_meanwhile)
 {
-	static const struct { enum method method; const char *target, *body; } requests[] = {
+	static const struct {
+		enum method method;
+		const char *target, *body;
+	} requests[] = {
 		{METHOD_PUT, "/slow?policy", POLICY("\"*\"", "\"s3:*\"", "\"*\"")},
-		{METHOD_POST, "/api/buckets/-/slow/batch", "{\"type\":\"deleteFile\",\"path\":\"k\"}\n"},
+		{METHOD_POST, "/api/buckets/-/slow/batch",
+			"{\"type\":\"deleteFile\",\"path\":\"k\"}\n"},
 		{METHOD_POST, "/v1/runs/slow/r", "{}"},
 	};
 	static const int statuses[] = {403, 401, 401};
 	make_bucket();
-	const struct grant grant = {span_text("slow"), {NULL, 0}, PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST | PERMISSION_ADMIN};
+	const struct grant grant = {span_text("slow"), {NULL, 0},
+		PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST | PERMISSION_ADMIN};
 	fixture.token = face_fixture_key(&fixture, "other", &grant);
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, requests[_i].method, requests[_i].target);
-	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, requests[_i].method, requests[_i].target);
+	fake_exchange_add(
+		fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
 	fake->before_finish = revoke_asker;
 	ck_assert_int_eq(fake_exchange_run(fake, span_text(requests[_i].body)), statuses[_i]);
 	fake_exchange_free(fake);
@@ -372,9 +419,11 @@ Suite *test_authorise_suite(void)
 	tcase_add_test(rules, test_versions_are_not_public);
 	tcase_add_test(rules, test_handlers_ask_again);
 	tcase_add_test(rules, test_absent_bucket);
-	tcase_add_loop_test(rules, test_slow_bodies, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
+	tcase_add_loop_test(
+		rules, test_slow_bodies, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
 	tcase_add_loop_test(rules, test_revoked_meanwhile, 0, 3);
-	tcase_add_loop_test(rules, test_squatted_names, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
+	tcase_add_loop_test(
+		rules, test_squatted_names, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
 	suite_add_tcase(suite, rules);
 	return suite;
 }

@@ -48,7 +48,8 @@ static struct keyring_made_key add(struct house *house, const struct keyring_new
 {
 	struct keyring_made_key made;
 	struct error err = {0};
-	ck_assert_msg(keyring_add(house->keyring, key, house->arena, &made, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		keyring_add(house->keyring, key, house->arena, &made, &err) == 0, "%s", err.text);
 	return made;
 }
 
@@ -56,13 +57,17 @@ START_TEST(a_new_key_is_found_by_id_and_token_at_once_and_after_reopening)
 {
 	struct house house;
 	open_house(&house);
-	const struct grant grants[] = {{span_text("models"), span_text("run/"), PERMISSION_READ | PERMISSION_LIST}};
-	const struct keyring_new_key key = {.name = "worker", .namespace = "team", .grants = grants, .grant_count = 1};
+	const struct grant grants[] = {
+		{span_text("models"), span_text("run/"), PERMISSION_READ | PERMISSION_LIST}};
+	const struct keyring_new_key key = {
+		.name = "worker", .namespace = "team", .grants = grants, .grant_count = 1};
 	const struct keyring_made_key made = add(&house, &key);
 	for (int i = 0; i < 2; i++) {
 		struct span secret = {NULL, 0};
-		const struct principal *const by_id = keyring_find_id(house.keyring, span_text(made.id), house.arena, &secret);
-		const struct principal *const by_token = keyring_find_token(house.keyring, span_text(made.token), house.arena);
+		const struct principal *const by_id =
+			keyring_find_id(house.keyring, span_text(made.id), house.arena, &secret);
+		const struct principal *const by_token =
+			keyring_find_token(house.keyring, span_text(made.token), house.arena);
 		ck_assert_ptr_nonnull(by_id);
 		ck_assert_ptr_nonnull(by_token);
 		ck_assert(span_equal_text(secret, made.secret));
@@ -72,7 +77,8 @@ START_TEST(a_new_key_is_found_by_id_and_token_at_once_and_after_reopening)
 		ck_assert_uint_eq(by_token->grant_count, 1);
 		ck_assert(span_equal_text(by_token->grants[0].bucket, "models"));
 		ck_assert(span_equal_text(by_token->grants[0].prefix, "run/"));
-		ck_assert_uint_eq(by_token->grants[0].permissions, PERMISSION_READ | PERMISSION_LIST);
+		ck_assert_uint_eq(
+			by_token->grants[0].permissions, PERMISSION_READ | PERMISSION_LIST);
 		keyring_close(house.keyring);
 		open_keyring(&house, master_key);
 	}
@@ -107,20 +113,25 @@ START_TEST(unknown_and_revoked_keys_are_not_found)
 	const struct keyring_made_key made = add(&house, &key);
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text("nonsense"), house.arena));
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text(""), house.arena));
-	ck_assert_ptr_null(keyring_find_id(house.keyring, span_text("nonsense"), house.arena, &secret));
+	ck_assert_ptr_null(
+		keyring_find_id(house.keyring, span_text("nonsense"), house.arena, &secret));
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text(made.secret), house.arena));
-	const struct principal *const before = keyring_find_token(house.keyring, span_text(made.token), house.arena);
+	const struct principal *const before =
+		keyring_find_token(house.keyring, span_text(made.token), house.arena);
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text(made.id), &err), 0);
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text(made.token), house.arena));
-	ck_assert_ptr_null(keyring_find_id(house.keyring, span_text(made.id), house.arena, &secret));
-	ck_assert(span_equal_text(before->key_id, made.id)); /* a request that had it finishes with it */
+	ck_assert_ptr_null(
+		keyring_find_id(house.keyring, span_text(made.id), house.arena, &secret));
+	/* a request that had it finishes with it */
+	ck_assert(span_equal_text(before->key_id, made.id));
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text(made.id), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	close_house(&house);
 }
 END_TEST
 
-/* The second key lies before the first in the sorted set then, or behind it: what is kept for one place must not serve the other. */
+/* The second key lies before the first in the sorted set then, or behind it: what is kept for one
+ * place must not serve the other. */
 START_TEST(signing_keys_are_those_of_the_key_through_all_changes)
 {
 	static const char *const ids[] = {"MMMM", "AAAA", "ZZZZ"};
@@ -132,18 +143,23 @@ START_TEST(signing_keys_are_those_of_the_key_through_all_changes)
 	for (size_t i = 0; i < 3; i++) {
 		char secret[32];
 		snprintf(secret, sizeof secret, "secret-%zu", i);
-		add(&house, &(struct keyring_new_key){.namespace = "team", .id = ids[i], .secret = secret});
+		add(&house,
+			&(struct keyring_new_key){
+				.namespace = "team", .id = ids[i], .secret = secret});
 		for (size_t j = 0; j <= i; j++) {
 			snprintf(secret, sizeof secret, "secret-%zu", j);
-			signing_key_derive(span_text(secret), span_text("20260202"), span_text("here"), expected);
-			const struct principal *const found = keyring_find_signing_key(house.keyring, span_text(ids[j]), span_text("20260202"),
-				span_text("here"), house.arena, key);
+			signing_key_derive(span_text(secret), span_text("20260202"),
+				span_text("here"), expected);
+			const struct principal *const found =
+				keyring_find_signing_key(house.keyring, span_text(ids[j]),
+					span_text("20260202"), span_text("here"), house.arena, key);
 			ck_assert(found != NULL && span_equal_text(found->key_id, ids[j]));
 			ck_assert_mem_eq(key, expected, sizeof key);
 		}
 	}
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text("MMMM"), &err), 0);
-	ck_assert_ptr_null(keyring_find_signing_key(house.keyring, span_text("MMMM"), span_text("20260202"), span_text("here"), house.arena, key));
+	ck_assert_ptr_null(keyring_find_signing_key(house.keyring, span_text("MMMM"),
+		span_text("20260202"), span_text("here"), house.arena, key));
 	close_house(&house);
 }
 END_TEST
@@ -170,16 +186,20 @@ START_TEST(a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others)
 	struct key_record *keys = NULL;
 	size_t count = 0;
 	open_house(&house);
-	const struct keyring_new_key key = {.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
-	const struct key_record broken = {.id = span_text("broken"), .namespace = span_text("main"),
-		.sealed_secret = span_text("not sealed by anybody, and long enough"), .token_hash = span_text("0123456789abcdef0123456789abcdef")};
+	const struct keyring_new_key key = {
+		.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
+	const struct key_record broken = {.id = span_text("broken"),
+		.namespace = span_text("main"),
+		.sealed_secret = span_text("not sealed by anybody, and long enough"),
+		.token_hash = span_text("0123456789abcdef0123456789abcdef")};
 	add(&house, &key);
 	ck_assert_int_eq(account_add_key(house.store, &broken, &err), 0);
 	ck_assert_msg(keyring_reload(house.keyring, &err) == 0, "%s", err.text);
 	ck_assert_ptr_nonnull(keyring_find_token(house.keyring, span_text("t1"), house.arena));
 	ck_assert_int_eq(keyring_list(house.keyring, house.arena, &keys, &count, &err), 0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(!keys[0].is_damaged && keys[1].is_damaged && span_equal_text(keys[1].id, "broken"));
+	ck_assert(
+		!keys[0].is_damaged && keys[1].is_damaged && span_equal_text(keys[1].id, "broken"));
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text("broken"), &err), 0);
 	close_house(&house);
 }
@@ -190,26 +210,37 @@ START_TEST(a_held_root_key_is_in_force_in_place_of_others)
 	struct house house;
 	struct error err = {0};
 	open_house(&house);
-	const struct keyring_new_key key = {.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
-	const struct keyring_new_key old = {.id = "root", .secret = "s", .token = "t2", .namespace = "main", .is_root = true};
-	const struct keyring_made_key held = {.id = "root", .secret = "s3", .token = "t3", .namespace = "main"};
+	const struct keyring_new_key key = {
+		.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
+	const struct keyring_new_key old = {
+		.id = "root", .secret = "s", .token = "t2", .namespace = "main", .is_root = true};
+	const struct keyring_made_key held = {
+		.id = "root", .secret = "s3", .token = "t3", .namespace = "main"};
 	add(&house, &key);
 	add(&house, &old);
 	ck_assert_msg(keyring_hold_root(house.keyring, &held, &err) == 0, "%s", err.text);
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text("t2"), house.arena));
-	const struct principal *root = keyring_find_token(house.keyring, span_text("t3"), house.arena);
+	const struct principal *root =
+		keyring_find_token(house.keyring, span_text("t3"), house.arena);
 	ck_assert(root != NULL && root->is_root && span_equal_text(root->namespace, "main"));
 	struct span secret;
-	ck_assert_ptr_nonnull(keyring_find_id(house.keyring, span_text("root"), house.arena, &secret));
+	ck_assert_ptr_nonnull(
+		keyring_find_id(house.keyring, span_text("root"), house.arena, &secret));
 	ck_assert(span_equal_text(secret, "s3"));
 	ck_assert_ptr_nonnull(keyring_find_token(house.keyring, span_text("t1"), house.arena));
 	close_house(&house);
 }
 END_TEST
 
-static const struct { const char *id; const char *secret; const char *token; const char *namespace; } refused[] = {
-	{"a/b", "s", "t", "main"}, {"a b", "s", "t", "main"}, {"", "s", "t", "main"}, {"a", "s s", "t", "main"}, {"a", "s", "", "main"},
-	{"a", "s", "t", ""}, {"a", "s", "t", "-x"}, {"a", "s", "t", "x-"}, {"a", "s", "t", "a--b"}, {"a", "s", "t", "A"}, {"a", "s", "t", "a/b"}};
+static const struct {
+	const char *id;
+	const char *secret;
+	const char *token;
+	const char *namespace;
+} refused[] = {{"a/b", "s", "t", "main"}, {"a b", "s", "t", "main"}, {"", "s", "t", "main"},
+	{"a", "s s", "t", "main"}, {"a", "s", "", "main"}, {"a", "s", "t", ""},
+	{"a", "s", "t", "-x"}, {"a", "s", "t", "x-"}, {"a", "s", "t", "a--b"}, {"a", "s", "t", "A"},
+	{"a", "s", "t", "a/b"}};
 
 START_TEST(texts_that_would_not_work_are_refused)
 {
@@ -217,7 +248,9 @@ START_TEST(texts_that_would_not_work_are_refused)
 	struct error err = {0};
 	struct keyring_made_key made;
 	open_house(&house);
-	const struct keyring_new_key key = {.id = refused[_i].id, .secret = refused[_i].secret, .token = refused[_i].token,
+	const struct keyring_new_key key = {.id = refused[_i].id,
+		.secret = refused[_i].secret,
+		.token = refused[_i].token,
 		.namespace = refused[_i].namespace};
 	ck_assert_int_eq(keyring_add(house.keyring, &key, house.arena, &made, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -231,7 +264,8 @@ START_TEST(an_id_can_be_given_once)
 	struct error err = {0};
 	struct keyring_made_key made;
 	open_house(&house);
-	const struct keyring_new_key key = {.id = "mine", .secret = "s", .token = "t1", .namespace = "main"};
+	const struct keyring_new_key key = {
+		.id = "mine", .secret = "s", .token = "t1", .namespace = "main"};
 	add(&house, &key);
 	ck_assert_int_eq(keyring_add(house.keyring, &key, house.arena, &made, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
@@ -244,13 +278,16 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 	struct house house;
 	struct error err = {0};
 	open_house(&house);
-	const struct keyring_new_key first = {.id = "root1", .secret = "s1", .token = "t1", .namespace = "main", .is_root = true};
-	const struct keyring_new_key second = {.id = "root2", .secret = "s2", .token = "t2", .namespace = "main", .is_root = true};
+	const struct keyring_new_key first = {
+		.id = "root1", .secret = "s1", .token = "t1", .namespace = "main", .is_root = true};
+	const struct keyring_new_key second = {
+		.id = "root2", .secret = "s2", .token = "t2", .namespace = "main", .is_root = true};
 	add(&house, &first);
 	add(&house, &first);
 	add(&house, &second);
 	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text("t1"), house.arena));
-	const struct principal *const root = keyring_find_token(house.keyring, span_text("t2"), house.arena);
+	const struct principal *const root =
+		keyring_find_token(house.keyring, span_text("t2"), house.arena);
 	ck_assert_ptr_nonnull(root);
 	ck_assert(root->is_root);
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text("root2"), &err), -1);
@@ -259,14 +296,17 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 }
 END_TEST
 
-static const struct { const char *text; const char *bucket; const char *prefix; unsigned permissions; } grants[] = {
-	{"b=read", "b", "", PERMISSION_READ},
-	{"b/p/q=read,write,list,admin", "b", "p/q", 15},
-	{"b/=list", "b", "", PERMISSION_LIST},
-	{"b/a=b=write", "b", "a=b", PERMISSION_WRITE},
-	{"b=read,read", "b", "", PERMISSION_READ},
-	{"", NULL, NULL, 0}, {"b", NULL, NULL, 0}, {"b=", NULL, NULL, 0}, {"=read", NULL, NULL, 0}, {"/p=read", NULL, NULL, 0},
-	{"b=reed", NULL, NULL, 0}, {"b=read,", NULL, NULL, 0}, {"b=,read", NULL, NULL, 0}, {"b=READ", NULL, NULL, 0}};
+static const struct {
+	const char *text;
+	const char *bucket;
+	const char *prefix;
+	unsigned permissions;
+} grants[] = {{"b=read", "b", "", PERMISSION_READ}, {"b/p/q=read,write,list,admin", "b", "p/q", 15},
+	{"b/=list", "b", "", PERMISSION_LIST}, {"b/a=b=write", "b", "a=b", PERMISSION_WRITE},
+	{"b=read,read", "b", "", PERMISSION_READ}, {"", NULL, NULL, 0}, {"b", NULL, NULL, 0},
+	{"b=", NULL, NULL, 0}, {"=read", NULL, NULL, 0}, {"/p=read", NULL, NULL, 0},
+	{"b=reed", NULL, NULL, 0}, {"b=read,", NULL, NULL, 0}, {"b=,read", NULL, NULL, 0},
+	{"b=READ", NULL, NULL, 0}};
 
 START_TEST(grants_as_people_write_them)
 {
@@ -284,15 +324,23 @@ START_TEST(grants_as_people_write_them)
 }
 END_TEST
 
-static const struct { const char *text; const char *said; } refused_grants[] = {
-	{"files=reed", "the grant 'files=reed' names 'reed', which is none of read, write, list and admin"},
+static const struct {
+	const char *text;
+	const char *said;
+} refused_grants[] = {
+	{"files=reed",
+		"the grant 'files=reed' names 'reed', which is none of read, write, list and admin"},
 	{"files=read,Write", "the grant 'files=read,Write' names 'Write', which is none of"},
-	{"files=read,", "the grant 'files=read,' is not of the form BUCKET[/PREFIX]=read,write,list,admin"},
+	{"files=read,",
+		"the grant 'files=read,' is not of the form BUCKET[/PREFIX]=read,write,list,admin"},
 	{"metric", "the grant 'metric' is not of the form"},
-	{"*=read", "grants have no wildcards: '*' in a grant is to be the name of one bucket, as in files=read"},
+	{"*=read",
+		"grants have no wildcards: '*' in a grant is to be the name of one bucket, as in files=read"},
 	{"run*/x=list", "'run*/x' in a grant is to be the name of one bucket, as in files=list"},
-	{"files/*=read,list", "grants have no wildcards: 'files/*' is written files/=read,list, which covers all"},
-	{"files/run*/x=read", "'files/run*/x' is written files/run=read, which covers all keys that begin so"},
+	{"files/*=read,list",
+		"grants have no wildcards: 'files/*' is written files/=read,list, which covers all"},
+	{"files/run*/x=read",
+		"'files/run*/x' is written files/run=read, which covers all keys that begin so"},
 };
 
 START_TEST(a_refused_grant_is_told_what_is_wrong)
@@ -320,19 +368,28 @@ END_TEST
 
 enum who { ROOT, OWNER, GRANTED, NOBODY };
 
-static const struct { enum who who; const char *bucket; const char *owner; const char *key; unsigned permission; bool allowed; } cases[] = {
+static const struct {
+	enum who who;
+	const char *bucket;
+	const char *owner;
+	const char *key;
+	unsigned permission;
+	bool allowed;
+} cases[] = {
 	{ROOT, "x", "other", "k", PERMISSION_ADMIN, true},
 	{OWNER, "x", "team", "k", PERMISSION_WRITE, true},
 	{OWNER, "x", "team", "", PERMISSION_ADMIN, true},
 	{OWNER, "x", "other", "k", PERMISSION_READ, false},
-	{OWNER, "x", "", "k", PERMISSION_READ, true}, /* so that its caller hears that the bucket does not exist */
+	/* so that its caller hears that the bucket does not exist */
+	{OWNER, "x", "", "k", PERMISSION_READ, true},
 	{GRANTED, "models", "other", "run/a", PERMISSION_READ, true},
 	{GRANTED, "models", "other", "run/a", PERMISSION_WRITE, false},
 	{GRANTED, "models", "other", "run", PERMISSION_READ, false},
 	{GRANTED, "models", "other", "", PERMISSION_LIST, false},
 	{GRANTED, "models", "other", "run/", PERMISSION_LIST, true},
 	{GRANTED, "models2", "other", "run/a", PERMISSION_READ, false},
-	{GRANTED, "mine", "team", "k", PERMISSION_READ, false}, /* grants narrow: the account's own buckets are out of reach */
+	/* grants narrow: the account's own buckets are out of reach */
+	{GRANTED, "mine", "team", "k", PERMISSION_READ, false},
 	{GRANTED, "gone", "", "k", PERMISSION_READ, false},
 	{GRANTED, "whole", "other", "any/key", PERMISSION_READ | PERMISSION_WRITE, true},
 	{NOBODY, "x", "", "k", PERMISSION_READ, false},
@@ -341,16 +398,20 @@ static const struct { enum who who; const char *bucket; const char *owner; const
 
 START_TEST(who_may_do_what)
 {
-	const struct grant two[] = {{span_text("models"), span_text("run/"), PERMISSION_READ | PERMISSION_LIST},
+	const struct grant two[] = {
+		{span_text("models"), span_text("run/"), PERMISSION_READ | PERMISSION_LIST},
 		{span_text("whole"), span_text(""), PERMISSION_READ | PERMISSION_WRITE}};
 	const struct principal principals[] = {
 		[ROOT] = {.namespace = span_text("main"), .is_root = true},
 		[OWNER] = {.namespace = span_text("team")},
 		[GRANTED] = {.namespace = span_text("team"), .grants = two, .grant_count = 2},
 	};
-	const struct principal *const who = cases[_i].who == NOBODY ? NULL : &principals[cases[_i].who];
-	ck_assert_int_eq(principal_allows(who, span_text(cases[_i].bucket), span_text(cases[_i].owner), span_text(cases[_i].key),
-		cases[_i].permission), cases[_i].allowed);
+	const struct principal *const who =
+		cases[_i].who == NOBODY ? NULL : &principals[cases[_i].who];
+	ck_assert_int_eq(
+		principal_allows(who, span_text(cases[_i].bucket), span_text(cases[_i].owner),
+			span_text(cases[_i].key), cases[_i].permission),
+		cases[_i].allowed);
 }
 END_TEST
 
@@ -365,12 +426,14 @@ Suite *test_keyring_suite(void)
 	tcase_add_test(tcase, unknown_and_revoked_keys_are_not_found);
 	tcase_add_test(tcase, signing_keys_are_those_of_the_key_through_all_changes);
 	tcase_add_test(tcase, another_master_key_opens_nothing);
-	tcase_add_loop_test(tcase, texts_that_would_not_work_are_refused, 0, sizeof refused / sizeof refused[0]);
+	tcase_add_loop_test(tcase, texts_that_would_not_work_are_refused, 0,
+		sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, an_id_can_be_given_once);
 	tcase_add_test(tcase, a_held_root_key_is_in_force_in_place_of_others);
 	tcase_add_test(tcase, a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others);
 	tcase_add_test(tcase, a_new_root_key_replaces_the_old_one);
-	tcase_add_loop_test(tcase, grants_as_people_write_them, 0, sizeof grants / sizeof grants[0]);
+	tcase_add_loop_test(
+		tcase, grants_as_people_write_them, 0, sizeof grants / sizeof grants[0]);
 	tcase_add_loop_test(tcase, a_refused_grant_is_told_what_is_wrong, 0,
 		sizeof(refused_grants) / sizeof(refused_grants[0]));
 	tcase_add_test(tcase, a_printed_grant_reads_back);

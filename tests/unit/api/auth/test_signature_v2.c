@@ -1,11 +1,14 @@
-/* The first signature is that of Amazon's published example, the second was made with another program. */
+/* The first signature is that of Amazon's published example, the second was made with another
+ * program. */
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
 #include "api/auth/signature_v2.h"
 
-#define PUPPY "AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D&Expires=1175139620"
-#define BUSY "AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=y81yDj1SYXmekJIVYgfufTEqJCk%3D&Expires=1175139620"
+#define PUPPY                                                                                      \
+	"AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D&Expires=1175139620"
+#define BUSY                                                                                       \
+	"AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=y81yDj1SYXmekJIVYgfufTEqJCk%3D&Expires=1175139620"
 
 static const char secret[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 static const int64_t expires_ms = INT64_C(1175139620000);
@@ -19,7 +22,10 @@ struct desk {
 static void open_desk(struct desk *desk, enum method method, const char *target)
 {
 	clock_fake_init(&desk->clock, expires_ms);
-	desk->context = (struct api_context){.clock = &desk->clock.source, .region = "us-east-1", .domain = "s3.amazonaws.com", .sigv2 = true};
+	desk->context = (struct api_context){.clock = &desk->clock.source,
+		.region = "us-east-1",
+		.domain = "s3.amazonaws.com",
+		.sigv2 = true};
 	desk->fake = fake_exchange_new(&desk->context, method, target);
 }
 
@@ -28,30 +34,54 @@ static int check(struct desk *desk, struct error *err)
 	struct exchange *const exchange = &desk->fake->exchange;
 	struct signature_v2 signature;
 	router_match(exchange);
-	if (signature_v2_parse(exchange, &signature, err) != 0 || signature_v2_check_route(exchange, err) != 0)
+	if (signature_v2_parse(exchange, &signature, err) != 0 ||
+		signature_v2_check_route(exchange, err) != 0)
 		return -1;
 	return signature_v2_check(exchange, &signature, span_text(secret), err);
 }
 
-static const struct { enum method method; const char *host; const char *target; enum error_kind kind; } targets[] = {
+static const struct {
+	enum method method;
+	const char *host;
+	const char *target;
+	enum error_kind kind;
+} targets[] = {
 	{METHOD_GET, "johnsmith.s3.amazonaws.com", "/photos/puppy.jpg?" PUPPY, ERROR_NONE},
 	{METHOD_GET, "JohnSmith.s3.amazonaws.com:8080", "/photos/puppy.jpg?" PUPPY, ERROR_NONE},
 	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?" PUPPY, ERROR_NONE},
 	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?other=1&" PUPPY, ERROR_NONE},
 	{METHOD_HEAD, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?" PUPPY, ERROR_SIGNATURE},
 	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/kitten.jpg?" PUPPY, ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?versionId=1&" PUPPY, ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?%76ersionId=1&" PUPPY, ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?response-content-typ%65=text/html&" PUPPY, ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?%61cl&" PUPPY, ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?attributes&" PUPPY, ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?retention&" PUPPY, ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D", ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Expires=1175139620", ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=x&Expires=soon", ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=x&Expires=1175139619", ERROR_DENIED},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=&Expires=1175139621", ERROR_SIGNATURE},
-	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=%%%&Expires=1175139621", ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?versionId=1&" PUPPY,
+		ERROR_SIGNATURE},
+	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?%76ersionId=1&" PUPPY,
+		ERROR_SIGNATURE},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?response-content-typ%65=text/html&" PUPPY,
+		ERROR_SIGNATURE},
+	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?%61cl&" PUPPY,
+		ERROR_SIGNATURE},
+	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?attributes&" PUPPY,
+		ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com", "/johnsmith/photos/puppy.jpg?retention&" PUPPY,
+		ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D",
+		ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Expires=1175139620", ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=x&Expires=soon",
+		ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=x&Expires=1175139619",
+		ERROR_DENIED},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=&Expires=1175139621",
+		ERROR_SIGNATURE},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=%%%&Expires=1175139621",
+		ERROR_DENIED},
 };
 
 START_TEST(a_url_is_good_or_refused)
@@ -61,8 +91,8 @@ START_TEST(a_url_is_good_or_refused)
 	open_desk(&desk, targets[_i].method, targets[_i].target);
 	fake_exchange_add(desk.fake, "Host", targets[_i].host);
 	const int outcome = check(&desk, &err);
-	ck_assert_msg(err.kind == targets[_i].kind && (outcome == 0) == (err.kind == ERROR_NONE), "%s: %s %s", targets[_i].target,
-		error_kind_name(err.kind), err.text);
+	ck_assert_msg(err.kind == targets[_i].kind && (outcome == 0) == (err.kind == ERROR_NONE),
+		"%s: %s %s", targets[_i].target, error_kind_name(err.kind), err.text);
 	fake_exchange_free(desk.fake);
 }
 END_TEST
@@ -73,7 +103,8 @@ START_TEST(headers_and_sub_resources_are_signed)
 	for (size_t i = 0; i < 2; i++) {
 		struct desk desk;
 		struct error err = {0};
-		open_desk(&desk, METHOD_PUT, "/b/k%20x?versionId=a%2Bb&uploads&partNumber=1&x=y&" BUSY);
+		open_desk(&desk, METHOD_PUT,
+			"/b/k%20x?versionId=a%2Bb&uploads&partNumber=1&x=y&" BUSY);
 		fake_exchange_add(desk.fake, "X-Amz-Meta-B", " two  words ");
 		fake_exchange_add(desk.fake, "x-amz-acl", acls[i]);
 		fake_exchange_add(desk.fake, "Content-Type", "a/b");
@@ -108,7 +139,8 @@ START_TEST(a_wrong_signature_shows_what_was_signed)
 	const struct exchange *const exchange = &desk.fake->exchange;
 	ck_assert_uint_eq(exchange->error_field_count, 4);
 	ck_assert_str_eq(exchange->error_fields[1].name, "StringToSign");
-	ck_assert(span_equal_text(exchange->error_fields[1].value, "HEAD\n\n\n1175139620\n/johnsmith/photos/puppy.jpg"));
+	ck_assert(span_equal_text(exchange->error_fields[1].value,
+		"HEAD\n\n\n1175139620\n/johnsmith/photos/puppy.jpg"));
 	fake_exchange_free(desk.fake);
 }
 END_TEST

@@ -5,8 +5,8 @@
 #include "api/auth/signature_v4.h"
 #include "api/auth/signing_key.h"
 
-#define SCOPE "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request"
-#define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define SCOPE          "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request"
+#define EMPTY_SHA256   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define SOME_SIGNATURE "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
 
 static const char secret[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -19,17 +19,28 @@ static const struct {
 	const char *payload;
 	const char *signature;
 } vectors[] = {
-	{METHOD_GET, "/test.txt", {"Host", "examplebucket.s3.amazonaws.com", "Range", "bytes=0-9", "x-amz-content-sha256", EMPTY_SHA256, "x-amz-date",
-		"20130524T000000Z"}, "host;range;x-amz-content-sha256;x-amz-date", EMPTY_SHA256, SOME_SIGNATURE},
-	{METHOD_PUT, "/test$file.text", {"Host", "examplebucket.s3.amazonaws.com", "Date", "Fri, 24 May 2013 00:00:00 GMT", "x-amz-content-sha256",
-		"44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072", "x-amz-date", "20130524T000000Z", "x-amz-storage-class",
-		"REDUCED_REDUNDANCY"}, "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
-		"44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072", "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
-	{METHOD_GET, "/?lifecycle", {"Host", "examplebucket.s3.amazonaws.com", "x-amz-content-sha256", EMPTY_SHA256, "x-amz-date",
-		"20130524T000000Z"}, "host;x-amz-content-sha256;x-amz-date", EMPTY_SHA256,
+	{METHOD_GET, "/test.txt",
+		{"Host", "examplebucket.s3.amazonaws.com", "Range", "bytes=0-9",
+			"x-amz-content-sha256", EMPTY_SHA256, "x-amz-date", "20130524T000000Z"},
+		"host;range;x-amz-content-sha256;x-amz-date", EMPTY_SHA256, SOME_SIGNATURE},
+	{METHOD_PUT, "/test$file.text",
+		{"Host", "examplebucket.s3.amazonaws.com", "Date", "Fri, 24 May 2013 00:00:00 GMT",
+			"x-amz-content-sha256",
+			"44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+			"x-amz-date", "20130524T000000Z", "x-amz-storage-class",
+			"REDUCED_REDUNDANCY"},
+		"date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
+		"44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+		"98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
+	{METHOD_GET, "/?lifecycle",
+		{"Host", "examplebucket.s3.amazonaws.com", "x-amz-content-sha256", EMPTY_SHA256,
+			"x-amz-date", "20130524T000000Z"},
+		"host;x-amz-content-sha256;x-amz-date", EMPTY_SHA256,
 		"fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"},
-	{METHOD_GET, "/?max-keys=2&prefix=J", {"Host", "examplebucket.s3.amazonaws.com", "x-amz-content-sha256", EMPTY_SHA256, "x-amz-date",
-		"20130524T000000Z"}, "host;x-amz-content-sha256;x-amz-date", EMPTY_SHA256,
+	{METHOD_GET, "/?max-keys=2&prefix=J",
+		{"Host", "examplebucket.s3.amazonaws.com", "x-amz-content-sha256", EMPTY_SHA256,
+			"x-amz-date", "20130524T000000Z"},
+		"host;x-amz-content-sha256;x-amz-date", EMPTY_SHA256,
 		"34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"},
 };
 
@@ -41,16 +52,20 @@ static struct fake_exchange *make_request(int at, const char *target)
 	return fake;
 }
 
-static int check_request(struct fake_exchange *fake, int at, const char *with_secret, struct error *err)
+static int check_request(
+	struct fake_exchange *fake, int at, const char *with_secret, struct error *err)
 {
-	const char *const authorization = arena_format(fake->exchange.arena, "AWS4-HMAC-SHA256 Credential=%s,SignedHeaders=%s,Signature=%s", SCOPE,
+	const char *const authorization = arena_format(fake->exchange.arena,
+		"AWS4-HMAC-SHA256 Credential=%s,SignedHeaders=%s,Signature=%s", SCOPE,
 		vectors[at].signed_headers, vectors[at].signature);
 	const struct canonical_request request = {.payload = span_text(vectors[at].payload)};
 	struct signature_v4 signature;
 	uint8_t key[SHA256_BYTES];
-	ck_assert_msg(signature_v4_parse(span_text(authorization), &signature, err) == 0, "%s", err->text);
+	ck_assert_msg(signature_v4_parse(span_text(authorization), &signature, err) == 0, "%s",
+		err->text);
 	signing_key_derive(span_text(with_secret), signature.date, signature.region, key);
-	return signature_v4_check(&fake->exchange, &signature, key, span_text("20130524T000000Z"), request, err);
+	return signature_v4_check(
+		&fake->exchange, &signature, key, span_text("20130524T000000Z"), request, err);
 }
 
 START_TEST(published_examples_verify)
@@ -66,7 +81,8 @@ START_TEST(another_secret_path_query_or_header_does_not_verify)
 {
 	struct error err = {0};
 	struct fake_exchange *fake = make_request(0, "/test.txt");
-	ck_assert_int_eq(check_request(fake, 0, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEZ", &err), -1);
+	ck_assert_int_eq(
+		check_request(fake, 0, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEZ", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_SIGNATURE);
 	fake->headers[1].value = span_text("bytes=0-99");
 	ck_assert_int_eq(check_request(fake, 0, secret, &err), -1);
@@ -96,7 +112,7 @@ START_TEST(how_the_client_escaped_does_not_matter)
 END_TEST
 
 #define CREDENTIAL "Credential=" SCOPE
-#define REST "SignedHeaders=host;x-amz-date, Signature=" SOME_SIGNATURE
+#define REST       "SignedHeaders=host;x-amz-date, Signature=" SOME_SIGNATURE
 
 static const char *const well_formed[] = {
 	"AWS4-HMAC-SHA256 " CREDENTIAL ", " REST,
@@ -108,7 +124,8 @@ START_TEST(header_forms_that_clients_send)
 {
 	struct signature_v4 signature;
 	struct error err = {0};
-	ck_assert_msg(signature_v4_parse(span_text(well_formed[_i]), &signature, &err) == 0, "%s", err.text);
+	ck_assert_msg(signature_v4_parse(span_text(well_formed[_i]), &signature, &err) == 0, "%s",
+		err.text);
 	ck_assert(span_equal_text(signature.key_id, "AKIAIOSFODNN7EXAMPLE"));
 	ck_assert(span_equal_text(signature.date, "20130524"));
 	ck_assert(span_equal_text(signature.region, "us-east-1"));
@@ -120,7 +137,10 @@ START_TEST(header_forms_that_clients_send)
 }
 END_TEST
 
-static const struct { const char *header; enum error_kind kind; } malformed[] = {
+static const struct {
+	const char *header;
+	enum error_kind kind;
+} malformed[] = {
 	{"", ERROR_INVALID},
 	{"Basic dXNlcjpwYXNz", ERROR_INVALID},
 	{"AWS4-HMAC-SHA512 " CREDENTIAL ", " REST, ERROR_INVALID},
@@ -132,15 +152,24 @@ static const struct { const char *header; enum error_kind kind; } malformed[] = 
 	{"AWS4-HMAC-SHA256 " CREDENTIAL ", Other=1, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3/aws4_request/, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/B/20130524/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=/20130524/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/2013-05-24/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/ec2/aws4_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3/aws5_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=, Signature=" SOME_SIGNATURE, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=host, Signature=abcd", ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=host, Signature=z" SOME_SIGNATURE, ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3/aws4_request/, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=A/B/20130524/us-east-1/s3/aws4_request, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=/20130524/us-east-1/s3/aws4_request, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=A/2013-05-24/us-east-1/s3/aws4_request, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/ec2/aws4_request, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3/aws5_request, " REST,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=, Signature=" SOME_SIGNATURE,
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=host, Signature=abcd",
+		ERROR_AUTH_MALFORMED},
+	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=host, Signature=z" SOME_SIGNATURE,
+		ERROR_AUTH_MALFORMED},
 };
 
 START_TEST(malformed_headers_are_refused)
@@ -152,7 +181,10 @@ START_TEST(malformed_headers_are_refused)
 }
 END_TEST
 
-static const struct { const char *query; const char *canonical; } queries[] = {
+static const struct {
+	const char *query;
+	const char *canonical;
+} queries[] = {
 	{"", ""},
 	{"uploads", "uploads="},
 	{"b=2&a=1", "a=1&b=2"},
@@ -172,13 +204,17 @@ START_TEST(canonical_queries)
 	struct buffer out;
 	struct error err = {0};
 	buffer_init(&out, 1000);
-	ck_assert_int_eq(canonical_request_query(span_text(queries[_i].query), NULL, &out, &err), 0);
+	ck_assert_int_eq(
+		canonical_request_query(span_text(queries[_i].query), NULL, &out, &err), 0);
 	ck_assert_str_eq(buffer_text(&out), queries[_i].canonical);
 	buffer_release(&out);
 }
 END_TEST
 
-static const struct { const char *path; const char *canonical; } paths[] = {
+static const struct {
+	const char *path;
+	const char *canonical;
+} paths[] = {
 	{"/", "/"},
 	{"/a//b/./../c", "/a//b/./../c"},
 	{"/a+b", "/a%2Bb"},
@@ -249,11 +285,14 @@ Suite *test_signature_v4_suite(void)
 {
 	Suite *const suite = suite_create("signature_v4");
 	TCase *const tcase = tcase_create("signature_v4");
-	tcase_add_loop_test(tcase, published_examples_verify, 0, sizeof vectors / sizeof vectors[0]);
+	tcase_add_loop_test(
+		tcase, published_examples_verify, 0, sizeof vectors / sizeof vectors[0]);
 	tcase_add_test(tcase, another_secret_path_query_or_header_does_not_verify);
 	tcase_add_test(tcase, how_the_client_escaped_does_not_matter);
-	tcase_add_loop_test(tcase, header_forms_that_clients_send, 0, sizeof well_formed / sizeof well_formed[0]);
-	tcase_add_loop_test(tcase, malformed_headers_are_refused, 0, sizeof malformed / sizeof malformed[0]);
+	tcase_add_loop_test(tcase, header_forms_that_clients_send, 0,
+		sizeof well_formed / sizeof well_formed[0]);
+	tcase_add_loop_test(
+		tcase, malformed_headers_are_refused, 0, sizeof malformed / sizeof malformed[0]);
 	tcase_add_loop_test(tcase, canonical_queries, 0, sizeof queries / sizeof queries[0]);
 	tcase_add_loop_test(tcase, canonical_paths, 0, sizeof paths / sizeof paths[0]);
 	tcase_add_test(tcase, bad_escapes_are_bad_uris);

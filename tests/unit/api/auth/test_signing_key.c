@@ -8,11 +8,13 @@
 
 static const char secret[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
-static const char *find(struct signing_key_cache *cache, size_t owner, const char *with_secret, const char *date, const char *region)
+static const char *find(struct signing_key_cache *cache, size_t owner, const char *with_secret,
+	const char *date, const char *region)
 {
 	static char hex[2 * SHA256_BYTES + 1];
 	uint8_t key[SHA256_BYTES];
-	signing_key_find(cache, owner, span_text(with_secret), span_text(date), span_text(region), key);
+	signing_key_find(
+		cache, owner, span_text(with_secret), span_text(date), span_text(region), key);
 	encode_hex(span_of(key, sizeof key), hex);
 	return hex;
 }
@@ -24,9 +26,11 @@ START_TEST(a_key_comes_from_the_cache_until_it_is_wiped)
 {
 	static struct signing_key_cache cache;
 	ck_assert_str_eq(find(&cache, 1, secret, "20130524", "us-east-1"), KEY_OF_THE_EXAMPLE);
-	ck_assert_str_eq(find(&cache, 1, "not asked again", "20130524", "us-east-1"), KEY_OF_THE_EXAMPLE);
+	ck_assert_str_eq(
+		find(&cache, 1, "not asked again", "20130524", "us-east-1"), KEY_OF_THE_EXAMPLE);
 	signing_key_wipe(&cache);
-	ck_assert_str_ne(find(&cache, 1, "another secret", "20130524", "us-east-1"), KEY_OF_THE_EXAMPLE);
+	ck_assert_str_ne(
+		find(&cache, 1, "another secret", "20130524", "us-east-1"), KEY_OF_THE_EXAMPLE);
 }
 END_TEST
 

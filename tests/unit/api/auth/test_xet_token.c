@@ -15,25 +15,30 @@ struct asked {
 	struct bucket bucket;
 };
 
-static void open_fixture(struct asked *const asked)
+static void open_fixture(struct asked *asked)
 {
 	struct error err = {0};
 	face_fixture_open(&asked->fixture);
 	memset(asked->fixture.context.token_key, 7, sizeof(asked->fixture.context.token_key));
 	asked->fake = fake_exchange_new(&asked->fixture.context, METHOD_GET, "/xet/v1/anything");
-	ck_assert_int_eq(bucket_find(asked->fixture.store, span_text("bkt"), asked->fixture.arena, &asked->bucket, &err), 0);
+	ck_assert_int_eq(bucket_find(asked->fixture.store, span_text("bkt"), asked->fixture.arena,
+				 &asked->bucket, &err),
+		0);
 }
 
-static void close_fixture(struct asked *const asked)
+static void close_fixture(struct asked *asked)
 {
 	fake_exchange_free(asked->fake);
 	face_fixture_close(&asked->fixture);
 }
 
-static const char *print(struct asked *const asked, const char *const key_id, const int64_t seconds)
+static const char *print(struct asked *asked, const char *key_id, int64_t seconds)
 {
 	const int64_t now_ms = asked->fixture.context.clock->wall_ms(asked->fixture.context.clock);
-	const struct xet_token token = {.bucket_id = asked->bucket.id, .key_id = span_text(key_id), .is_write = true, .expires_s = now_ms / 1000 + seconds};
+	const struct xet_token token = {.bucket_id = asked->bucket.id,
+		.key_id = span_text(key_id),
+		.is_write = true,
+		.expires_s = now_ms / 1000 + seconds};
 	return xet_token_print(&asked->fake->exchange, &token);
 }
 
@@ -44,11 +49,15 @@ START_TEST(a_token_speaks_for_its_key_and_bucket)
 	open_fixture(&asked);
 	struct exchange *const exchange = &asked.fake->exchange;
 	asked.fixture.token = face_fixture_key(&asked.fixture, "team", NULL);
-	const struct principal *const principal = keyring_find_token(asked.fixture.keyring, span_text(asked.fixture.token), asked.fixture.arena);
-	const char *const text = print(&asked, arena_text(asked.fixture.arena, principal->key_id), 60);
+	const struct principal *const principal = keyring_find_token(
+		asked.fixture.keyring, span_text(asked.fixture.token), asked.fixture.arena);
+	const char *const text =
+		print(&asked, arena_text(asked.fixture.arena, principal->key_id), 60);
 	ck_assert_int_eq(xet_token_identify(exchange, span_text(text), &err), 0);
-	ck_assert(span_equal_text(exchange->transfer->bucket, "bkt") && exchange->transfer->is_write);
-	ck_assert(span_equal_text(exchange->transfer->account, "team") && span_equal(exchange->principal->key_id, principal->key_id));
+	ck_assert(
+		span_equal_text(exchange->transfer->bucket, "bkt") && exchange->transfer->is_write);
+	ck_assert(span_equal_text(exchange->transfer->account, "team") &&
+		span_equal(exchange->principal->key_id, principal->key_id));
 	close_fixture(&asked);
 }
 END_TEST
@@ -61,7 +70,8 @@ START_TEST(what_is_over_or_revoked_or_gone_is_refused)
 	struct exchange *const exchange = &asked.fake->exchange;
 	ck_assert_int_ne(xet_token_identify(exchange, span_text(print(&asked, "", -1)), &err), 0);
 	ck_assert_int_eq(err.kind, ERROR_UNKNOWN_KEY_ID);
-	ck_assert_int_ne(xet_token_identify(exchange, span_text(print(&asked, "nobody", 60)), &err), 0);
+	ck_assert_int_ne(
+		xet_token_identify(exchange, span_text(print(&asked, "nobody", 60)), &err), 0);
 	ck_assert_int_eq(err.kind, ERROR_UNKNOWN_KEY_ID);
 	ck_assert_int_eq(xet_token_identify(exchange, span_text(print(&asked, "", 60)), &err), 0);
 	asked.bucket.id += 1;
@@ -95,7 +105,8 @@ START_TEST(no_byte_of_a_token_can_be_changed)
 	struct arena *const arena = asked.fixture.arena;
 	const uint8_t *const key = asked.fixture.context.token_key;
 	const char *const text = print(&asked, "KEY", 60);
-	ck_assert(xet_token_parse(arena, key, span_text(text), &out) && span_equal_text(out.key_id, "KEY"));
+	ck_assert(xet_token_parse(arena, key, span_text(text), &out) &&
+		span_equal_text(out.key_id, "KEY"));
 	for (size_t i = 0; i < strlen(text); i++) {
 		char *const changed = arena_text(arena, span_text(text));
 		changed[i] = changed[i] == 'A' ? 'Q' : 'A';
@@ -122,11 +133,20 @@ START_TEST(tokens_open_only_the_face_they_are_for)
 }
 END_TEST
 
-static const struct { const char *host; const char *proto; const char *url; } hosts[] = {
-	{"models.example.org:9000", "", "http://models.example.org:9000"}, {"[::1]:9000", "", "http://[::1]:9000"},
-	{"evil\"; rel=\"x", "", "http://localhost"}, {"a/b", "", "http://localhost"}, {"", "", "http://localhost"},
-	{"models.example.org", "https", "https://models.example.org"}, {"a/b", "https", "https://localhost"},
-	{"models.example.org", "http", "http://models.example.org"}, {"models.example.org", "ftp", "http://models.example.org"},
+static const struct {
+	const char *host;
+	const char *proto;
+	const char *url;
+} hosts[] = {
+	{"models.example.org:9000", "", "http://models.example.org:9000"},
+	{"[::1]:9000", "", "http://[::1]:9000"},
+	{"evil\"; rel=\"x", "", "http://localhost"},
+	{"a/b", "", "http://localhost"},
+	{"", "", "http://localhost"},
+	{"models.example.org", "https", "https://models.example.org"},
+	{"a/b", "https", "https://localhost"},
+	{"models.example.org", "http", "http://models.example.org"},
+	{"models.example.org", "ftp", "http://models.example.org"},
 };
 
 START_TEST(the_base_of_urls_is_what_the_client_called)
@@ -153,7 +173,8 @@ Suite *test_xet_token_suite(void)
 	tcase_add_test(cases, nothing_of_a_token_can_be_read);
 	tcase_add_test(cases, no_byte_of_a_token_can_be_changed);
 	tcase_add_test(cases, tokens_open_only_the_face_they_are_for);
-	tcase_add_loop_test(cases, the_base_of_urls_is_what_the_client_called, 0, (int)(sizeof(hosts) / sizeof(hosts[0])));
+	tcase_add_loop_test(cases, the_base_of_urls_is_what_the_client_called, 0,
+		(int)(sizeof(hosts) / sizeof(hosts[0])));
 	suite_add_tcase(suite, cases);
 	return suite;
 }

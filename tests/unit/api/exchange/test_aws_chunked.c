@@ -1,4 +1,5 @@
-/* The signed bodies are those of Amazon's published examples: 66560 times 'a' in chunks of 65536 and 1024 bytes. */
+/* The signed bodies are those of Amazon's published examples: 66560 times 'a' in chunks of 65536
+ * and 1024 bytes. */
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
@@ -69,7 +70,8 @@ static void open_bench(struct bench *bench, const struct kind *kind)
 	exchange->trailer_algorithm = kind->trailer;
 	if (kind->seed != NULL) {
 		struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
-		signing_key_derive(span_text("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"), span_text("20130524"), span_text("us-east-1"), seed->key);
+		signing_key_derive(span_text("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+			span_text("20130524"), span_text("us-east-1"), seed->key);
 		seed->date = span_text("20130524T000000Z");
 		seed->scope = span_text("20130524/us-east-1/s3/aws4_request");
 		memcpy(seed->previous, kind->seed, SIGNATURE_V4_CHARACTERS);
@@ -87,11 +89,13 @@ static void close_bench(struct bench *bench)
 	fake_exchange_free(bench->fake);
 }
 
-/* As a transport does it: what was not taken comes again, with `more` bytes behind it when they have arrived meanwhile. */
+/* As a transport does it: what was not taken comes again, with `more` bytes behind it when they
+ * have arrived meanwhile. */
 static enum sink_result push(struct bench *bench, struct span bytes, struct error *err)
 {
 	enum sink_result result;
-	for (int patience = 0; (result = bench->filter->write(bench->filter, bytes, err)) == SINK_WAIT; patience++)
+	for (int patience = 0;
+		(result = bench->filter->write(bench->filter, bytes, err)) == SINK_WAIT; patience++)
 		ck_assert_int_lt(patience, 1000);
 	return result;
 }
@@ -105,7 +109,8 @@ static int end(struct bench *bench, enum sink_result result, struct error *err)
 }
 
 /* The body cut in two at `cut`. */
-static int run_split(struct bench *bench, const struct kind *kind, struct span body, size_t cut, unsigned busy, struct error *err)
+static int run_split(struct bench *bench, const struct kind *kind, struct span body, size_t cut,
+	unsigned busy, struct error *err)
 {
 	open_bench(bench, kind);
 	bench->probe.busy = busy;
@@ -123,7 +128,8 @@ static int run(const struct kind *kind, struct span body, struct error *err)
 	return outcome;
 }
 
-#define TRAILER_SIGNATURE "x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435"
+#define TRAILER_SIGNATURE                                                                          \
+	"x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435"
 static const struct vector {
 	struct kind kind;
 	const char *first;
@@ -131,17 +137,24 @@ static const struct vector {
 	const char *last;
 	const char *trailer;
 } vectors[] = {
-	{{PAYLOAD_CHUNKED_SIGNED, "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9", CHECKSUM_NONE, true, WHOLE_BYTES},
+	{{PAYLOAD_CHUNKED_SIGNED,
+		 "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9", CHECKSUM_NONE,
+		 true, WHOLE_BYTES},
 		"10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n",
 		"\r\n400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497\r\n",
-		"\r\n0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n", "\r\n"},
-	{{PAYLOAD_CHUNKED_SIGNED_TRAILER, "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e", CHECKSUM_CRC32C, true, WHOLE_BYTES},
+		"\r\n0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n",
+		"\r\n"},
+	{{PAYLOAD_CHUNKED_SIGNED_TRAILER,
+		 "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e",
+		 CHECKSUM_CRC32C, true, WHOLE_BYTES},
 		"10000;chunk-signature=b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2\r\n",
 		"\r\n400;chunk-signature=1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7\r\n",
 		"\r\n0;chunk-signature=2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992\r\n",
 		"x-amz-checksum-crc32c:sOO8/Q==\r\n" TRAILER_SIGNATURE "\r\n\r\n"},
-	{{PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32C, true, WHOLE_BYTES}, "10000\r\n", "\r\n0400\r\n", "\r\n0\r\n", "x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n"},
-	{{PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "00010000;a=b\r\n", "\r\n400\r\n", "\r\n0\r\n", "\r\n"},
+	{{PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32C, true, WHOLE_BYTES}, "10000\r\n", "\r\n0400\r\n",
+		"\r\n0\r\n", "x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n"},
+	{{PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "00010000;a=b\r\n", "\r\n400\r\n",
+		"\r\n0\r\n", "\r\n"},
 };
 
 static void frame(const struct vector *vector, struct buffer *out)
@@ -182,7 +195,9 @@ START_TEST(published_bodies_pass_cut_anywhere_in_their_framing)
 			cut = second_at + SECOND_BYTES;
 		struct bench bench;
 		struct error err = {0};
-		ck_assert_msg(run_split(&bench, &vector->kind, buffer_span(&body), cut, (unsigned)(cut % 3), &err) == 0, "cut at %zu: %s", cut, err.text);
+		ck_assert_msg(run_split(&bench, &vector->kind, buffer_span(&body), cut,
+				      (unsigned)(cut % 3), &err) == 0,
+			"cut at %zu: %s", cut, err.text);
 		check_good(&bench, vector);
 		close_bench(&bench);
 	}
@@ -200,7 +215,8 @@ START_TEST(published_bodies_pass_byte_by_byte)
 	open_bench(&bench, &vector->kind);
 	bench.probe.busy = 1;
 	for (size_t i = 0; i < body.len; i++)
-		ck_assert_int_eq(push(&bench, span_slice(buffer_span(&body), i, 1), &err), SINK_TAKEN);
+		ck_assert_int_eq(
+			push(&bench, span_slice(buffer_span(&body), i, 1), &err), SINK_TAKEN);
 	ck_assert_msg(end(&bench, SINK_TAKEN, &err) == 0, "%s", err.text);
 	check_good(&bench, vector);
 	close_bench(&bench);
@@ -239,57 +255,92 @@ START_TEST(a_changed_byte_of_a_signed_body_is_noticed)
 		struct error err = {0};
 		body.data[at] ^= 1;
 		const bool final_break = at + 2 >= body.len; /* it may even be missing */
-		ck_assert_msg(run(&vector->kind, buffer_span(&body), &err) == -1 || final_break, "byte %zu", at);
+		ck_assert_msg(run(&vector->kind, buffer_span(&body), &err) == -1 || final_break,
+			"byte %zu", at);
 		body.data[at] ^= 1;
 	}
 	buffer_release(&body);
 }
 END_TEST
 
-static const struct { const char *name; struct kind kind; const char *body; int outcome; enum error_kind error; } small[] = {
-	{"plain", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r\n\r\n", 0, ERROR_NONE},
+static const struct {
+	const char *name;
+	struct kind kind;
+	const char *body;
+	int outcome;
+	enum error_kind error;
+} small[] = {
+	{"plain", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r\n\r\n", 0,
+		ERROR_NONE},
 	{"empty", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 0}, "0\r\n\r\n", 0, ERROR_NONE},
-	{"hex in capitals, zeros before", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 10}, "000000000000000000000A\r\n0123456789\r\n0\r\n\r\n", 0, ERROR_NONE},
-	{"content like framing", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 5}, "5\r\n0\r\n\r\n\r\n0\r\n\r\n", 0, ERROR_NONE},
-	{"no final line break", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r\n", 0, ERROR_NONE},
-	{"trailer", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", 0, ERROR_NONE},
+	{"hex in capitals, zeros before", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 10},
+		"000000000000000000000A\r\n0123456789\r\n0\r\n\r\n", 0, ERROR_NONE},
+	{"content like framing", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 5},
+		"5\r\n0\r\n\r\n\r\n0\r\n\r\n", 0, ERROR_NONE},
+	{"no final line break", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3},
+		"3\r\nabc\r\n0\r\n", 0, ERROR_NONE},
+	{"trailer", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", 0, ERROR_NONE},
 	{"trailer in capitals with a space", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
 		"3\r\nabc\r\n0\r\nX-Amz-Checksum-CRC32: NSRBwg==\r\n\r\n", 0, ERROR_NONE},
 	{"trailer without final line break", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
 		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n", 0, ERROR_NONE},
-	{"trailer at the very end", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==", 0, ERROR_NONE},
-	{"trailer ended by LF", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\n\r\n", 0, ERROR_NONE},
+	{"trailer at the very end", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==", 0, ERROR_NONE},
+	{"trailer ended by LF", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\n\r\n", 0, ERROR_NONE},
 
 	{"nothing", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 0}, "", -1, ERROR_INCOMPLETE_BODY},
-	{"no last chunk", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"cut in the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nab", -1, ERROR_INCOMPLETE_BODY},
-	{"cut in the last line", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r", -1, ERROR_INCOMPLETE_BODY},
-	{"less than declared", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 4}, "3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"more than declared", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 2}, "3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"raw bytes", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 11}, "hello world", -1, ERROR_INCOMPLETE_BODY},
-	{"bare LF", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"no CRLF behind the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"LF behind the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"no size", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"negative size", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "-3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"size over 64 bits", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "10000000000000003\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
-	{"size over the limit", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "140000001\r\n", -1, ERROR_TOO_LARGE},
-	{"bytes behind the end", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r\n\r\nx", -1, ERROR_INCOMPLETE_BODY},
-	{"small chunk before another", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 6}, "3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n", -1, ERROR_CHUNK_SIZE},
-	{"trailer missing", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\n\r\n", -1, ERROR_MALFORMED_TRAILER},
-	{"trailer not announced", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", -1,
+	{"no last chunk", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n", -1,
+		ERROR_INCOMPLETE_BODY},
+	{"cut in the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nab", -1,
+		ERROR_INCOMPLETE_BODY},
+	{"cut in the last line", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\r\nabc\r\n0\r",
+		-1, ERROR_INCOMPLETE_BODY},
+	{"less than declared", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 4},
+		"3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"more than declared", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 2},
+		"3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"raw bytes", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 11}, "hello world", -1,
+		ERROR_INCOMPLETE_BODY},
+	{"bare LF", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "3\nabc\r\n0\r\n\r\n", -1,
+		ERROR_INCOMPLETE_BODY},
+	{"no CRLF behind the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3},
+		"3\r\nabc0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"LF behind the data", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3},
+		"3\r\nabc\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"no size", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3}, "\r\nabc\r\n0\r\n\r\n", -1,
+		ERROR_INCOMPLETE_BODY},
+	{"negative size", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0},
+		"-3\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"size over 64 bits", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0},
+		"10000000000000003\r\nabc\r\n0\r\n\r\n", -1, ERROR_INCOMPLETE_BODY},
+	{"size over the limit", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0}, "140000001\r\n",
+		-1, ERROR_TOO_LARGE},
+	{"bytes behind the end", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3},
+		"3\r\nabc\r\n0\r\n\r\nx", -1, ERROR_INCOMPLETE_BODY},
+	{"small chunk before another", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 6},
+		"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n", -1, ERROR_CHUNK_SIZE},
+	{"trailer missing", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\n\r\n", -1, ERROR_MALFORMED_TRAILER},
+	{"trailer not announced", {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", -1,
 		ERROR_MALFORMED_TRAILER},
-	{"another trailer than announced", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32C, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", -1,
+	{"another trailer than announced", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32C, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", -1,
 		ERROR_MALFORMED_TRAILER},
 	{"trailer twice", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
-		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", -1, ERROR_MALFORMED_TRAILER},
-	{"trailer without colon", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32\r\n\r\n", -1,
-		ERROR_MALFORMED_TRAILER},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n",
+		-1, ERROR_MALFORMED_TRAILER},
+	{"trailer without colon", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32\r\n\r\n", -1, ERROR_MALFORMED_TRAILER},
 	{"trailer's signature where none may be", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
-		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n" TRAILER_SIGNATURE "\r\n\r\n", -1, ERROR_MALFORMED_TRAILER},
-	{"trailer no base64", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:bad\r\n\r\n", -1,
-		ERROR_INVALID_REQUEST},
-	{"trailer of another length", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3}, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwcI=\r\n\r\n", -1,
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n" TRAILER_SIGNATURE "\r\n\r\n",
+		-1, ERROR_MALFORMED_TRAILER},
+	{"trailer no base64", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:bad\r\n\r\n", -1, ERROR_INVALID_REQUEST},
+	{"trailer of another length", {PAYLOAD_CHUNKED, NULL, CHECKSUM_CRC32, true, 3},
+		"3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwcI=\r\n\r\n", -1,
 		ERROR_INVALID_REQUEST},
 };
 
@@ -298,8 +349,10 @@ START_TEST(small_bodies)
 	for (size_t cut = 0; cut <= strlen(small[_i].body); cut++) {
 		struct bench bench;
 		struct error err = {0};
-		const int outcome = run_split(&bench, &small[_i].kind, span_text(small[_i].body), cut, (unsigned)(cut % 2), &err);
-		ck_assert_msg(outcome == small[_i].outcome && err.kind == small[_i].error, "%s, cut at %zu: %d, %s %s", small[_i].name, cut, outcome,
+		const int outcome = run_split(&bench, &small[_i].kind, span_text(small[_i].body),
+			cut, (unsigned)(cut % 2), &err);
+		ck_assert_msg(outcome == small[_i].outcome && err.kind == small[_i].error,
+			"%s, cut at %zu: %d, %s %s", small[_i].name, cut, outcome,
 			error_kind_name(err.kind), err.text);
 		ck_assert_int_eq(bench.probe.finished, outcome == 0);
 		close_bench(&bench);
@@ -312,7 +365,8 @@ START_TEST(a_small_chunk_is_named)
 	static const struct kind kind = {PAYLOAD_CHUNKED, NULL, CHECKSUM_NONE, false, 0};
 	struct bench bench;
 	struct error err = {0};
-	ck_assert_int_eq(run_split(&bench, &kind, span_text("3\r\nabc\r\n2000\r\n"), 4, 0, &err), -1);
+	ck_assert_int_eq(
+		run_split(&bench, &kind, span_text("3\r\nabc\r\n2000\r\n"), 4, 0, &err), -1);
 	const struct exchange *const exchange = &bench.fake->exchange;
 	ck_assert_uint_eq(exchange->error_field_count, 2);
 	ck_assert_str_eq(exchange->error_fields[0].name, "Chunk");
@@ -343,8 +397,10 @@ END_TEST
 /* Older SDKs: the trailer line ends with LF, an empty line follows, then its signature. */
 START_TEST(a_gap_before_the_trailer_signature_is_bridged)
 {
-	static const char *const trailers[] = {"x-amz-checksum-crc32c:sOO8/Q==\n\r\n" TRAILER_SIGNATURE "\r\n\r\n",
-		"x-amz-checksum-crc32c:sOO8/Q==\n" TRAILER_SIGNATURE "\r\n", "x-amz-checksum-crc32c:sOO8/Q==\r\n" TRAILER_SIGNATURE};
+	static const char *const trailers[] = {
+		"x-amz-checksum-crc32c:sOO8/Q==\n\r\n" TRAILER_SIGNATURE "\r\n\r\n",
+		"x-amz-checksum-crc32c:sOO8/Q==\n" TRAILER_SIGNATURE "\r\n",
+		"x-amz-checksum-crc32c:sOO8/Q==\r\n" TRAILER_SIGNATURE};
 	struct vector vector = vectors[1];
 	struct buffer body;
 	struct error err = {0};
@@ -357,7 +413,8 @@ END_TEST
 
 START_TEST(a_trailer_without_its_signature_is_refused)
 {
-	static const char *const trailers[] = {"x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n", "\r\n", "", "x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n\r\n"};
+	static const char *const trailers[] = {"x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n", "\r\n", "",
+		"x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n\r\n"};
 	struct vector vector = vectors[1];
 	struct buffer body;
 	struct error err = {0};

@@ -9,7 +9,7 @@
 struct probe { /* the inner sink: remembers what happened to it */
 	struct body_sink sink;
 	struct buffer taken;
-	int waits;    /* answers SINK_WAIT so often first */
+	int waits; /* answers SINK_WAIT so often first */
 	int finished;
 	int aborted;
 	bool refuse_finish;
@@ -43,7 +43,8 @@ struct bench {
 	struct body_sink *filter;
 };
 
-static void open_bench(struct bench *bench, bool has_length, uint64_t length, const char *signed_body)
+static void open_bench(
+	struct bench *bench, bool has_length, uint64_t length, const char *signed_body)
 {
 	bench->fake = fake_exchange_new(NULL, METHOD_PUT, "/b/k");
 	bench->fake->exchange.has_length = has_length;

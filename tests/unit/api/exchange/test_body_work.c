@@ -1,4 +1,5 @@
-/* Bodies that are parsed whole: large ones off the reactors, and all of them within the memory that callers share. */
+/* Bodies that are parsed whole: large ones off the reactors, and all of them within the memory that
+ * callers share. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdlib.h>
@@ -28,14 +29,14 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-static void share_bodies(const uint64_t limit)
+static void share_bodies(uint64_t limit)
 {
 	const struct share_options options = {.limit = limit};
 	fixture.context.shares.bodies = share_pool_new(&options);
 }
 
 /* The text with blanks before it, so many bytes in all. */
-static const char *pad(const char *const text, const size_t bytes)
+static const char *pad(const char *text, size_t bytes)
 {
 	free(large);
 	large = memory_new_array(bytes + 1, 1);
@@ -72,14 +73,26 @@ static enum next reply_once_woken(struct exchange *exchange)
 static enum next wait_for_another_thread(struct exchange *exchange);
 
 static const struct route rows[] = {
-	{.begin = accept_much, .finish = remember_thread, .face = &face_steps, .body = BODY_SMALL, .access = ACCESS_ANYONE},
-	{.begin = accept_much, .finish = wake_at_once, .resume = reply_once_woken, .face = &face_steps, .body = BODY_SMALL,
+	{.begin = accept_much,
+		.finish = remember_thread,
+		.face = &face_steps,
+		.body = BODY_SMALL,
 		.access = ACCESS_ANYONE},
-	{.begin = accept_much, .finish = wait_for_another_thread, .resume = reply_once_woken, .face = &face_steps,
-		.body = BODY_SMALL, .access = ACCESS_ANYONE},
+	{.begin = accept_much,
+		.finish = wake_at_once,
+		.resume = reply_once_woken,
+		.face = &face_steps,
+		.body = BODY_SMALL,
+		.access = ACCESS_ANYONE},
+	{.begin = accept_much,
+		.finish = wait_for_another_thread,
+		.resume = reply_once_woken,
+		.face = &face_steps,
+		.body = BODY_SMALL,
+		.access = ACCESS_ANYONE},
 };
 
-static void *wake_later(void *const exchange)
+static void *wake_later(void *exchange)
 {
 	exchange_wake(exchange);
 	return NULL;
@@ -94,7 +107,7 @@ static enum next wait_for_another_thread(struct exchange *exchange)
 }
 
 /* Through router_finish and router_resume, as under the listener. */
-static void run(const struct route *const row, const char *const body)
+static void run(const struct route *row, const char *body)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_POST, "/x");
 	fake->is_routed = true;
@@ -128,15 +141,17 @@ START_TEST(real_requests_do_as_with_small_bodies)
 {
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a", NULL, "x");
 	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/bkt?delete", NULL,
-		pad("<Delete><Object><Key>a</Key></Object></Delete>", LARGE_BYTES), "<Deleted><Key>a</Key></Deleted>");
+		pad("<Delete><Object><Key>a</Key></Object></Delete>", LARGE_BYTES),
+		"<Deleted><Key>a</Key></Deleted>");
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/a", NULL, NULL);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL, pad("{", LARGE_BYTES), "not valid JSON");
-	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/paths-info", NULL,
-		pad("{\"paths\":[\"a\"]}", LARGE_BYTES), "[]");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL,
+		pad("{", LARGE_BYTES), "not valid JSON");
+	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/paths-info",
+		NULL, pad("{\"paths\":[\"a\"]}", LARGE_BYTES), "[]");
 }
 END_TEST
 
-static void expect_values(const size_t values, const char *const text)
+static void expect_values(size_t values, const char *text)
 {
 	struct buffer body;
 	buffer_init(&body, 16 * 1024 * 1024);
@@ -144,7 +159,8 @@ static void expect_values(const size_t values, const char *const text)
 	for (size_t i = 0; i < values; i++)
 		buffer_add_text(&body, ",0");
 	buffer_add_text(&body, "]}");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL, buffer_text(&body), text);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL,
+		buffer_text(&body), text);
 	buffer_release(&body);
 }
 
@@ -155,7 +171,8 @@ START_TEST(manifests_have_no_end_of_values)
 }
 END_TEST
 
-static const char *const tag_begins[] = {"<Delete", "<Delete x=\">\"", "<Delete x='>'", "<!-- > <y x=\" --><Delete x=\"\" z='>'", "<?p > '?><Delete"};
+static const char *const tag_begins[] = {"<Delete", "<Delete x=\">\"", "<Delete x='>'",
+	"<!-- > <y x=\" --><Delete x=\"\" z='>'", "<?p > '?><Delete"};
 
 START_TEST(tags_have_no_end_of_attributes)
 {
@@ -165,14 +182,16 @@ START_TEST(tags_have_no_end_of_attributes)
 	for (int i = 0; i < 5000; i++)
 		buffer_format(&body, " a%d=\"\"", i);
 	buffer_add_text(&body, "><Object><Key>a</Key></Object></Delete>");
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/bkt?delete", NULL, buffer_text(&body), "A tag of the XML body is over");
+	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/bkt?delete", NULL,
+		buffer_text(&body), "A tag of the XML body is over");
 	buffer_release(&body);
 }
 END_TEST
 
-static struct fake_exchange *begin_body(const char *const token, const char *const part)
+static struct fake_exchange *begin_body(const char *token, const char *part)
 {
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_PUT, "/v1/runs/bkt/r/steps/0");
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, METHOD_PUT, "/v1/runs/bkt/r/steps/0");
 	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", token));
 	fake_exchange_cut(fake, span_text(part), 1000 * 1000);
 	return fake;
@@ -206,8 +225,8 @@ END_TEST
 START_TEST(a_body_is_held_until_the_reply_is_out)
 {
 	share_bodies(1000 * 1000);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL,
-		pad("{}", LARGE_BYTES));
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 400, METHOD_PUT, "/v1/runs/bkt/r/steps/0", NULL, pad("{}", LARGE_BYTES));
 	ck_assert_uint_eq(share_held(fixture.context.shares.bodies), LARGE_BYTES);
 	fake_exchange_free(fake);
 	ck_assert_uint_eq(share_held(fixture.context.shares.bodies), 0);
@@ -215,16 +234,25 @@ START_TEST(a_body_is_held_until_the_reply_is_out)
 END_TEST
 
 /* Rows that take lists of many keys: who may do nothing of it hears so before the body comes. */
-static const struct { const char *target; int status; } lists[] = {
-	{"/bkt?delete", 403}, {"/api/buckets/main/bkt/batch", 403}, {"/nothing?delete", 403}, {"/api/buckets/main/nothing/batch", 404},
+static const struct {
+	const char *target;
+	int status;
+} lists[] = {
+	{"/bkt?delete", 403},
+	{"/api/buckets/main/bkt/batch", 403},
+	{"/nothing?delete", 403},
+	{"/api/buckets/main/nothing/batch", 404},
 };
 
 START_TEST(lists_are_not_taken_from_those_that_may_do_nothing)
 {
-	const struct grant grant = {span_text("bkt"), span_text("p/"), PERMISSION_READ | PERMISSION_LIST};
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_POST, lists[_i].target);
+	const struct grant grant = {
+		span_text("bkt"), span_text("p/"), PERMISSION_READ | PERMISSION_LIST};
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, METHOD_POST, lists[_i].target);
 	fake_exchange_add(fake, "Authorization",
-		arena_format(fixture.arena, "Bearer %s", face_fixture_key(&fixture, "main", &grant)));
+		arena_format(
+			fixture.arena, "Bearer %s", face_fixture_key(&fixture, "main", &grant)));
 	fake_exchange_cut(fake, span_text("<"), 1000);
 	ck_assert_int_eq(fake->exchange.reply.status, lists[_i].status);
 	ck_assert_uint_eq(exchange_body(&fake->exchange).len, 0);
@@ -237,8 +265,10 @@ START_TEST(lists_are_taken_from_those_that_may_do_some_of_it)
 	const struct grant grant = {span_text("bkt"), span_text("p/"), PERMISSION_WRITE};
 	fixture.token = face_fixture_key(&fixture, "main", &grant);
 	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/bkt?delete", NULL,
-		"<Delete><Object><Key>p/a</Key></Object><Object><Key>a</Key></Object></Delete>", "<Code>AccessDenied</Code>");
-	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/batch", NULL, "{\"type\":\"deleteFile\",\"path\":\"p/a\"}\n");
+		"<Delete><Object><Key>p/a</Key></Object><Object><Key>a</Key></Object></Delete>",
+		"<Code>AccessDenied</Code>");
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/batch", NULL,
+		"{\"type\":\"deleteFile\",\"path\":\"p/a\"}\n");
 }
 END_TEST
 
@@ -254,10 +284,12 @@ Suite *test_body_work_suite(void)
 	tcase_add_test(all, what_is_woken_early_goes_on);
 	tcase_add_test(all, real_requests_do_as_with_small_bodies);
 	tcase_add_test(all, manifests_have_no_end_of_values);
-	tcase_add_loop_test(all, tags_have_no_end_of_attributes, 0, sizeof tag_begins / sizeof tag_begins[0]);
+	tcase_add_loop_test(
+		all, tags_have_no_end_of_attributes, 0, sizeof tag_begins / sizeof tag_begins[0]);
 	tcase_add_test(all, memory_for_bodies_is_shared);
 	tcase_add_test(all, a_body_is_held_until_the_reply_is_out);
-	tcase_add_loop_test(all, lists_are_not_taken_from_those_that_may_do_nothing, 0, (int)(sizeof(lists) / sizeof(lists[0])));
+	tcase_add_loop_test(all, lists_are_not_taken_from_those_that_may_do_nothing, 0,
+		(int)(sizeof(lists) / sizeof(lists[0])));
 	tcase_add_test(all, lists_are_taken_from_those_that_may_do_some_of_it);
 	suite_add_tcase(suite, all);
 	return suite;

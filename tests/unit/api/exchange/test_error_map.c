@@ -42,7 +42,13 @@ START_TEST(unknown_kinds_are_internal_errors)
 END_TEST
 
 /* What clients are told to rely on. */
-static const struct { enum error_kind kind; int status; const char *s3_code; int json_status; const char *json_code; } promises[] = {
+static const struct {
+	enum error_kind kind;
+	int status;
+	const char *s3_code;
+	int json_status;
+	const char *json_code;
+} promises[] = {
 	{ERROR_HEAD_MOVED, 409, NULL, 409, "head_moved"},
 	{ERROR_STEP_DIFFERS, 409, NULL, 409, "step_differs"},
 	{ERROR_BASE_MISSING, 409, NULL, 409, "base_missing"},
@@ -90,7 +96,8 @@ START_TEST(faults_of_the_server_keep_their_text_to_the_log)
 		ck_assert_ptr_null(strstr(error_map_text(&err, error_map_find(err.kind)), "/srv"));
 	}
 	error_set(&err, ERROR_NO_KEY, "The object 'x' does not exist.");
-	ck_assert_str_eq(error_map_text(&err, error_map_find(err.kind)), "The object 'x' does not exist.");
+	ck_assert_str_eq(
+		error_map_text(&err, error_map_find(err.kind)), "The object 'x' does not exist.");
 }
 END_TEST
 
@@ -104,7 +111,8 @@ Suite *test_error_map_suite(void)
 	tcase_add_test(tcase, no_kind_has_two_rows);
 	tcase_add_test(tcase, faults_of_the_server_keep_their_text_to_the_log);
 	tcase_add_test(tcase, unknown_kinds_are_internal_errors);
-	tcase_add_loop_test(tcase, codes_that_clients_rely_on, 0, sizeof promises / sizeof promises[0]);
+	tcase_add_loop_test(
+		tcase, codes_that_clients_rely_on, 0, sizeof promises / sizeof promises[0]);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

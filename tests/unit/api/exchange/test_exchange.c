@@ -8,7 +8,11 @@
 #include "api/auth/keyring.h"
 #include "base/memory.h"
 
-static const struct { const char *target; const char *name; const char *value; } queries[] = {
+static const struct {
+	const char *target;
+	const char *name;
+	const char *value;
+} queries[] = {
 	{"/b?a=1", "a", "1"},
 	{"/b?a=1&a=2", "a", "1"},
 	{"/b?x=0&uploads", "uploads", ""},
@@ -49,14 +53,20 @@ static enum next echo(struct exchange *exchange)
 
 static const struct route echo_route = {.begin = accept_ten, .finish = echo, .face = &face_steps};
 
-static const struct { const char *body; size_t piece_bytes; int status; } small_bodies[] = {
-	{"", 0, 200}, {"hello", 0, 200}, {"helloworld", 1, 200}, {"helloworld", 3, 200}, {"helloworld!", 0, 400}};
+static const struct {
+	const char *body;
+	size_t piece_bytes;
+	int status;
+} small_bodies[] = {{"", 0, 200}, {"hello", 0, 200}, {"helloworld", 1, 200}, {"helloworld", 3, 200},
+	{"helloworld!", 0, 400}};
 
 START_TEST(small_bodies_are_collected_up_to_their_cap)
 {
 	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_POST, "/x");
 	fake->piece_bytes = small_bodies[_i].piece_bytes;
-	ck_assert_int_eq(fake_exchange_run_route(fake, &echo_route, span_text(small_bodies[_i].body)), small_bodies[_i].status);
+	ck_assert_int_eq(
+		fake_exchange_run_route(fake, &echo_route, span_text(small_bodies[_i].body)),
+		small_bodies[_i].status);
 	if (small_bodies[_i].status == 200)
 		ck_assert_str_eq(buffer_text(&fake->body), small_bodies[_i].body);
 	fake_exchange_free(fake);
@@ -68,7 +78,8 @@ START_TEST(a_chunked_body_over_the_cap_fails_while_it_comes)
 	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_POST, "/x");
 	fake->exchange.chunked = true;
 	fake->piece_bytes = 4;
-	ck_assert_int_eq(fake_exchange_run_route(fake, &echo_route, span_text("helloworld!!")), 400);
+	ck_assert_int_eq(
+		fake_exchange_run_route(fake, &echo_route, span_text("helloworld!!")), 400);
 	ck_assert(strstr(buffer_text(&fake->body), "too_large") != NULL);
 	fake_exchange_free(fake);
 }
@@ -144,20 +155,28 @@ START_TEST(strangers_get_403_on_s3_and_401_on_the_others)
 }
 END_TEST
 
-static const struct { const struct face *face; int status; } full[] = {
-	{&face_s3, 507}, {&face_steps, 507}, {&face_hub, 507}, {&face_xet, 413},
+static const struct {
+	const struct face *face;
+	int status;
+} full[] = {
+	{&face_s3, 507},
+	{&face_steps, 507},
+	{&face_hub, 507},
+	{&face_xet, 413},
 };
 
 START_TEST(a_full_disk_is_said_so_that_clients_end)
 {
-	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_PUT, "/xet/v1/xorbs/default/x");
+	struct fake_exchange *const fake =
+		fake_exchange_new(NULL, METHOD_PUT, "/xet/v1/xorbs/default/x");
 	struct error err = {0};
 	fake->exchange.face = full[_i].face;
 	error_set(&err, ERROR_NO_SPACE, "the disk is full");
 	exchange_fail(&fake->exchange, &err);
 	ck_assert_int_eq(fake->exchange.reply.status, full[_i].status);
 	if (full[_i].face == &face_xet)
-		ck_assert(span_equal_text(fake->exchange.reply.body, "{\"error\":\"The server's disk is full.\",\"code\":\"no_space\"}"));
+		ck_assert(span_equal_text(fake->exchange.reply.body,
+			"{\"error\":\"The server's disk is full.\",\"code\":\"no_space\"}"));
 	fake_exchange_free(fake);
 }
 END_TEST
@@ -186,16 +205,26 @@ START_TEST(how_full_a_disk_is_is_for_those_with_a_key)
 }
 END_TEST
 
-static const struct { const struct face *face; bool stops; int status; bool paces; } busy[] = {
-	{&face_hub, false, 429, true}, {&face_xet, false, 429, true}, {&face_hub, true, 503, false}, {&face_xet, true, 503, false},
-	{&face_s3, false, 503, false}, {&face_steps, false, 503, false},
+static const struct {
+	const struct face *face;
+	bool stops;
+	int status;
+	bool paces;
+} busy[] = {
+	{&face_hub, false, 429, true},
+	{&face_xet, false, 429, true},
+	{&face_hub, true, 503, false},
+	{&face_xet, true, 503, false},
+	{&face_s3, false, 503, false},
+	{&face_steps, false, 503, false},
 };
 
 START_TEST(clients_of_the_hub_are_told_when_to_come_again)
 {
 	const _Atomic bool stopping = busy[_i].stops;
 	const struct api_context context = {.clock = clock_system(), .stopping = &stopping};
-	struct fake_exchange *const fake = fake_exchange_new(&context, METHOD_GET, "/api/buckets/b");
+	struct fake_exchange *const fake =
+		fake_exchange_new(&context, METHOD_GET, "/api/buckets/b");
 	struct error err = {0};
 	unsigned seconds = 0;
 	fake->exchange.face = busy[_i].face;
@@ -210,7 +239,8 @@ START_TEST(clients_of_the_hub_are_told_when_to_come_again)
 		ck_assert(seconds >= 2 && seconds <= 5);
 		snprintf(text, sizeof text, "%u", seconds);
 		ck_assert_str_eq(fake_exchange_reply_header(fake, "Retry-After"), text);
-		ck_assert_ptr_nonnull(strstr(fake_exchange_reply_header(fake, "RateLimit-Policy"), text));
+		ck_assert_ptr_nonnull(
+			strstr(fake_exchange_reply_header(fake, "RateLimit-Policy"), text));
 	}
 	fake_exchange_free(fake);
 }
@@ -251,14 +281,17 @@ Suite *test_exchange_suite(void)
 	Suite *const suite = suite_create("exchange");
 	TCase *const tcase = tcase_create("exchange");
 	tcase_add_loop_test(tcase, query_parameters, 0, sizeof queries / sizeof queries[0]);
-	tcase_add_loop_test(tcase, small_bodies_are_collected_up_to_their_cap, 0, sizeof small_bodies / sizeof small_bodies[0]);
+	tcase_add_loop_test(tcase, small_bodies_are_collected_up_to_their_cap, 0,
+		sizeof small_bodies / sizeof small_bodies[0]);
 	tcase_add_test(tcase, a_chunked_body_over_the_cap_fails_while_it_comes);
 	tcase_add_test(tcase, a_declared_length_over_the_limit_never_reaches_the_sink);
 	tcase_add_test(tcase, a_failure_takes_the_place_of_a_prepared_reply);
 	tcase_add_test(tcase, strangers_get_403_on_s3_and_401_on_the_others);
-	tcase_add_loop_test(tcase, clients_of_the_hub_are_told_when_to_come_again, 0, sizeof busy / sizeof busy[0]);
+	tcase_add_loop_test(tcase, clients_of_the_hub_are_told_when_to_come_again, 0,
+		sizeof busy / sizeof busy[0]);
 	tcase_add_loop_test(tcase, how_full_a_disk_is_is_for_those_with_a_key, 0, 2);
-	tcase_add_loop_test(tcase, a_full_disk_is_said_so_that_clients_end, 0, sizeof full / sizeof full[0]);
+	tcase_add_loop_test(
+		tcase, a_full_disk_is_said_so_that_clients_end, 0, sizeof full / sizeof full[0]);
 	tcase_add_test(tcase, headers_beyond_all_bounds_are_dropped);
 	tcase_add_test(tcase, a_buffer_over_its_cap_becomes_an_error_not_half_a_reply);
 	suite_add_tcase(suite, tcase);

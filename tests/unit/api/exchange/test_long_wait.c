@@ -1,11 +1,11 @@
-/* Long polls through the router, over a real store: what ends them before their time, who gets a place, and what a caller
- * is told who may no longer know. */
+/* Long polls through the router, over a real store: what ends them before their time, who gets a
+ * place, and what a caller is told who may no longer know. */
 #include "tests/unit/api/face_fixture.h"
 
 #include "api/auth/keyring.h"
 #include "api/exchange/long_wait.h"
 
-#define RUN "/v1/runs/bkt/r"
+#define RUN  "/v1/runs/bkt/r"
 #define POLL RUN "/steps/latest?after=0&wait=60"
 
 static struct face_fixture fixture;
@@ -22,21 +22,22 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-static void share_waits(const uint64_t limit)
+static void share_waits(uint64_t limit)
 {
 	const struct share_options options = {.limit = limit};
 	fixture.context.shares.waits = share_pool_new(&options);
 }
 
-static struct fake_exchange *ask(const char *const token)
+static struct fake_exchange *ask(const char *token)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_GET, POLL);
 	if (token != NULL)
-		fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", token));
+		fake_exchange_add(
+			fake, "Authorization", arena_format(fixture.arena, "Bearer %s", token));
 	return fake;
 }
 
-static struct fake_exchange *begin(const char *const token)
+static struct fake_exchange *begin(const char *token)
 {
 	struct fake_exchange *const fake = ask(token);
 	ck_assert_int_eq(router_begin(&fake->exchange), NEXT_WAIT);
@@ -44,7 +45,7 @@ static struct fake_exchange *begin(const char *const token)
 }
 
 /* It has been woken, or will be at once. */
-static int end(struct fake_exchange *const fake)
+static int end(struct fake_exchange *fake)
 {
 	lock_enter(&fake->lock);
 	while (fake->woken == 0)
@@ -56,11 +57,11 @@ static int end(struct fake_exchange *const fake)
 	return fake->exchange.reply.status;
 }
 
-static void end_with(struct fake_exchange *const fake, const int status)
+static void end_with(struct fake_exchange *fake, int status)
 {
 	const int actual = end(fake);
-	ck_assert_msg(actual == status, "%d instead of %d: %.*s", actual, status, (int)fake->exchange.reply.body.len,
-		(const char *)fake->exchange.reply.body.data);
+	ck_assert_msg(actual == status, "%d instead of %d: %.*s", actual, status,
+		(int)fake->exchange.reply.body.len, (const char *)fake->exchange.reply.body.data);
 	fake_exchange_free(fake);
 }
 
@@ -81,7 +82,8 @@ START_TEST(a_hang_up_before_the_wait_is_not_missed)
 	long_wait_init(&wait, &fake->exchange, NULL, 60 * 1000);
 	exchange_hang_up(&fake->exchange);
 	ck_assert_int_eq(long_wait_left_ms(&wait), 0);
-	step_watch_wait(store_step_watch(fixture.store), span_text("b"), span_text("r"), 0, 60 * 1000, &wait.waiter);
+	step_watch_wait(store_step_watch(fixture.store), span_text("b"), span_text("r"), 0,
+		60 * 1000, &wait.waiter);
 	ck_assert_int_eq(fake->woken, 0);
 	long_wait_begun(&wait);
 	ck_assert_int_eq(fake->woken, 1);
@@ -174,7 +176,8 @@ START_TEST(a_key_that_was_revoked_meanwhile_opens_nothing)
 	struct error err = {0};
 	const char *const key = face_fixture_key(&fixture, "main", NULL);
 	struct fake_exchange *const fake = begin(key);
-	ck_assert_int_eq(keyring_revoke(fixture.keyring, fake->exchange.principal->key_id, &err), 0);
+	ck_assert_int_eq(
+		keyring_revoke(fixture.keyring, fake->exchange.principal->key_id, &err), 0);
 	publish();
 	end_with(fake, 401);
 }

@@ -5,8 +5,12 @@
 
 #include "tests/unit/unit.h"
 
-#define HASH "0706050403020100" "0f0e0d0c0b0a0908" "1716151413121110" "1f1e1d1c1b1a1918"
-#define ADD "\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"" HASH "\""
+#define HASH                                                                                       \
+	"0706050403020100"                                                                         \
+	"0f0e0d0c0b0a0908"                                                                         \
+	"1716151413121110"                                                                         \
+	"1f1e1d1c1b1a1918"
+#define ADD  "\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"" HASH "\""
 #define COPY "\"type\":\"copyFile\",\"path\":\"p\",\"xetHash\":\"" HASH "\""
 
 static struct arena *arena;
@@ -21,7 +25,7 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-static int parse(const char *const text, struct batch_lines *const out, struct error *const err)
+static int parse(const char *text, struct batch_lines *out, struct error *err)
 {
 	return batch_lines_parse(span_text(text), "main", span_text("team"), arena, out, err);
 }
@@ -29,9 +33,11 @@ static int parse(const char *const text, struct batch_lines *const out, struct e
 START_TEST(lines_of_all_types_are_read)
 {
 	static const char text[] =
-		"{" ADD ",\"mtime\":1700000000123,\"contentType\":\"text/plain\",\"size\":7,\"more\":[1]}\n"
+		"{" ADD
+		",\"mtime\":1700000000123,\"contentType\":\"text/plain\",\"size\":7,\"more\":[1]}\n"
 		"\r\n"
-		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"main/b\",\"mtime\":null}\r\n"
+		"{" COPY
+		",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"main/b\",\"mtime\":null}\r\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"ns/b\"}\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"me/b\"}\n"
 		"{\"type\":\"judgeDelete\",\"path\":\"e\"}\n"
@@ -63,8 +69,16 @@ START_TEST(lines_of_all_types_are_read)
 }
 END_TEST
 
-static const struct { const char *text; int64_t ms; } times[] = {
-	{"1700000000", 1700000000000}, {"1700000000123", 1700000000123}, {"99999999999", 99999999999000}, {"100000000000", 100000000000}, {"0", 0}, {"-5", 0},
+static const struct {
+	const char *text;
+	int64_t ms;
+} times[] = {
+	{"1700000000", 1700000000000},
+	{"1700000000123", 1700000000123},
+	{"99999999999", 99999999999000},
+	{"100000000000", 100000000000},
+	{"0", 0},
+	{"-5", 0},
 };
 
 START_TEST(times_in_seconds_are_known_by_their_size)
@@ -79,7 +93,8 @@ START_TEST(times_in_seconds_are_known_by_their_size)
 END_TEST
 
 static const char *const sources[] = {
-	"\"sourceRepoType\":\"model\",\"sourceRepoId\":\"ns/b\"", "\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"b\"",
+	"\"sourceRepoType\":\"model\",\"sourceRepoId\":\"ns/b\"",
+	"\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"b\"",
 	"\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"/b\"",
 };
 
@@ -95,20 +110,44 @@ START_TEST(copies_from_what_is_no_bucket_fail_alone)
 END_TEST
 
 static const char *const malformed[] = {
-	"x", "[]", "{}", "{\"type\":\"other\",\"path\":\"p\"}", "{\"type\":7}", "{\"type\":\"deleteFile\"}", "{\"type\":\"deleteFile\",\"path\":7}",
-	"{\"type\":\"deleteFile\",\"path\":\"\"}", "{\"type\":\"deleteFile\",\"path\":\"/p\"}", "{\"type\":\"deleteFile\",\"path\":\"a/../b\"}",
-	"{\"type\":\"deleteFile\",\"path\":\"a\\u0000b\"}", "{\"type\":\"deleteFile\",\"path\":\"p\"} x", "{\"type\":\"deleteFile\",\"path\":\"p\"",
-	"{\"type\":\"addFile\",\"path\":\"p\"}", "{\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"00\"}",
-	"{\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"" "0706050403020100" "0F0E0D0C0B0A0908" "1716151413121110" "1F1E1D1C1B1A1918" "\"}",
-	"{" ADD ",\"mtime\":\"1\"}", "{" ADD ",\"mtime\":1.5}", "{" ADD ",\"size\":-1}", "{" ADD ",\"contentType\":\"a\\r\\nb\"}", "{" ADD ",\"contentType\":5}",
-	"{" COPY ",\"sourceRepoId\":\"ns/b\"}", "{" COPY ",\"sourceRepoType\":\"bucket\"}", "{" COPY ",\"sourceRepoType\":1,\"sourceRepoId\":\"ns/b\"}",
+	"x",
+	"[]",
+	"{}",
+	"{\"type\":\"other\",\"path\":\"p\"}",
+	"{\"type\":7}",
+	"{\"type\":\"deleteFile\"}",
+	"{\"type\":\"deleteFile\",\"path\":7}",
+	"{\"type\":\"deleteFile\",\"path\":\"\"}",
+	"{\"type\":\"deleteFile\",\"path\":\"/p\"}",
+	"{\"type\":\"deleteFile\",\"path\":\"a/../b\"}",
+	"{\"type\":\"deleteFile\",\"path\":\"a\\u0000b\"}",
+	"{\"type\":\"deleteFile\",\"path\":\"p\"} x",
+	"{\"type\":\"deleteFile\",\"path\":\"p\"",
+	"{\"type\":\"addFile\",\"path\":\"p\"}",
+	"{\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"00\"}",
+	"{\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\""
+	"0706050403020100"
+	"0F0E0D0C0B0A0908"
+	"1716151413121110"
+	"1F1E1D1C1B1A1918"
+	"\"}",
+	"{" ADD ",\"mtime\":\"1\"}",
+	"{" ADD ",\"mtime\":1.5}",
+	"{" ADD ",\"size\":-1}",
+	"{" ADD ",\"contentType\":\"a\\r\\nb\"}",
+	"{" ADD ",\"contentType\":5}",
+	"{" COPY ",\"sourceRepoId\":\"ns/b\"}",
+	"{" COPY ",\"sourceRepoType\":\"bucket\"}",
+	"{" COPY ",\"sourceRepoType\":1,\"sourceRepoId\":\"ns/b\"}",
 };
 
 START_TEST(a_malformed_line_is_named)
 {
 	struct batch_lines out;
 	struct error err = {0};
-	const char *const text = arena_format(arena, "{\"type\":\"deleteFile\",\"path\":\"p\"}\n\n%s\n{\"type\":\"deleteFile\",\"path\":\"q\"}", malformed[_i]);
+	const char *const text = arena_format(arena,
+		"{\"type\":\"deleteFile\",\"path\":\"p\"}\n\n%s\n{\"type\":\"deleteFile\",\"path\":\"q\"}",
+		malformed[_i]);
 	ck_assert_int_eq(parse(text, &out, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_msg(strstr(err.text, "Line 3 ") != NULL, "%s", err.text);
@@ -124,10 +163,14 @@ START_TEST(a_batch_has_up_to_a_thousand_lines)
 	buffer_init(&text, 1024 * 1024);
 	for (int i = 0; i < BATCH_LINES_MAX; i++)
 		buffer_add_text(&text, line);
-	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err), 0);
+	ck_assert_int_eq(
+		batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err),
+		0);
 	ck_assert_uint_eq(out.count, BATCH_LINES_MAX);
 	buffer_add_text(&text, line);
-	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err), -1);
+	ck_assert_int_eq(
+		batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(parse("", &out, &err), 0);
 	ck_assert_uint_eq(out.count, 0);
@@ -142,9 +185,12 @@ Suite *test_batch_lines_suite(void)
 	TCase *const tests = tcase_create("batch_lines");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, lines_of_all_types_are_read);
-	tcase_add_loop_test(tests, times_in_seconds_are_known_by_their_size, 0, sizeof(times) / sizeof(times[0]));
-	tcase_add_loop_test(tests, copies_from_what_is_no_bucket_fail_alone, 0, sizeof(sources) / sizeof(sources[0]));
-	tcase_add_loop_test(tests, a_malformed_line_is_named, 0, sizeof(malformed) / sizeof(malformed[0]));
+	tcase_add_loop_test(tests, times_in_seconds_are_known_by_their_size, 0,
+		sizeof(times) / sizeof(times[0]));
+	tcase_add_loop_test(tests, copies_from_what_is_no_bucket_fail_alone, 0,
+		sizeof(sources) / sizeof(sources[0]));
+	tcase_add_loop_test(
+		tests, a_malformed_line_is_named, 0, sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tests, a_batch_has_up_to_a_thousand_lines);
 	suite_add_tcase(suite, tests);
 	return suite;

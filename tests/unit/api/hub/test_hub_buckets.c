@@ -1,4 +1,5 @@
-/* The Hub's buckets through the router, over a real store: who may make, see, change, move and delete which. */
+/* The Hub's buckets through the router, over a real store: who may make, see, change, move and
+ * delete which. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdio.h>
@@ -26,31 +27,33 @@ static void teardown(void)
 
 #define HOST ((const char *const[]){"Host", "hub.example:9000", NULL})
 
-static void as(const char *const token)
+static void as(const char *token)
 {
 	fixture.token = token;
 }
 
-static void create(const char *const name, const char *const body)
+static void create(const char *name, const char *body)
 {
 	as(owner);
-	face_fixture_expect(&fixture, 200, METHOD_POST, arena_format(fixture.arena, "/api/buckets/team/%s", name), HOST, body);
+	face_fixture_expect(&fixture, 200, METHOD_POST,
+		arena_format(fixture.arena, "/api/buckets/team/%s", name), HOST, body);
 }
 
-static void expect(const int status, const enum method method, const char *const target, const char *const body)
+static void expect(int status, enum method method, const char *target, const char *body)
 {
 	face_fixture_expect(&fixture, status, method, target, HOST, body);
 }
 
 /* 404 that clients take for "there is no such bucket". */
-static void expect_unknown(const enum method method, const char *const target, const char *const body)
+static void expect_unknown(enum method method, const char *target, const char *body)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, method, target, HOST, body);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 404, method, target, HOST, body);
 	face_fixture_assert_header(fake, "X-Error-Code", "RepoNotFound");
 	fake_exchange_free(fake);
 }
 
-static void expect_text(const char *const target, const char *const text)
+static void expect_text(const char *target, const char *text)
 {
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, target, HOST, NULL, text);
 }
@@ -69,9 +72,12 @@ START_TEST(whoami_is_the_namespace)
 	as(NULL);
 	expect(401, METHOD_GET, "/api/whoami-v2", NULL);
 	as("hf_garbage");
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 401, METHOD_GET, "/api/whoami-v2", HOST, NULL);
-	face_fixture_assert_header(fake, "X-Error-Message", "Invalid credentials in Authorization header");
-	face_fixture_assert_body(fake, "{\"error\":\"Invalid credentials in Authorization header\"}");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 401, METHOD_GET, "/api/whoami-v2", HOST, NULL);
+	face_fixture_assert_header(
+		fake, "X-Error-Message", "Invalid credentials in Authorization header");
+	face_fixture_assert_body(
+		fake, "{\"error\":\"Invalid credentials in Authorization header\"}");
 	fake_exchange_free(fake);
 }
 END_TEST
@@ -81,19 +87,26 @@ START_TEST(a_bucket_is_made_once)
 	as(owner);
 	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/team/one", HOST, "{}",
 		"{\"url\":\"http://hub.example:9000/buckets/team/one\",\"name\":\"team/one\",\"id\":\"team/one\"}");
-	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/me/two", HOST, NULL, "\"url\":\"http://hub.example:9000/buckets/team/two\"");
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 409, METHOD_POST, "/api/buckets/me/one", HOST, "{\"private\":false}");
+	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/me/two", HOST, NULL,
+		"\"url\":\"http://hub.example:9000/buckets/team/two\"");
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 409, METHOD_POST, "/api/buckets/me/one", HOST, "{\"private\":false}");
 	face_fixture_assert_holds(fake, "\"error\":\"");
 	face_fixture_assert_holds(fake, "\"url\":\"http://hub.example:9000/buckets/team/one\"");
 	fake_exchange_free(fake);
 	expect_text("/api/buckets/team/one", "\"private\":true");
 	face_fixture_expect(&fixture, 200, METHOD_HEAD, "/team--one", NULL, NULL);
 	fixture.context.public_url = "https://public.example";
-	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/team/three", HOST, "{}", "\"url\":\"https://public.example/buckets/team/three\"");
+	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/api/buckets/team/three", HOST, "{}",
+		"\"url\":\"https://public.example/buckets/team/three\"");
 }
 END_TEST
 
-static const struct { const char *target; const char *body; int status; } refused[] = {
+static const struct {
+	const char *target;
+	const char *body;
+	int status;
+} refused[] = {
 	{"/api/buckets/team/two--dashes", "{}", 400},
 	{"/api/buckets/team/-x", "{}", 400},
 	{"/api/buckets/team/x.git", "{}", 400},
@@ -137,7 +150,11 @@ START_TEST(root_makes_buckets_for_others)
 }
 END_TEST
 
-static const struct { const char *body; bool by_default; bool is_public; } visibilities[] = {
+static const struct {
+	const char *body;
+	bool by_default;
+	bool is_public;
+} visibilities[] = {
 	{"{}", false, false},
 	{"{}", true, true},
 	{"", true, true},
@@ -154,8 +171,9 @@ START_TEST(a_new_bucket_is_as_public_as_it_was_asked_to_be)
 {
 	fixture.context.hub_buckets_public = visibilities[_i].by_default;
 	create("b", visibilities[_i].body);
-	expect_text("/api/buckets/team/b", visibilities[_i].is_public ? "\"private\":false,\"visibility\":\"public\"" :
-		"\"private\":true,\"visibility\":\"private\"");
+	expect_text("/api/buckets/team/b",
+		visibilities[_i].is_public ? "\"private\":false,\"visibility\":\"public\""
+					   : "\"private\":true,\"visibility\":\"private\"");
 	as(NULL);
 	expect(visibilities[_i].is_public ? 200 : 401, METHOD_GET, "/api/buckets/team/b", NULL);
 }
@@ -164,7 +182,8 @@ END_TEST
 START_TEST(the_object_of_a_bucket_says_what_is_in_it)
 {
 	create("b", "{}");
-	expect_text("/api/buckets/team/b", "{\"id\":\"team/b\",\"name\":\"team/b\",\"author\":\"team\",\"private\":true,\"visibility\":\"private\",\"createdAt\":\"20");
+	expect_text("/api/buckets/team/b",
+		"{\"id\":\"team/b\",\"name\":\"team/b\",\"author\":\"team\",\"private\":true,\"visibility\":\"private\",\"createdAt\":\"20");
 	expect_text("/api/buckets/team/b", "Z\",\"size\":0,\"totalFiles\":0}");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/a", NULL, "12345");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/c/d", NULL, "12345678");
@@ -177,20 +196,32 @@ START_TEST(the_object_of_a_bucket_says_what_is_in_it)
 END_TEST
 
 /* hub-xet.md 2.12. The write is any that changes the bucket. */
-static const struct { const char *who; bool is_public; int info; int write; } matrix[] = {
-	{"owner", true, 200, 200}, {"owner", false, 200, 200},
-	{"stranger", true, 200, 403}, {"stranger", false, 404, 404},
-	{"nobody", true, 200, 401}, {"nobody", false, 401, 401},
+static const struct {
+	const char *who;
+	bool is_public;
+	int info;
+	int write;
+} matrix[] = {
+	{"owner", true, 200, 200},
+	{"owner", false, 200, 200},
+	{"stranger", true, 200, 403},
+	{"stranger", false, 404, 404},
+	{"nobody", true, 200, 401},
+	{"nobody", false, 401, 401},
 };
 
-static const struct { enum method method; const char *path; const char *body; } writes[] = {
+static const struct {
+	enum method method;
+	const char *path;
+	const char *body;
+} writes[] = {
 	{METHOD_PUT, "/settings", "{}"},
 	{METHOD_GET, "/xet-write-token", NULL},
 	{METHOD_GET, "/xet-write-token/main?create_pr=1", NULL},
 	{METHOD_DELETE, "", NULL},
 };
 
-static const char *token_of(const char *const who)
+static const char *token_of(const char *who)
 {
 	return strcmp(who, "owner") == 0 ? owner : strcmp(who, "stranger") == 0 ? stranger : NULL;
 }
@@ -199,11 +230,13 @@ START_TEST(who_may_what)
 {
 	create("b", matrix[_i].is_public ? "{\"private\":false}" : "{\"private\":true}");
 	as(token_of(matrix[_i].who));
-	static const char *const reads[] = {"/api/buckets/team/b", "/api/buckets/team/b/xet-read-token", "/api/buckets/team/b/xet-read-token/main"};
+	static const char *const reads[] = {"/api/buckets/team/b",
+		"/api/buckets/team/b/xet-read-token", "/api/buckets/team/b/xet-read-token/main"};
 	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++)
 		expect(matrix[_i].info, METHOD_GET, reads[i], NULL);
 	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
-		const char *const target = arena_format(fixture.arena, "/api/buckets/team/b%s", writes[i].path);
+		const char *const target =
+			arena_format(fixture.arena, "/api/buckets/team/b%s", writes[i].path);
 		expect(matrix[_i].write, writes[i].method, target, writes[i].body);
 		if (matrix[_i].write == 404)
 			expect_unknown(writes[i].method, target, writes[i].body);
@@ -235,7 +268,8 @@ START_TEST(what_is_not_there_is_unknown)
 	expect(401, METHOD_GET, "/api/buckets/team/none", NULL);
 	expect(401, METHOD_DELETE, "/api/buckets/team/none", NULL);
 	expect(404, METHOD_GET, "/api/settings/webhooks", NULL);
-	face_fixture_expect_text(&fixture, 404, METHOD_POST, "/oauth/device", HOST, "client_id=x&scope=y", "hf auth login --token");
+	face_fixture_expect_text(&fixture, 404, METHOD_POST, "/oauth/device", HOST,
+		"client_id=x&scope=y", "hf auth login --token");
 	expect(404, METHOD_PUT, "/api/buckets/team/none", "x");
 	expect_text("/api/agent-harnesses", "{\"standardEnvVars\":[],\"harnesses\":{}}");
 }
@@ -244,7 +278,8 @@ END_TEST
 START_TEST(settings_change_who_sees_it)
 {
 	create("b", "{}");
-	face_fixture_expect_text(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", HOST, "{\"private\":false,\"other\":1}", "\"private\":false");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", HOST,
+		"{\"private\":false,\"other\":1}", "\"private\":false");
 	as(NULL);
 	expect(200, METHOD_GET, "/api/buckets/team/b", NULL);
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/team--b", NULL, NULL);
@@ -256,24 +291,32 @@ START_TEST(settings_change_who_sees_it)
 	as(owner);
 	expect(400, METHOD_PUT, "/api/buckets/team/b/settings", "{\"private\":\"no\"}");
 	expect(400, METHOD_PUT, "/api/buckets/team/b/settings", "not json");
-	face_fixture_expect_text(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", HOST, NULL, "\"private\":true");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", HOST,
+		NULL, "\"private\":true");
 }
 END_TEST
 
-#define BLOCK(bits) "<PublicAccessBlockConfiguration><BlockPublicAcls>" bits "</BlockPublicAcls></PublicAccessBlockConfiguration>"
-static const char open_policy[] = "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":[\"s3:GetObject\",\"s3:ListBucket\"],"
+#define BLOCK(bits)                                                                                \
+	"<PublicAccessBlockConfiguration><BlockPublicAcls>" bits                                   \
+	"</BlockPublicAcls></PublicAccessBlockConfiguration>"
+static const char open_policy[] =
+	"{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":[\"s3:GetObject\",\"s3:ListBucket\"],"
 	"\"Resource\":[\"arn:aws:s3:::team--b\",\"arn:aws:s3:::team--b/*\"]}]}";
 
 START_TEST(what_s3_says_of_public_access_holds_here)
 {
 	create("b", "{}");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?acl", ((const char *const[]){"x-amz-acl", "public-read", NULL}), NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?acl",
+		((const char *const[]){"x-amz-acl", "public-read", NULL}), NULL);
 	expect_text("/api/buckets/team/b", "\"private\":false");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?acl", ((const char *const[]){"x-amz-acl", "private", NULL}), NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?acl",
+		((const char *const[]){"x-amz-acl", "private", NULL}), NULL);
 	expect_text("/api/buckets/team/b", "\"private\":true");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?publicAccessBlock", NULL, BLOCK("true"));
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/team--b?publicAccessBlock", NULL, BLOCK("true"));
 	expect(403, METHOD_PUT, "/api/buckets/team/b/settings", "{\"private\":false}");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?publicAccessBlock", NULL, BLOCK("false"));
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/team--b?publicAccessBlock", NULL, BLOCK("false"));
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b?ownershipControls", NULL,
 		"<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>");
 	expect(400, METHOD_PUT, "/api/buckets/team/b/settings", "{\"private\":false}");
@@ -312,10 +355,13 @@ START_TEST(a_bucket_moves)
 	expect(400, METHOD_POST, "/api/repos/move", MOVE("team/b", "bare"));
 	expect(400, METHOD_POST, "/api/repos/move", MOVE("team/b", "team/a/b"));
 	expect(400, METHOD_POST, "/api/repos/move", MOVE("team/b", "/x"));
-	expect(400, METHOD_POST, "/api/repos/move", "{\"fromRepo\":\"team/b\",\"type\":\"bucket\"}");
+	expect(400, METHOD_POST, "/api/repos/move",
+		"{\"fromRepo\":\"team/b\",\"type\":\"bucket\"}");
 	expect_unknown(METHOD_POST, "/api/repos/move", MOVE("team/none", "team/new"));
-	expect_unknown(METHOD_POST, "/api/repos/move", "{\"fromRepo\":\"team/b\",\"toRepo\":\"team/c\",\"type\":\"model\"}");
-	expect_unknown(METHOD_POST, "/api/repos/move", "{\"fromRepo\":\"team/b\",\"toRepo\":\"team/c\"}");
+	expect_unknown(METHOD_POST, "/api/repos/move",
+		"{\"fromRepo\":\"team/b\",\"toRepo\":\"team/c\",\"type\":\"model\"}");
+	expect_unknown(
+		METHOD_POST, "/api/repos/move", "{\"fromRepo\":\"team/b\",\"toRepo\":\"team/c\"}");
 	expect(200, METHOD_POST, "/api/repos/move", MOVE("team/b", "team/new"));
 	expect_unknown(METHOD_GET, "/api/buckets/team/b", NULL);
 	expect_text("/api/buckets/team/new", "\"private\":false");
@@ -333,27 +379,30 @@ START_TEST(a_bucket_moves)
 }
 END_TEST
 
-static void expect_ids(const char *const target, const char *const *const ids)
+static void expect_ids(const char *target, const char *const *ids)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
 	const char *at = buffer_text(&fake->body);
 	size_t count = 0;
 	for (; (at = strstr(at, "{\"id\":\"")) != NULL; at += 7)
 		count++;
 	size_t wanted = 0;
 	for (; ids[wanted] != NULL; wanted++)
-		face_fixture_assert_holds(fake, arena_format(fixture.arena, "{\"id\":\"%s\"", ids[wanted]));
+		face_fixture_assert_holds(
+			fake, arena_format(fixture.arena, "{\"id\":\"%s\"", ids[wanted]));
 	ck_assert_msg(count == wanted, "%s: %s", target, buffer_text(&fake->body));
 	fake_exchange_free(fake);
 }
-#define IDS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(,) NULL})
+#define IDS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 
 START_TEST(lists_show_what_the_caller_may_see)
 {
 	create("secret", "{\"private\":true}");
 	create("open", "{\"private\":false}");
 	create("Data_1", "{\"private\":true}");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/plain", NULL, NULL); /* team's, but named in main */
+	/* team's, but named in main */
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/plain", NULL, NULL);
 	expect_ids("/api/buckets/me", IDS("team/secret", "team/open", "team/Data_1", "main/plain"));
 	expect_ids("/api/buckets/team", IDS("team/secret", "team/open", "team/Data_1"));
 	expect_ids("/api/buckets/main", IDS("main/plain"));
@@ -362,7 +411,8 @@ START_TEST(lists_show_what_the_caller_may_see)
 	expect_ids("/api/buckets/me?search=ATA_", IDS("team/Data_1"));
 	expect_ids("/api/buckets/me?search=team", IDS());
 	expect_ids("/api/buckets/me?search=e", IDS("team/secret", "team/open"));
-	expect_ids("/api/buckets/me?search=", IDS("team/secret", "team/open", "team/Data_1", "main/plain"));
+	expect_ids("/api/buckets/me?search=",
+		IDS("team/secret", "team/open", "team/Data_1", "main/plain"));
 	expect(400, METHOD_GET, "/api/buckets/me?limit=0", NULL);
 	expect(400, METHOD_GET, "/api/buckets/me?limit=x", NULL);
 	as(stranger);
@@ -388,16 +438,20 @@ START_TEST(repositories_come_with_their_storage)
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--a/k", NULL, "1234567");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/k", NULL, "1");
 	expect_ids("/api/settings/repositories", IDS("team/a", "team/b"));
-	expect_text("/api/settings/repositories", "[{\"id\":\"team/a\",\"type\":\"bucket\",\"updatedAt\":\"20");
-	expect_text("/api/settings/repositories", "Z\",\"visibility\":\"public\",\"storage\":7,\"storagePercent\":87.5}");
-	expect_text("/api/organizations/team/settings/repositories", "\"visibility\":\"private\",\"storage\":1,\"storagePercent\":12.5}");
+	expect_text("/api/settings/repositories",
+		"[{\"id\":\"team/a\",\"type\":\"bucket\",\"updatedAt\":\"20");
+	expect_text("/api/settings/repositories",
+		"Z\",\"visibility\":\"public\",\"storage\":7,\"storagePercent\":87.5}");
+	expect_text("/api/organizations/team/settings/repositories",
+		"\"visibility\":\"private\",\"storage\":1,\"storagePercent\":12.5}");
 	expect_unknown(METHOD_GET, "/api/organizations/nobody/settings/repositories", NULL);
 	as(stranger);
 	expect_ids("/api/settings/repositories", IDS());
 	expect(403, METHOD_GET, "/api/organizations/team/settings/repositories", NULL);
 	as(face_fixture_root_token);
 	expect_ids("/api/organizations/team/settings/repositories", IDS("team/a", "team/b"));
-	const struct grant grant = {span_text("team--a"), {NULL, 0}, PERMISSION_READ | PERMISSION_LIST};
+	const struct grant grant = {
+		span_text("team--a"), {NULL, 0}, PERMISSION_READ | PERMISSION_LIST};
 	as(face_fixture_key(&fixture, "other", &grant));
 	expect_text("/api/settings/repositories", "\"storage\":7}]");
 	as(NULL);
@@ -406,9 +460,10 @@ START_TEST(repositories_come_with_their_storage)
 }
 END_TEST
 
-static void expect_page(const char *const target, const int status, const char *const *const texts)
+static void expect_page(const char *target, int status, const char *const *texts)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, status, METHOD_GET, target, HOST, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, status, METHOD_GET, target, HOST, NULL);
 	ck_assert_str_eq(fake->exchange.reply.content_type, "text/html; charset=utf-8");
 	face_fixture_assert_header(fake, "Content-Security-Policy", "default-src 'none'");
 	for (size_t i = 0; texts[i] != NULL; i++)
@@ -421,12 +476,16 @@ static void expect_page(const char *const target, const int status, const char *
 START_TEST(a_browser_gets_a_page)
 {
 	create("b", "{\"private\":false}");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/%3Cscript%3E%22%26%27.txt", NULL, "12345");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/team--b/%3Cscript%3E%22%26%27.txt", NULL, "12345");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/d/%23%3F", NULL, "1");
 	as(NULL);
-	expect_page("/buckets/team/b", 200, IDS("<h1>team/b</h1>", "A public bucket: 2 files, 6 bytes", "<a href=\"/buckets/team/b/tree/d\">d/</a>",
-		"<a href=\"/buckets/team/b/resolve/%3Cscript%3E%22%26%27.txt\">&lt;script&gt;&quot;&amp;&#39;.txt</a> 5"));
-	expect_page("/buckets/team/b/tree/d/", 200, IDS("<a href=\"/buckets/team/b/resolve/d/%23%3F\">d/#?</a> 1"));
+	expect_page("/buckets/team/b", 200,
+		IDS("<h1>team/b</h1>", "A public bucket: 2 files, 6 bytes",
+			"<a href=\"/buckets/team/b/tree/d\">d/</a>",
+			"<a href=\"/buckets/team/b/resolve/%3Cscript%3E%22%26%27.txt\">&lt;script&gt;&quot;&amp;&#39;.txt</a> 5"));
+	expect_page("/buckets/team/b/tree/d/", 200,
+		IDS("<a href=\"/buckets/team/b/resolve/d/%23%3F\">d/#?</a> 1"));
 	expect_page("/buckets/team/none", 401, IDS("hf buckets ls"));
 	create("hidden", "{}");
 	expect_page("/buckets/team/hidden", 200, IDS("A private bucket: 0 files"));
@@ -434,7 +493,9 @@ START_TEST(a_browser_gets_a_page)
 	expect_page("/buckets/team/hidden", 404, IDS("does not exist"));
 	create("part", "{}");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--part/d/e", NULL, "1");
-	const struct grant grant = {.bucket = span_text("team--part"), .prefix = span_text("d/"), .permissions = PERMISSION_LIST};
+	const struct grant grant = {.bucket = span_text("team--part"),
+		.prefix = span_text("d/"),
+		.permissions = PERMISSION_LIST};
 	as(face_fixture_key(&fixture, "team", &grant)); /* sees what lies below his prefix */
 	expect_page("/buckets/team/part/tree/d", 200, IDS("/resolve/d/e"));
 	expect_page("/buckets/team/part", 403, IDS("<p>"));
@@ -442,20 +503,27 @@ START_TEST(a_browser_gets_a_page)
 END_TEST
 
 /* Follows the links, as clients do, and counts what comes. */
-static size_t walk(const char *target, size_t *const out_pages)
+static size_t walk(const char *target, size_t *out_pages)
 {
 	size_t count = 0;
 	for (*out_pages = 0; target != NULL && *out_pages < 50; (*out_pages)++) {
-		struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
-		for (const char *at = buffer_text(&fake->body); (at = strstr(at, "{\"id\":\"")) != NULL; at += 7)
+		struct fake_exchange *const fake =
+			face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
+		for (const char *at = buffer_text(&fake->body);
+			(at = strstr(at, "{\"id\":\"")) != NULL; at += 7)
 			count++;
 		const char *const link = fake_exchange_reply_header(fake, "Link");
 		target = NULL;
 		if (link != NULL) {
 			static const char start[] = "<http://hub.example:9000";
-			ck_assert_msg(strncmp(link, start, sizeof(start) - 1) == 0 && strstr(link, ">; rel=\"next\"") != NULL, "%s", link);
-			ck_assert_msg(strstr(link, "team--b") == NULL, "%s: a page may end at a bucket that is hidden", link);
-			target = arena_text(fixture.arena, span_of(link + sizeof(start) - 1, (size_t)(strchr(link, '>') - link) - sizeof(start) + 1));
+			ck_assert_msg(strncmp(link, start, sizeof(start) - 1) == 0 &&
+					strstr(link, ">; rel=\"next\"") != NULL,
+				"%s", link);
+			ck_assert_msg(strstr(link, "team--b") == NULL,
+				"%s: a page may end at a bucket that is hidden", link);
+			target = arena_text(fixture.arena,
+				span_of(link + sizeof(start) - 1,
+					(size_t)(strchr(link, '>') - link) - sizeof(start) + 1));
 		}
 		fake_exchange_free(fake);
 	}
@@ -466,7 +534,8 @@ START_TEST(lists_come_in_pages)
 {
 	size_t pages;
 	for (int i = 0; i < 7; i++)
-		create(arena_format(fixture.arena, "b%d", i), i % 2 == 0 ? "{\"private\":false}" : "{}");
+		create(arena_format(fixture.arena, "b%d", i),
+			i % 2 == 0 ? "{\"private\":false}" : "{}");
 	ck_assert_uint_eq(walk("/api/buckets/me", &pages), 7);
 	ck_assert_uint_eq(pages, 1);
 	ck_assert_uint_eq(walk("/api/buckets/me?search=B&limit=3", &pages), 7);
@@ -475,13 +544,16 @@ START_TEST(lists_come_in_pages)
 	ck_assert_uint_eq(pages, 1);
 	static const char *const forged[] = {"", "team--b1", "AAAA", "%00"};
 	for (size_t i = 0; i < sizeof(forged) / sizeof(forged[0]); i++)
-		expect(400, METHOD_GET, arena_format(fixture.arena, "/api/buckets/team?cursor=%s", forged[i]), NULL);
+		expect(400, METHOD_GET,
+			arena_format(fixture.arena, "/api/buckets/team?cursor=%s", forged[i]),
+			NULL);
 	char padding[8181];
 	memset(padding, 'x', sizeof(padding) - 1);
 	padding[sizeof(padding) - 1] = '\0';
-	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET, arena_format(fixture.arena, "/api/buckets/me?limit=3&y=%s", padding),
-		HOST, NULL);
-	ck_assert_int_eq(fake->exchange.reply.status, 400); /* no header could say where it goes on */
+	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET,
+		arena_format(fixture.arena, "/api/buckets/me?limit=3&y=%s", padding), HOST, NULL);
+	/* no header could say where it goes on */
+	ck_assert_int_eq(fake->exchange.reply.status, 400);
 	fake_exchange_free(fake);
 	as(stranger);
 	ck_assert_uint_eq(walk("/api/buckets/team?limit=1", &pages), 4);
@@ -493,7 +565,8 @@ START_TEST(a_key_with_grants_sees_and_does_what_they_name)
 	create("b", "{\"private\":false}");
 	create("shown", "{\"private\":false}");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/in/k", NULL, "12345");
-	const struct grant reads = {span_text("team--b"), span_text("in/"), PERMISSION_READ | PERMISSION_LIST};
+	const struct grant reads = {
+		span_text("team--b"), span_text("in/"), PERMISSION_READ | PERMISSION_LIST};
 	const struct grant sends = {span_text("team--b"), span_text("in/"), PERMISSION_WRITE};
 	const struct grant rules = {span_text("team--b"), {NULL, 0}, PERMISSION_ADMIN};
 	const struct grant makes = {span_text("other--new"), {NULL, 0}, PERMISSION_ADMIN};
@@ -522,18 +595,22 @@ START_TEST(a_key_with_grants_sees_and_does_what_they_name)
 }
 END_TEST
 
-static void read_token(const char *const target, struct xet_token *const out)
+static void read_token(const char *target, struct xet_token *out)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, target, HOST, NULL);
 	const char *const token = fake_exchange_reply_header(fake, "X-Xet-Access-Token");
 	const char *const expiry = fake_exchange_reply_header(fake, "X-Xet-Token-Expiration");
 	ck_assert_ptr_nonnull(token);
 	ck_assert_ptr_nonnull(expiry);
 	face_fixture_assert_header(fake, "X-Xet-Cas-Url", "http://hub.example:9000/xet");
-	face_fixture_assert_body(fake, arena_format(fixture.arena, "{\"accessToken\":\"%s\",\"exp\":%s,\"casUrl\":\"http://hub.example:9000/xet\"}", token,
-		expiry));
+	face_fixture_assert_body(fake,
+		arena_format(fixture.arena,
+			"{\"accessToken\":\"%s\",\"exp\":%s,\"casUrl\":\"http://hub.example:9000/xet\"}",
+			token, expiry));
 	ck_assert(xet_token_parse(fixture.arena, fixture.context.token_key, span_text(token), out));
-	ck_assert(span_equal_text(span_text(expiry), arena_format(fixture.arena, "%lld", (long long)out->expires_s)));
+	ck_assert(span_equal_text(
+		span_text(expiry), arena_format(fixture.arena, "%lld", (long long)out->expires_s)));
 	fake_exchange_free(fake);
 }
 
@@ -544,7 +621,8 @@ START_TEST(tokens_are_of_the_bucket_and_the_caller)
 	struct bucket bucket;
 	const int64_t now_s = fixture.context.clock->wall_ms(fixture.context.clock) / 1000;
 	create("b", "{\"private\":false}");
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("team--b"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("team--b"), fixture.arena, &bucket, &err), 0);
 	read_token("/api/buckets/team/b/xet-write-token", &token);
 	ck_assert(token.is_write && token.bucket_id == bucket.id && token.key_id.len > 0);
 	ck_assert(token.expires_s >= now_s + 900 && token.expires_s <= now_s + 4000);
@@ -568,9 +646,11 @@ Suite *test_hub_buckets_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, whoami_is_the_namespace);
 	tcase_add_test(tests, a_bucket_is_made_once);
-	tcase_add_loop_test(tests, a_bucket_that_may_not_be_is_not_made, 0, sizeof(refused) / sizeof(refused[0]));
+	tcase_add_loop_test(tests, a_bucket_that_may_not_be_is_not_made, 0,
+		sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(tests, root_makes_buckets_for_others);
-	tcase_add_loop_test(tests, a_new_bucket_is_as_public_as_it_was_asked_to_be, 0, sizeof(visibilities) / sizeof(visibilities[0]));
+	tcase_add_loop_test(tests, a_new_bucket_is_as_public_as_it_was_asked_to_be, 0,
+		sizeof(visibilities) / sizeof(visibilities[0]));
 	tcase_add_test(tests, the_object_of_a_bucket_says_what_is_in_it);
 	tcase_add_loop_test(tests, who_may_what, 0, sizeof(matrix) / sizeof(matrix[0]));
 	tcase_add_test(tests, what_is_not_there_is_unknown);

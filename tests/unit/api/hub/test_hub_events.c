@@ -1,4 +1,5 @@
-/* Streams of events through the router, over a real store: what they say, to whom, from where on, and how they end. */
+/* Streams of events through the router, over a real store: what they say, to whom, from where on,
+ * and how they end. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <stdio.h>
@@ -36,12 +37,13 @@ static void teardown(void)
 }
 
 /* Begins a stream and reads what it says at first. */
-static void follow(const char *const token, const char *const target)
+static void follow(const char *token, const char *target)
 {
 	stream = fake_exchange_new(&fixture.context, METHOD_GET, target);
 	stream->leaves_body = true;
 	if (token != NULL)
-		fake_exchange_add(stream, "Authorization", arena_format(fixture.arena, "Bearer %s", token));
+		fake_exchange_add(
+			stream, "Authorization", arena_format(fixture.arena, "Bearer %s", token));
 	const int status = fake_exchange_run(stream, span_text(""));
 	ck_assert_msg(status == 200, "%s answered %d", target, status);
 	ck_assert_str_eq(stream->exchange.reply.content_type, "text/event-stream");
@@ -49,10 +51,11 @@ static void follow(const char *const token, const char *const target)
 }
 
 /* Reads on until the text has come; it must. */
-static void hear(const char *const text)
+static void hear(const char *text)
 {
 	while (strstr(buffer_text(&stream->body), text) == NULL)
-		ck_assert_msg(fake_exchange_read(stream), "the stream ended without %s: %s", text, buffer_text(&stream->body));
+		ck_assert_msg(fake_exchange_read(stream), "the stream ended without %s: %s", text,
+			buffer_text(&stream->body));
 }
 
 static void hear_end(void)
@@ -61,22 +64,23 @@ static void hear_end(void)
 		;
 }
 
-static void expect_said(const char *const text)
+static void expect_said(const char *text)
 {
 	ck_assert_str_eq(buffer_text(&stream->body), text);
 }
 
-static void expect_unsaid(const char *const text)
+static void expect_unsaid(const char *text)
 {
-	ck_assert_msg(strstr(buffer_text(&stream->body), text) == NULL, "%s says %s", buffer_text(&stream->body), text);
+	ck_assert_msg(strstr(buffer_text(&stream->body), text) == NULL, "%s says %s",
+		buffer_text(&stream->body), text);
 }
 
-static void put(const char *const target, const char *const text)
+static void put(const char *target, const char *text)
 {
 	face_fixture_expect(&fixture, 200, METHOD_PUT, target, NULL, text);
 }
 
-static void delete(const char *const target)
+static void delete (const char *target)
 {
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, target, NULL, NULL);
 }
@@ -85,7 +89,8 @@ static void delete(const char *const target)
 static const char *last_cursor(void)
 {
 	const char *found = NULL;
-	for (const char *at = buffer_text(&stream->body); (at = strstr(at, "\"cursor\":\"")) != NULL; at++)
+	for (const char *at = buffer_text(&stream->body);
+		(at = strstr(at, "\"cursor\":\"")) != NULL; at++)
 		found = at + strlen("\"cursor\":\"");
 	ck_assert_ptr_nonnull(found);
 	return arena_text(fixture.arena, span_of(found, (size_t)(strchr(found, '"') - found)));
@@ -93,14 +98,17 @@ static const char *last_cursor(void)
 
 static const char *updated_at(void)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/api/buckets/main/bkt", NULL, NULL);
-	const char *const at = strstr(buffer_text(&fake->body), "\"updatedAt\":\"") + strlen("\"updatedAt\":\"");
-	const char *const text = arena_text(fixture.arena, span_of(at, (size_t)(strchr(at, '"') - at)));
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, "/api/buckets/main/bkt", NULL, NULL);
+	const char *const at =
+		strstr(buffer_text(&fake->body), "\"updatedAt\":\"") + strlen("\"updatedAt\":\"");
+	const char *const text =
+		arena_text(fixture.arena, span_of(at, (size_t)(strchr(at, '"') - at)));
 	fake_exchange_free(fake);
 	return text;
 }
 
-static const char *from(const char *const parameter, const char *const value)
+static const char *from(const char *parameter, const char *value)
 {
 	return arena_format(fixture.arena, EVENTS "?%s=%s", parameter, value);
 }
@@ -110,12 +118,13 @@ START_TEST(changes_come_as_they_happen)
 	put("/bkt/old", "before");
 	follow(fixture.token, EVENTS);
 	hear("\n\n");
-	expect_said(arena_format(fixture.arena, "event: ready\ndata: {\"cursor\":\"%s\"}\n\n", last_cursor()));
+	expect_said(arena_format(
+		fixture.arena, "event: ready\ndata: {\"cursor\":\"%s\"}\n\n", last_cursor()));
 	put("/bkt/d/h.txt", "hello");
 	hear("\"d/h.txt\",\"op\":\"add\",\"size\":5,\"xetHash\":\"");
 	put("/bkt/d/h.txt", "more than hello");
 	hear("\"d/h.txt\",\"op\":\"update\",\"size\":15,");
-	delete("/bkt/d/h.txt");
+	delete ("/bkt/d/h.txt");
 	hear("{\"path\":\"d/h.txt\",\"op\":\"delete\"}");
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/batch", NULL,
 		"{\"type\":\"addFile\",\"path\":\"empty\",\"xetHash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"mtime\":1700000000123}\n"
@@ -133,14 +142,15 @@ START_TEST(many_changes_of_a_file_are_one)
 	put("/bkt/a", "1");
 	put("/bkt/a", "22");
 	put("/bkt/gone", "3");
-	delete("/bkt/gone");
+	delete ("/bkt/gone");
 	put("/bkt/z", "last");
 	hear("\"z\"");
 	end();
 	follow(fixture.token, from("cursor", cursor));
 	hear("ready");
 	expect_unsaid("gone");
-	ck_assert_ptr_nonnull(strstr(buffer_text(&stream->body), "\"changes\":[{\"path\":\"a\",\"op\":\"add\",\"size\":2,"));
+	ck_assert_ptr_nonnull(strstr(buffer_text(&stream->body),
+		"\"changes\":[{\"path\":\"a\",\"op\":\"add\",\"size\":2,"));
 	ck_assert_ptr_null(strstr(strstr(buffer_text(&stream->body), "\"a\"") + 1, "\"a\""));
 }
 END_TEST
@@ -187,8 +197,11 @@ END_TEST
 
 START_TEST(what_cannot_be_told_is_a_reset)
 {
-	static const char *const lost[] = {"since=2001-01-01T00:00:00.000Z", "cursor=1-1-1-1", "cursor=ffffffffffffffff-ffffffffffffffff-0-0",
-		"cursor=AbC_9", "cursor=ffffffffffffffff-ffffffffffffffff-ffffffffffffffff-ffffffffffffffff"}; /* earlier versions gave out such */
+	static const char *const lost[] = {"since=2001-01-01T00:00:00.000Z", "cursor=1-1-1-1",
+		"cursor=ffffffffffffffff-ffffffffffffffff-0-0",
+		/* earlier versions gave out such */
+		"cursor=AbC_9",
+		"cursor=ffffffffffffffff-ffffffffffffffff-ffffffffffffffff-ffffffffffffffff"};
 	put("/bkt/a", "1");
 	follow(fixture.token, arena_format(fixture.arena, EVENTS "?%s", lost[_i]));
 	expect_said("event: reset\ndata: {\"reason\":\"cursor_too_old\"}\n\n");
@@ -246,16 +259,19 @@ START_TEST(a_cursor_tells_nothing_of_other_buckets)
 	ck_assert(decode_base64_url(span_text(busy), bytes, sizeof(bytes), &len));
 	ck_assert_ptr_null(memmem(bytes, len, &second.life, sizeof(second.life)));
 	ck_assert_ptr_null(memmem(bytes, len, &second.position.moment_ms, 6));
-	ck_assert_ptr_null(memmem(bytes, len, (const uint8_t[6]){0}, 6)); /* the front of any small number */
+	/* the front of any small number */
+	ck_assert_ptr_null(memmem(bytes, len, (const uint8_t[6]){0}, 6));
 }
 END_TEST
 
 static const char *const malformed[] = {"cursor=", "cursor=a+b", "cursor=%00", "cursor={}",
-	"cursor=1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111", "since=", "since=yesterday", "since=1700000000"};
+	"cursor=1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111",
+	"since=", "since=yesterday", "since=1700000000"};
 
 START_TEST(malformed_positions_are_refused)
 {
-	face_fixture_expect(&fixture, 400, METHOD_GET, arena_format(fixture.arena, EVENTS "?%s", malformed[_i]), NULL, NULL);
+	face_fixture_expect(&fixture, 400, METHOD_GET,
+		arena_format(fixture.arena, EVENTS "?%s", malformed[_i]), NULL, NULL);
 }
 END_TEST
 
@@ -297,9 +313,11 @@ START_TEST(who_may_not_know_of_it_hears_nothing)
 	const char *const owner = face_fixture_key(&fixture, "team", NULL);
 	const char *const stranger = face_fixture_key(&fixture, "other", NULL);
 	fixture.token = owner;
-	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/buckets/team/b", NULL, "{\"private\":true}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_POST, "/api/buckets/team/b", NULL, "{\"private\":true}");
 	fixture.token = stranger;
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, METHOD_GET, "/api/buckets/team/b/events", NULL, NULL);
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 404, METHOD_GET, "/api/buckets/team/b/events", NULL, NULL);
 	face_fixture_assert_header(fake, "X-Error-Code", "RepoNotFound");
 	fake_exchange_free(fake);
 	fixture.token = NULL;
@@ -307,12 +325,14 @@ START_TEST(who_may_not_know_of_it_hears_nothing)
 	fixture.token = face_fixture_root_token;
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/api/buckets/main/none/events", NULL, NULL);
 	fixture.token = owner;
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", NULL, "{\"private\":false}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", NULL,
+		"{\"private\":false}");
 	follow(NULL, "/api/buckets/team/b/events");
 	hear("ready");
 	put("/team--b/k", "1");
 	hear("\"k\",\"op\":\"add\"");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", NULL, "{\"private\":true}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/api/buckets/team/b/settings", NULL,
+		"{\"private\":true}");
 	put("/team--b/secret", "2");
 	hear_end();
 	expect_unsaid("secret");
@@ -322,14 +342,15 @@ END_TEST
 
 START_TEST(a_limited_key_hears_of_its_prefix)
 {
-	const struct grant grant = {span_text("bkt"), span_text("mine/"), PERMISSION_LIST | PERMISSION_READ};
+	const struct grant grant = {
+		span_text("bkt"), span_text("mine/"), PERMISSION_LIST | PERMISSION_READ};
 	follow(face_fixture_key(&fixture, "main", &grant), EVENTS);
 	hear("ready");
 	put("/bkt/other", "1");
 	put("/bkt/mine/a", "2");
 	hear("\"mine/a\"");
-	delete("/bkt/other");
-	delete("/bkt/mine/a");
+	delete ("/bkt/other");
+	delete ("/bkt/mine/a");
 	hear("\"mine/a\",\"op\":\"delete\"");
 	expect_unsaid("other");
 }
@@ -383,7 +404,7 @@ START_TEST(a_server_that_stops_sends_them_elsewhere)
 }
 END_TEST
 
-static void share_streams(const uint64_t limit)
+static void share_streams(uint64_t limit)
 {
 	const struct share_options options = {.limit = limit};
 	fixture.context.shares.streams = share_pool_new(&options);
@@ -401,7 +422,8 @@ START_TEST(streams_are_not_without_number)
 	share_streams(1);
 	follow(face_fixture_key(&fixture, "main", NULL), EVENTS);
 	fixture.token = face_fixture_key(&fixture, "main", NULL);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 429, METHOD_GET, EVENTS, NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 429, METHOD_GET, EVENTS, NULL, NULL);
 	ck_assert_ptr_nonnull(fake_exchange_reply_header(fake, "Retry-After"));
 	fake_exchange_free(fake);
 	end();
@@ -443,7 +465,8 @@ START_TEST(long_replays_come_in_several_events)
 	follow(fixture.token, from("since", since));
 	hear("ready");
 	size_t events = 0;
-	for (const char *at = buffer_text(&stream->body); (at = strstr(at, "event: changes")) != NULL; at++)
+	for (const char *at = buffer_text(&stream->body);
+		(at = strstr(at, "event: changes")) != NULL; at++)
 		events++;
 	ck_assert_uint_eq(events, 3);
 	for (int i = 0; i < 450; i++)
@@ -465,7 +488,8 @@ Suite *test_hub_events_suite(void)
 	tcase_add_loop_test(tests, what_cannot_be_told_is_a_reset, 0, 5);
 	tcase_add_test(tests, a_cursor_of_an_earlier_life_is_good_where_nothing_was_missed);
 	tcase_add_test(tests, a_cursor_tells_nothing_of_other_buckets);
-	tcase_add_loop_test(tests, malformed_positions_are_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
+	tcase_add_loop_test(tests, malformed_positions_are_refused, 0,
+		sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tests, silence_is_broken_by_pings);
 	tcase_add_test(tests, names_that_are_no_paths_are_left_out);
 	tcase_add_test(tests, who_may_not_know_of_it_hears_nothing);

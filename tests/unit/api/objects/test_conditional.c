@@ -66,7 +66,8 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 START_TEST(test_row)
 {
 	const struct judge_row *const row = &rows[_i];
-	const struct conditional conditional = {span_text(row->if_match), span_text(row->if_unmodified_since), span_text(row->if_none_match),
+	const struct conditional conditional = {span_text(row->if_match),
+		span_text(row->if_unmodified_since), span_text(row->if_none_match),
 		span_text(row->if_modified_since)};
 	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, now_ms), row->result);
 }

@@ -15,7 +15,8 @@ Suite *test_object_reply_suite(void);
 
 #define HELLO "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
 
-static const uint8_t hello[] = {0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
+static const uint8_t hello[] = {
+	0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
 
 static struct face_fixture fixture;
 
@@ -30,11 +31,13 @@ static void teardown(void)
 }
 
 /* As a Xet client. */
-static void send(const char *const target, const struct span body)
+static void send(const char *target, struct span body)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_POST, target);
-	fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s",
-		face_fixture_xet_token(&fixture, "bkt", face_fixture_root_token, true, 60)));
+	fake_exchange_add(fake, "authorization",
+		arena_format(fixture.arena, "Bearer %s",
+			face_fixture_xet_token(
+				&fixture, "bkt", face_fixture_root_token, true, 60)));
 	ck_assert_int_eq(fake_exchange_run(fake, body), 200);
 	fake_exchange_free(fake);
 }
@@ -47,12 +50,14 @@ static void put_many(void)
 	struct chunk_entry *const chunks = calloc(PIECES, sizeof *chunks);
 	struct shard_term *const terms = calloc(PIECES, sizeof *terms);
 	struct chunk_id *const ranges = calloc(PIECES, sizeof *ranges);
-	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = HELLO_BYTES};
+	const struct chunk_entry chunk = {
+		.id = chunk_hash(span_text("Hello World!")), .size = HELLO_BYTES};
 	char hash[CHUNK_ID_TEXT_BYTES];
 	struct buffer many;
 	for (size_t i = 0; i < PIECES; i++) {
 		chunks[i] = chunk;
-		terms[i] = (struct shard_term){.xorb = chunk.id, .first = 0, .end = 1, .bytes = HELLO_BYTES};
+		terms[i] = (struct shard_term){
+			.xorb = chunk.id, .first = 0, .end = 1, .bytes = HELLO_BYTES};
 		ranges[i] = chunk_hash_range(&chunk, 1);
 	}
 	const struct chunk_id file = chunk_hash_file(chunks, PIECES);
@@ -66,17 +71,19 @@ static void put_many(void)
 	send("/xet/v1/shards", buffer_span(&many));
 	chunk_id_format(&file, hash);
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/buckets/main/bkt/batch", NULL,
-		arena_format(fixture.arena, "{\"type\":\"addFile\",\"path\":\"many\",\"xetHash\":\"%s\"}\n", hash));
+		arena_format(fixture.arena,
+			"{\"type\":\"addFile\",\"path\":\"many\",\"xetHash\":\"%s\"}\n", hash));
 	buffer_release(&many);
 	free(chunks);
 	free(terms);
 	free(ranges);
 }
 
-static void expect_many(const int status, const char *const target, const char *const range, const size_t from, const size_t to)
+static void expect_many(int status, const char *target, const char *range, size_t from, size_t to)
 {
 	const char *const headers[] = {"range", range, NULL};
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, status, METHOD_GET, target, range == NULL ? NULL : headers, NULL);
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, status, METHOD_GET, target, range == NULL ? NULL : headers, NULL);
 	ck_assert_uint_eq(fake->body.len, to - from);
 	for (size_t i = from; i < to; i++)
 		ck_assert_int_eq(fake->body.data[i - from], "Hello World!"[i % HELLO_BYTES]);
@@ -87,14 +94,19 @@ static void expect_many(const int status, const char *const target, const char *
 /* Its rows are read on a helper, and each face goes on where it was. */
 START_TEST(an_object_in_very_many_places_is_read)
 {
-	static const char *const targets[] = {"/bkt/many?response-content-language=de&response-expires=1", "/buckets/main/bkt/resolve/many"};
+	static const char *const targets[] = {
+		"/bkt/many?response-content-language=de&response-expires=1",
+		"/buckets/main/bkt/resolve/many"};
 	put_many();
 	for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
 		expect_many(200, targets[i], NULL, 0, PIECES * HELLO_BYTES);
 		expect_many(206, targets[i], "bytes=5-24004", 5, 24005);
-		expect_many(206, targets[i], "bytes=-30", PIECES * HELLO_BYTES - 30, PIECES * HELLO_BYTES); /* few places: at once */
+		/* few places: at once */
+		expect_many(206, targets[i], "bytes=-30", PIECES * HELLO_BYTES - 30,
+			PIECES * HELLO_BYTES);
 	}
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, targets[0], NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, targets[0], NULL, NULL);
 	face_fixture_assert_header(fake, "Content-Language", "de");
 	face_fixture_assert_header(fake, "Expires", "1");
 	fake_exchange_free(fake);
@@ -118,14 +130,17 @@ static struct pack_id only_pack(void)
 
 static struct fake_exchange *begin_many(void)
 {
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_GET, "/bkt/many");
-	fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s", face_fixture_root_token));
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, METHOD_GET, "/bkt/many");
+	fake_exchange_add(fake, "authorization",
+		arena_format(fixture.arena, "Bearer %s", face_fixture_root_token));
 	ck_assert_int_eq(router_begin(&fake->exchange), NEXT_WAIT);
 	fake->is_waiting = true;
 	return fake;
 }
 
-/* A client that goes while its bytes are opened leaves nothing behind: the pack was held, and is let go. */
+/* A client that goes while its bytes are opened leaves nothing behind: the pack was held, and is
+ * let go. */
 START_TEST(who_asks_for_very_many_places_may_go)
 {
 	put_many();
@@ -145,13 +160,13 @@ struct blocker {
 	sem_t *go;
 };
 
-static void block(struct helper_job *const job)
+static void block(struct helper_job *job)
 {
 	while (sem_wait(((struct blocker *)job)->go) != 0)
 		ck_assert_int_eq(errno, EINTR);
 }
 
-static int resume_once(struct fake_exchange *const fake)
+static int resume_once(struct fake_exchange *fake)
 {
 	lock_enter(&fake->lock);
 	while (fake->woken == 0)
@@ -167,7 +182,8 @@ static int resume_once(struct fake_exchange *const fake)
 START_TEST(very_many_places_may_go_meanwhile)
 {
 	static const int statuses[] = {404, 200};
-	static struct blocker blockers[HELPERS]; /* a helper may still stand in one when the test ends */
+	/* a helper may still stand in one when the test ends */
+	static struct blocker blockers[HELPERS];
 	static sem_t go;
 	sem_init(&go, 0, 0);
 	put_many();

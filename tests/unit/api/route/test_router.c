@@ -41,15 +41,21 @@ static const struct {
 
 START_TEST(paths_find_their_rows)
 {
-	struct fake_exchange *const fake = fake_exchange_new(NULL, matches[_i].method, matches[_i].target);
+	struct fake_exchange *const fake =
+		fake_exchange_new(NULL, matches[_i].method, matches[_i].target);
 	const struct exchange *const exchange = &fake->exchange;
 	router_match(&fake->exchange);
-	const bool refused = exchange->route != NULL && exchange->route->access == ACCESS_SIGNED_IN && strcmp(exchange->route->name, "ListBuckets") != 0
-		&& strcmp(exchange->route->name, "GetBucketLocation") != 0;
+	const bool refused = exchange->route != NULL &&
+		exchange->route->access == ACCESS_SIGNED_IN &&
+		strcmp(exchange->route->name, "ListBuckets") != 0 &&
+		strcmp(exchange->route->name, "GetBucketLocation") != 0;
 	if (matches[_i].route == NULL)
-		ck_assert_msg(exchange->route == NULL || refused, "%s is %s", matches[_i].target, exchange->route->name);
+		ck_assert_msg(exchange->route == NULL || refused, "%s is %s", matches[_i].target,
+			exchange->route->name);
 	else
-		ck_assert_msg(exchange->route != NULL && strcmp(exchange->route->name, matches[_i].route) == 0, "%s is %s", matches[_i].target,
+		ck_assert_msg(exchange->route != NULL &&
+				strcmp(exchange->route->name, matches[_i].route) == 0,
+			"%s is %s", matches[_i].target,
 			exchange->route != NULL ? exchange->route->name : "nothing");
 	for (size_t i = 0; matches[_i].parameters[i] != NULL; i++)
 		ck_assert(span_equal_text(exchange->parameters[i], matches[_i].parameters[i]));
@@ -57,7 +63,11 @@ START_TEST(paths_find_their_rows)
 }
 END_TEST
 
-static const struct { const char *authorization; const char *target; const char *face; } names[] = {
+static const struct {
+	const char *authorization;
+	const char *target;
+	const char *face;
+} names[] = {
 	{"AWS4-HMAC-SHA256 Credential=x", "/api", "s3"},
 	{"AWS4-HMAC-SHA256 Credential=x", "/v1/", "s3"},
 	{"AWS4-HMAC-SHA256 Credential=x", "/-?acl", "s3"},
@@ -83,7 +93,12 @@ START_TEST(a_signed_name_alone_means_a_bucket)
 }
 END_TEST
 
-static const struct { const char *host; const char *target; const char *bucket; const char *key; } hosts[] = {
+static const struct {
+	const char *host;
+	const char *target;
+	const char *bucket;
+	const char *key;
+} hosts[] = {
 	{"models.example.org", "/k", "models", "k"},
 	{"models.example.org:9000", "/a/b", "models", "a/b"},
 	{"MODELS.Example.ORG", "/k", "models", "k"},
@@ -99,30 +114,41 @@ static const struct { const char *host; const char *target; const char *bucket; 
 START_TEST(virtual_hosts_name_the_bucket)
 {
 	const struct api_context context = {.domain = "example.org", .clock = clock_system()};
-	struct fake_exchange *const fake = fake_exchange_new(&context, hosts[_i].key != NULL ? METHOD_GET : METHOD_HEAD, hosts[_i].target);
+	struct fake_exchange *const fake = fake_exchange_new(
+		&context, hosts[_i].key != NULL ? METHOD_GET : METHOD_HEAD, hosts[_i].target);
 	fake_exchange_add(fake, "Host", hosts[_i].host);
 	router_match(&fake->exchange);
 	ck_assert_ptr_nonnull(fake->exchange.route);
-	ck_assert_str_eq(fake->exchange.route->name, hosts[_i].key != NULL ? "GetObject" : "HeadBucket");
+	ck_assert_str_eq(
+		fake->exchange.route->name, hosts[_i].key != NULL ? "GetObject" : "HeadBucket");
 	ck_assert(span_equal_text(fake->exchange.parameters[0], hosts[_i].bucket));
 	if (hosts[_i].key != NULL)
 		ck_assert(span_equal_text(fake->exchange.parameters[1], hosts[_i].key));
-	ck_assert(span_equal_text(fake->exchange.path, hosts[_i].target)); /* signatures need it as sent */
+	/* signatures need it as sent */
+	ck_assert(span_equal_text(fake->exchange.path, hosts[_i].target));
 	fake_exchange_free(fake);
 }
 END_TEST
 
 START_TEST(rows_are_well_formed)
 {
-	const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
+	const struct route *const tables[] = {
+		admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) - 1; i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++) {
-			ck_assert_msg(route->pattern[0] == '/' && route->begin != NULL && route->face != NULL && route->name != NULL, "%s", route->name);
-			ck_assert_msg(strchr(route->pattern + 1, '/') != NULL, "%s has a path that is a bucket's to whoever signs", route->name);
-			ck_assert_msg(route->body == BODY_NONE || route->finish != NULL, "%s takes a body and does not finish it", route->name);
+			ck_assert_msg(route->pattern[0] == '/' && route->begin != NULL &&
+					route->face != NULL && route->name != NULL,
+				"%s", route->name);
+			ck_assert_msg(strchr(route->pattern + 1, '/') != NULL,
+				"%s has a path that is a bucket's to whoever signs", route->name);
+			ck_assert_msg(route->body == BODY_NONE || route->finish != NULL,
+				"%s takes a body and does not finish it", route->name);
 			const bool names_bucket = strstr(route->pattern, "{bucket}") != NULL;
-			const bool has_token = route->access == ACCESS_XET_READ || route->access == ACCESS_XET_WRITE;
-			ck_assert_msg(names_bucket || has_token || route->access < ACCESS_CREATE_BUCKET, "%s has no bucket to ask about", route->name);
+			const bool has_token = route->access == ACCESS_XET_READ ||
+				route->access == ACCESS_XET_WRITE;
+			ck_assert_msg(
+				names_bucket || has_token || route->access < ACCESS_CREATE_BUCKET,
+				"%s has no bucket to ask about", route->name);
 		}
 }
 END_TEST
@@ -137,11 +163,14 @@ struct ask {
 static void check_asks(struct face_fixture *fixture, const struct ask *asks, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct fake_exchange *const fake = fake_exchange_new(&fixture->context, asks[i].method, asks[i].target);
+		struct fake_exchange *const fake =
+			fake_exchange_new(&fixture->context, asks[i].method, asks[i].target);
 		if (fixture->token != NULL)
-			fake_exchange_add(fake, "Authorization", arena_format(fixture->arena, "Bearer %s", fixture->token));
+			fake_exchange_add(fake, "Authorization",
+				arena_format(fixture->arena, "Bearer %s", fixture->token));
 		const int status = fake_exchange_run(fake, span_text(""));
-		ck_assert_msg(status == asks[i].status, "%s: %d, not %d: %s", asks[i].target, status, asks[i].status, buffer_text(&fake->body));
+		ck_assert_msg(status == asks[i].status, "%s: %d, not %d: %s", asks[i].target,
+			status, asks[i].status, buffer_text(&fake->body));
 		if (asks[i].holds != NULL)
 			face_fixture_assert_holds(fake, asks[i].holds);
 		fake_exchange_free(fake);
@@ -174,7 +203,8 @@ START_TEST(a_wrong_method_lists_the_right_ones)
 {
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 405, METHOD_DELETE, "/-/health", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 405, METHOD_DELETE, "/-/health", NULL, NULL);
 	face_fixture_assert_header(fake, "Allow", "GET, HEAD");
 	fake_exchange_free(fake);
 	fake = face_fixture_ask(&fixture, 405, METHOD_PUT, "/-/keys", NULL, NULL);
@@ -249,7 +279,8 @@ START_TEST(a_key_with_grants_may_do_what_they_name)
 		{METHOD_GET, "/v1/runs/bkt?prefix=run/", 403, NULL},
 	};
 	struct face_fixture fixture;
-	const struct grant grant = {span_text("bkt"), span_text("run/"), PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST};
+	const struct grant grant = {span_text("bkt"), span_text("run/"),
+		PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST};
 	face_fixture_open(&fixture);
 	fixture.token = face_fixture_key(&fixture, "team", &grant);
 	check_asks(&fixture, asks, sizeof asks / sizeof asks[0]);
@@ -259,7 +290,8 @@ END_TEST
 
 START_TEST(ready_says_when_the_server_stops)
 {
-	static const struct ask asks[] = {{METHOD_GET, "/-/ready", 503, "busy"}, {METHOD_GET, "/-/health", 200, NULL}};
+	static const struct ask asks[] = {
+		{METHOD_GET, "/-/ready", 503, "busy"}, {METHOD_GET, "/-/health", 200, NULL}};
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
 	fixture.stopping = true;
@@ -279,10 +311,13 @@ START_TEST(keys_are_added_listed_and_revoked)
 	const char *const body = buffer_text(&fake->body);
 	const char *const token_at = strstr(body, "\"token\":\"") + 9;
 	const char *const id_at = strstr(body, "\"key_id\":\"") + 10;
-	const char *const token = arena_format(fixture.arena, "%.*s", (int)strcspn(token_at, "\""), token_at);
-	const char *const target = arena_format(fixture.arena, "/-/keys/%.*s", (int)strcspn(id_at, "\""), id_at);
+	const char *const token =
+		arena_format(fixture.arena, "%.*s", (int)strcspn(token_at, "\""), token_at);
+	const char *const target =
+		arena_format(fixture.arena, "/-/keys/%.*s", (int)strcspn(id_at, "\""), id_at);
 	fake_exchange_free(fake);
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/-/keys", NULL, NULL, "\"grants\":[\"bkt/run/=read,list\"]");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/-/keys", NULL, NULL,
+		"\"grants\":[\"bkt/run/=read,list\"]");
 	fixture.token = token;
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/run/k", NULL, NULL);
 	face_fixture_expect(&fixture, 403, METHOD_GET, "/-/keys", NULL, NULL);
@@ -290,19 +325,22 @@ START_TEST(keys_are_added_listed_and_revoked)
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, target, NULL, NULL);
 	face_fixture_expect(&fixture, 404, METHOD_DELETE, target, NULL, NULL);
 	fixture.token = token;
-	face_fixture_expect_text(&fixture, 403, METHOD_GET, "/bkt/run/k", NULL, NULL, "InvalidAccessKeyId");
+	face_fixture_expect_text(
+		&fixture, 403, METHOD_GET, "/bkt/run/k", NULL, NULL, "InvalidAccessKeyId");
 	face_fixture_close(&fixture);
 }
 END_TEST
 
-static const char *const bad_keys[] = {"[]", "{", "{\"name\":1}", "{\"grants\":\"b=read\"}", "{\"grants\":[1]}", "{\"grants\":[\"b\"]}",
-	"{\"namespace\":\"a--b\"}", "{\"namespace\":\"\"}"};
+static const char *const bad_keys[] = {"[]", "{", "{\"name\":1}", "{\"grants\":\"b=read\"}",
+	"{\"grants\":[1]}", "{\"grants\":[\"b\"]}", "{\"namespace\":\"a--b\"}",
+	"{\"namespace\":\"\"}"};
 
 START_TEST(malformed_key_requests_are_refused)
 {
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/-/keys", NULL, bad_keys[_i], "\"code\":\"invalid\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_POST, "/-/keys", NULL, bad_keys[_i], "\"code\":\"invalid\"");
 	face_fixture_close(&fixture);
 }
 END_TEST
@@ -314,7 +352,8 @@ START_TEST(metrics_are_for_root)
 	face_fixture_open(&fixture);
 	fixture.context.metrics = metrics;
 	metrics_add(metrics, METRIC_STEPS_PUBLISHED, 7);
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/-/metrics", NULL, NULL, "deltabucket_steps_published 7");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/-/metrics", NULL, NULL,
+		"deltabucket_steps_published 7");
 	face_fixture_close(&fixture);
 	metrics_free(metrics);
 }
@@ -327,8 +366,10 @@ Suite *test_router_suite(void)
 	Suite *const suite = suite_create("router");
 	TCase *const tcase = tcase_create("router");
 	tcase_add_loop_test(tcase, paths_find_their_rows, 0, sizeof matches / sizeof matches[0]);
-	tcase_add_loop_test(tcase, a_signed_name_alone_means_a_bucket, 0, sizeof(names) / sizeof(names[0]));
-	tcase_add_loop_test(tcase, virtual_hosts_name_the_bucket, 0, sizeof hosts / sizeof hosts[0]);
+	tcase_add_loop_test(
+		tcase, a_signed_name_alone_means_a_bucket, 0, sizeof(names) / sizeof(names[0]));
+	tcase_add_loop_test(
+		tcase, virtual_hosts_name_the_bucket, 0, sizeof hosts / sizeof hosts[0]);
 	tcase_add_test(tcase, rows_are_well_formed);
 	tcase_add_test(tcase, refusals_speak_the_language_of_the_path);
 	tcase_add_test(tcase, a_wrong_method_lists_the_right_ones);
@@ -337,7 +378,8 @@ Suite *test_router_suite(void)
 	tcase_add_test(tcase, a_key_with_grants_may_do_what_they_name);
 	tcase_add_test(tcase, ready_says_when_the_server_stops);
 	tcase_add_test(tcase, keys_are_added_listed_and_revoked);
-	tcase_add_loop_test(tcase, malformed_key_requests_are_refused, 0, sizeof bad_keys / sizeof bad_keys[0]);
+	tcase_add_loop_test(
+		tcase, malformed_key_requests_are_refused, 0, sizeof bad_keys / sizeof bad_keys[0]);
 	tcase_add_test(tcase, metrics_are_for_root);
 	suite_add_tcase(suite, tcase);
 	return suite;

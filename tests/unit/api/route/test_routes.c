@@ -1,5 +1,5 @@
-/* The whole protocol as a text, row by row: tests/data/routes.txt. Who adds or changes a row sees here what became of the table, and writes
- * the text anew with DELTABUCKET_WRITE_ROUTES=1. */
+/* The whole protocol as a text, row by row: tests/data/routes.txt. Who adds or changes a row sees
+ * here what became of the table, and writes the text anew with DELTABUCKET_WRITE_ROUTES=1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define TEST_DATA_DIR "tests/data"
 #endif
 
-static void write_text(const char *const path, const struct span text)
+static void write_text(const char *path, struct span text)
 {
 	FILE *const file = fopen(path, "w");
 	ck_assert_ptr_nonnull(file);
@@ -32,8 +32,10 @@ static void assert_same(struct span wanted, struct span got)
 		const bool more_got = span_split(&got, '\n', &got_line);
 		if (!more_wanted && !more_got)
 			return;
-		ck_assert_msg(more_wanted && more_got && span_equal(wanted_line, got_line), "routes.txt has \"%.*s\", the table has \"%.*s\"",
-			(int)wanted_line.len, (const char *)wanted_line.data, (int)got_line.len, (const char *)got_line.data);
+		ck_assert_msg(more_wanted && more_got && span_equal(wanted_line, got_line),
+			"routes.txt has \"%.*s\", the table has \"%.*s\"", (int)wanted_line.len,
+			(const char *)wanted_line.data, (int)got_line.len,
+			(const char *)got_line.data);
 	} while (true);
 }
 
@@ -58,19 +60,23 @@ START_TEST(the_table_is_as_written_down)
 END_TEST
 
 /* A row that an earlier one hides is never reached. */
-static bool hides(const struct route *const earlier, const struct route *const later)
+static bool hides(const struct route *earlier, const struct route *later)
 {
-	const bool same_query = earlier->query == NULL || (later->query != NULL && strcmp(earlier->query, later->query) == 0);
-	return same_query && strcmp(earlier->pattern, later->pattern) == 0 && (later->methods & ~earlier->methods) == 0;
+	const bool same_query = earlier->query == NULL ||
+		(later->query != NULL && strcmp(earlier->query, later->query) == 0);
+	return same_query && strcmp(earlier->pattern, later->pattern) == 0 &&
+		(later->methods & ~earlier->methods) == 0;
 }
 
 START_TEST(every_row_can_be_reached)
 {
-	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, s3_routes};
+	static const struct route *const tables[] = {
+		admin_routes, steps_routes, hot_load_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *later = tables[i]; later->pattern != NULL; later++)
 			for (const struct route *earlier = tables[i]; earlier != later; earlier++)
-				ck_assert_msg(!hides(earlier, later), "%s?%s hides %s", earlier->name, earlier->query != NULL ? earlier->query : "",
+				ck_assert_msg(!hides(earlier, later), "%s?%s hides %s",
+					earlier->name, earlier->query != NULL ? earlier->query : "",
 					later->name);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* The steps face through the router, over a real store: runs, publishing, reading, waiting, collecting. */
+/* The steps face through the router, over a real store: runs, publishing, reading, waiting,
+ * collecting. */
 #include "tests/unit/api/face_fixture.h"
 
 #include <inttypes.h>
@@ -13,8 +14,8 @@
 #include "wire/step_message.h"
 
 #define HEADERS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define HOT_LOAD "/hot_load/v1/models/hot_load"
-#define RUN "/v1/runs/bkt/r"
+#define HOT_LOAD     "/hot_load/v1/models/hot_load"
+#define RUN          "/v1/runs/bkt/r"
 
 enum { ANCHOR_BYTES = 8 + 56 + 4, STEPS_MAX = 16 };
 
@@ -33,9 +34,10 @@ static void teardown(void)
 }
 
 /* A model of one F32 tensor "w" whose value depends on the step. */
-static void make_anchor(const uint64_t step, char out[ANCHOR_BYTES], struct digest128 *const out_digest)
+static void make_anchor(uint64_t step, char out[ANCHOR_BYTES], struct digest128 *out_digest)
 {
-	static const char header[56 + 1] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  ";
+	static const char header[56 + 1] =
+		"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  ";
 	memset(out, 0, 8);
 	out[0] = 56;
 	memcpy(out + 8, header, 56);
@@ -44,20 +46,23 @@ static void make_anchor(const uint64_t step, char out[ANCHOR_BYTES], struct dige
 	struct buffer text;
 	const struct digest128 tensor = xxh3_128(span_of(out + 64, 4));
 	buffer_init(&text, 64);
-	buffer_add(&text, "w\0F32\0" "1\0", 8);
+	buffer_add(&text,
+		"w\0F32\0"
+		"1\0",
+		8);
 	buffer_add(&text, tensor.bytes, sizeof(tensor.bytes));
 	*out_digest = xxh3_128(buffer_span(&text));
 	buffer_release(&text);
 }
 
-static void add_digest(struct buffer *const json, const char *const name, const struct digest128 *const digest)
+static void add_digest(struct buffer *json, const char *name, const struct digest128 *digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	digest128_format(digest, text);
 	buffer_format(json, "\"%s\":\"%s\"", name, text);
 }
 
-static void put_bytes(const char *const key, const struct span bytes)
+static void put_bytes(const char *key, struct span bytes)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_PUT, key);
 	fake_exchange_add(fake, "Authorization", "Bearer root-token-of-the-tests");
@@ -65,16 +70,17 @@ static void put_bytes(const char *const key, const struct span bytes)
 	fake_exchange_free(fake);
 }
 
-static void add_object(struct buffer *const json, const uint64_t step, const char *const name, const struct span bytes)
+static void add_object(struct buffer *json, uint64_t step, const char *name, struct span bytes)
 {
 	const struct digest128 digest = xxh3_128(bytes);
-	buffer_format(json, "{\"name\":\"%s\",\"key\":\"r/steps/%06" PRIu64 "/%s\",\"size\":%zu,", name, step, name, bytes.len);
+	buffer_format(json, "{\"name\":\"%s\",\"key\":\"r/steps/%06" PRIu64 "/%s\",\"size\":%zu,",
+		name, step, name, bytes.len);
 	add_digest(json, "digest", &digest);
 	buffer_add_text(json, "}");
 }
 
 /* Uploads the objects of a step (an anchor, and a delta above step 0) and writes its manifest. */
-static void make_step(const uint64_t step, const uint64_t epoch, struct buffer *const json)
+static void make_step(uint64_t step, uint64_t epoch, struct buffer *json)
 {
 	char anchor[ANCHOR_BYTES];
 	char delta[64];
@@ -89,16 +95,20 @@ static void make_step(const uint64_t step, const uint64_t epoch, struct buffer *
 	put_bytes(key, delta_bytes);
 
 	const struct digest128 file_digest = xxh3_128(anchor_bytes);
-	buffer_format(json, "{\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"label\":\"trainer %" PRIu64 "\",", step, epoch, step * 10);
+	buffer_format(json,
+		"{\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"label\":\"trainer %" PRIu64 "\",",
+		step, epoch, step * 10);
 	add_digest(json, "digest", &digests[step]);
 	if (step > 0) {
 		buffer_format(json, ",\"base\":{\"step\":%" PRIu64 ",", step - 1);
 		add_digest(json, "digest", &digests[step - 1]);
 		buffer_add_text(json, "}");
 	}
-	buffer_format(json, ",\"files\":[{\"path\":\"model.safetensors\",\"size\":%d,", ANCHOR_BYTES);
+	buffer_format(
+		json, ",\"files\":[{\"path\":\"model.safetensors\",\"size\":%d,", ANCHOR_BYTES);
 	add_digest(json, "digest", &file_digest);
-	buffer_add_text(json, "}],\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"objects\":[");
+	buffer_add_text(
+		json, "}],\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"objects\":[");
 	add_object(json, step, "model.safetensors", anchor_bytes);
 	buffer_add_text(json, "]}");
 	if (step > 0) {
@@ -110,18 +120,19 @@ static void make_step(const uint64_t step, const uint64_t epoch, struct buffer *
 	ck_assert(!buffer_failed(json));
 }
 
-static void publish(const int status, const uint64_t step, const uint64_t epoch, const char *const holds)
+static void publish(int status, uint64_t step, uint64_t epoch, const char *holds)
 {
 	char target[64];
 	struct buffer json;
 	buffer_init(&json, 4096);
 	make_step(step, epoch, &json);
 	snprintf(target, sizeof(target), RUN "/steps/%" PRIu64, step);
-	face_fixture_expect_text(&fixture, status, METHOD_PUT, target, NULL, buffer_text(&json), holds);
+	face_fixture_expect_text(
+		&fixture, status, METHOD_PUT, target, NULL, buffer_text(&json), holds);
 	buffer_release(&json);
 }
 
-static void publish_up_to(const uint64_t last)
+static void publish_up_to(uint64_t last)
 {
 	for (uint64_t step = 0; step <= last; step++)
 		publish(201, step, 1, "\"run\":\"bkt/r\"");
@@ -129,45 +140,65 @@ static void publish_up_to(const uint64_t last)
 
 START_TEST(test_open)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL, NULL);
 	struct run_message run;
 	struct error err = {0};
 	ck_assert_str_eq(fake->exchange.reply.content_type, "application/json");
-	ck_assert_msg(run_message_parse(buffer_span(&fake->body), fake->exchange.arena, &run, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		run_message_parse(buffer_span(&fake->body), fake->exchange.arena, &run, &err) == 0,
+		"%s", err.text);
 	ck_assert(span_equal_text(run.run, "new"));
 	ck_assert_uint_eq(run.epoch, 1);
 	ck_assert(!run.has_head);
 	fake_exchange_free(fake);
 	/* A later open fences the earlier one. */
-	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL, "{\"keep_steps\":7}", "\"epoch\":2");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/v1/runs/bkt/new", NULL, NULL, "\"keep_steps\":7");
-	face_fixture_expect_text(&fixture, 412, METHOD_POST, "/v1/runs/bkt/new", NULL, "{\"expected_epoch\":1}", "\"code\":\"precondition\"");
-	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL, "{\"expected_epoch\":2}", "\"epoch\":3");
+	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL,
+		"{\"keep_steps\":7}", "\"epoch\":2");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, "/v1/runs/bkt/new", NULL, NULL, "\"keep_steps\":7");
+	face_fixture_expect_text(&fixture, 412, METHOD_POST, "/v1/runs/bkt/new", NULL,
+		"{\"expected_epoch\":1}", "\"code\":\"precondition\"");
+	face_fixture_expect_text(&fixture, 200, METHOD_POST, "/v1/runs/bkt/new", NULL,
+		"{\"expected_epoch\":2}", "\"epoch\":3");
 }
 END_TEST
 
-static const char *const bad_open_bodies[] = {"x", "[]", "{\"keep_steps\":-1}", "{\"keep_steps\":\"3\"}", "{\"keep_steps\":1.5}",
-	"{\"expected_epoch\":true}", "{\"keep_steps\":9223372036854775808}", "{\"keep_steps\":1}{}", "{\"keep_steps\":1,\"keep_steps\":2}"};
+static const char *const bad_open_bodies[] = {"x", "[]", "{\"keep_steps\":-1}",
+	"{\"keep_steps\":\"3\"}", "{\"keep_steps\":1.5}", "{\"expected_epoch\":true}",
+	"{\"keep_steps\":9223372036854775808}", "{\"keep_steps\":1}{}",
+	"{\"keep_steps\":1,\"keep_steps\":2}"};
 
 START_TEST(test_bad_open_body)
 {
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, RUN, NULL, bad_open_bodies[_i], "\"code\":\"invalid\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_POST, RUN, NULL, bad_open_bodies[_i], "\"code\":\"invalid\"");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"epoch\":1");
 }
 END_TEST
 
 START_TEST(test_missing)
 {
-	face_fixture_expect_text(&fixture, 404, METHOD_POST, "/v1/runs/nope/r", NULL, NULL, "\"code\":\"no_bucket\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/nope/r", NULL, NULL, "\"code\":\"no_bucket\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope", NULL, NULL, "\"code\":\"no_run\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope/steps/0", NULL, NULL, "\"code\":\"no_run\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope/steps/latest?wait=60", NULL, NULL, "\"code\":\"no_run\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_DELETE, "/v1/runs/bkt/nope", NULL, NULL, "\"code\":\"no_run\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/v1/runs/bkt/nope/settings", NULL, "{\"keep_steps\":1}", "\"code\":\"no_run\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/v1/runs/bkt/.r", NULL, NULL, "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/v1/runs/bkt/a%20b", NULL, NULL, "\"code\":\"invalid\"");
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, METHOD_GET, "/v1/nonsense", NULL, NULL);
+	face_fixture_expect_text(&fixture, 404, METHOD_POST, "/v1/runs/nope/r", NULL, NULL,
+		"\"code\":\"no_bucket\"");
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_GET, "/v1/runs/nope/r", NULL, NULL, "\"code\":\"no_bucket\"");
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope", NULL, NULL, "\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope/steps/0", NULL, NULL,
+		"\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_GET,
+		"/v1/runs/bkt/nope/steps/latest?wait=60", NULL, NULL, "\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_DELETE, "/v1/runs/bkt/nope", NULL, NULL,
+		"\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/v1/runs/bkt/nope/settings", NULL,
+		"{\"keep_steps\":1}", "\"code\":\"no_run\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_POST, "/v1/runs/bkt/.r", NULL, NULL, "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/v1/runs/bkt/a%20b", NULL, NULL,
+		"\"code\":\"invalid\"");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 404, METHOD_GET, "/v1/nonsense", NULL, NULL);
 	ck_assert_str_eq(fake->exchange.reply.content_type, "application/json");
 	face_fixture_assert_holds(fake, "\"request_id\":\"0123456789abcdef0123456789abcdef\"");
 	fake_exchange_free(fake);
@@ -178,7 +209,8 @@ START_TEST(test_list_runs)
 {
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/a", NULL, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/z", NULL, NULL);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/v1/runs/bkt", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, "/v1/runs/bkt", NULL, NULL);
 	face_fixture_assert_holds(fake, "{\"runs\":[{");
 	face_fixture_assert_holds(fake, "\"run\":\"a\"");
 	face_fixture_assert_holds(fake, "\"run\":\"r\"");
@@ -189,7 +221,8 @@ START_TEST(test_list_runs)
 	face_fixture_assert_lacks(fake, "\"run\":\"z\"");
 	face_fixture_assert_holds(fake, "\"next\":\"r\"");
 	fake_exchange_free(fake);
-	fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/v1/runs/bkt?limit=2&after=r", NULL, NULL);
+	fake = face_fixture_ask(
+		&fixture, 200, METHOD_GET, "/v1/runs/bkt?limit=2&after=r", NULL, NULL);
 	face_fixture_assert_lacks(fake, "\"run\":\"r\"");
 	face_fixture_assert_holds(fake, "\"run\":\"z\"");
 	face_fixture_assert_lacks(fake, "\"next\"");
@@ -219,10 +252,13 @@ START_TEST(test_publish_needs_its_objects)
 	struct buffer json;
 	buffer_init(&json, 4096);
 	make_step(0, 1, &json);
-	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/r/steps/000000/model.safetensors", NULL, NULL);
-	face_fixture_expect_text(&fixture, 404, METHOD_PUT, RUN "/steps/0", NULL, buffer_text(&json), "\"code\":\"no_key\"");
+	face_fixture_expect(
+		&fixture, 204, METHOD_DELETE, "/bkt/r/steps/000000/model.safetensors", NULL, NULL);
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, RUN "/steps/0", NULL,
+		buffer_text(&json), "\"code\":\"no_key\"");
 	put_bytes("/bkt/r/steps/000000/model.safetensors", span_text("other bytes"));
-	face_fixture_expect_text(&fixture, 422, METHOD_PUT, RUN "/steps/0", NULL, buffer_text(&json), "\"code\":\"digest_mismatch\"");
+	face_fixture_expect_text(&fixture, 422, METHOD_PUT, RUN "/steps/0", NULL,
+		buffer_text(&json), "\"code\":\"digest_mismatch\"");
 	face_fixture_expect(&fixture, 204, METHOD_GET, RUN "/steps/latest", NULL, NULL);
 	buffer_release(&json);
 }
@@ -233,14 +269,21 @@ START_TEST(test_bad_publish)
 	struct buffer json;
 	buffer_init(&json, 4096);
 	make_step(0, 1, &json);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/1", NULL, buffer_text(&json), "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/x", NULL, buffer_text(&json), "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/-0", NULL, buffer_text(&json), "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/0", NULL, NULL, "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/0", NULL, "{}", "\"code\":\"invalid\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/v1/runs/bkt/nope/steps/0", NULL, buffer_text(&json), "\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/1", NULL,
+		buffer_text(&json), "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/x", NULL,
+		buffer_text(&json), "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/steps/-0", NULL,
+		buffer_text(&json), "\"code\":\"invalid\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, RUN "/steps/0", NULL, NULL, "\"code\":\"invalid\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, RUN "/steps/0", NULL, "{}", "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/v1/runs/bkt/nope/steps/0", NULL,
+		buffer_text(&json), "\"code\":\"no_run\"");
 	buffer_release(&json);
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_PUT, RUN "/steps/0");
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, METHOD_PUT, RUN "/steps/0");
 	fake_exchange_add(fake, "Authorization", "Bearer root-token-of-the-tests");
 	fake->exchange.has_length = true;
 	fake->exchange.length = STEP_MESSAGE_MAX_BYTES + 1;
@@ -253,26 +296,35 @@ END_TEST
 START_TEST(test_get_step)
 {
 	publish_up_to(1);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/steps/1", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/steps/1", NULL, NULL);
 	struct step_message step;
 	struct error err = {0};
-	ck_assert_msg(step_message_parse(buffer_span(&fake->body), fake->exchange.arena, &step, &err) == 0, "%s", err.text);
+	ck_assert_msg(step_message_parse(
+			      buffer_span(&fake->body), fake->exchange.arena, &step, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(step.step, 1);
 	ck_assert(digest128_equal(&step.digest, &digests[1]));
 	ck_assert_uint_eq(step.form_count, 2);
 	ck_assert_int_ne(step.created_ms, 0);
-	const char *const etag = arena_text(fixture.arena, span_text(fake_exchange_reply_header(fake, "ETag")));
+	const char *const etag =
+		arena_text(fixture.arena, span_text(fake_exchange_reply_header(fake, "ETag")));
 	fake_exchange_free(fake);
 
-	fake = face_fixture_ask(&fixture, 304, METHOD_GET, RUN "/steps/1", HEADERS("If-None-Match", etag), NULL);
+	fake = face_fixture_ask(
+		&fixture, 304, METHOD_GET, RUN "/steps/1", HEADERS("If-None-Match", etag), NULL);
 	face_fixture_assert_body(fake, "");
 	face_fixture_assert_header(fake, "ETag", etag);
 	fake_exchange_free(fake);
-	face_fixture_expect(&fixture, 200, METHOD_GET, RUN "/steps/0", HEADERS("If-None-Match", etag), NULL);
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, RUN "/steps/2", NULL, NULL, "\"code\":\"no_step\"");
+	face_fixture_expect(
+		&fixture, 200, METHOD_GET, RUN "/steps/0", HEADERS("If-None-Match", etag), NULL);
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_GET, RUN "/steps/2", NULL, NULL, "\"code\":\"no_step\"");
 	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/1x", NULL, NULL);
-	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/18446744073709551615", NULL, NULL);
-	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/99999999999999999999", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 400, METHOD_GET, RUN "/steps/18446744073709551615", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 400, METHOD_GET, RUN "/steps/99999999999999999999", NULL, NULL);
 	face_fixture_expect(&fixture, 405, METHOD_POST, RUN "/steps/1", NULL, NULL);
 }
 END_TEST
@@ -281,10 +333,13 @@ START_TEST(test_latest)
 {
 	face_fixture_expect(&fixture, 204, METHOD_GET, RUN "/steps/latest", NULL, NULL);
 	publish_up_to(2);
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN "/steps/latest", NULL, NULL, "\"step\":2");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN "/steps/latest?after=0", NULL, NULL, "\"step\":2");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/steps/latest", NULL, NULL, "\"step\":2");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/steps/latest?after=0", NULL, NULL, "\"step\":2");
 	face_fixture_expect(&fixture, 204, METHOD_GET, RUN "/steps/latest?after=2", NULL, NULL);
-	face_fixture_expect(&fixture, 204, METHOD_GET, RUN "/steps/latest?after=9&wait=0", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 204, METHOD_GET, RUN "/steps/latest?after=9&wait=0", NULL, NULL);
 	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/latest?after=-1", NULL, NULL);
 	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/latest?after=", NULL, NULL);
 	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/latest?wait=x", NULL, NULL);
@@ -294,7 +349,8 @@ END_TEST
 
 START_TEST(test_latest_waits_its_time)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_GET, RUN "/steps/latest?wait=1", NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 204, METHOD_GET, RUN "/steps/latest?wait=1", NULL, NULL);
 	ck_assert_int_ge(fake->waits, 1);
 	face_fixture_assert_body(fake, "");
 	face_fixture_assert_header(fake, "Connection", NULL);
@@ -305,22 +361,24 @@ END_TEST
 START_TEST(test_stopping_server_sends_waiters_off)
 {
 	fixture.stopping = true;
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_GET, RUN "/steps/latest?wait=60", NULL, NULL);
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 204, METHOD_GET, RUN "/steps/latest?wait=60", NULL, NULL);
 	ck_assert_int_eq(fake->waits, 0);
 	face_fixture_assert_header(fake, "Connection", "close");
 	fake_exchange_free(fake);
 }
 END_TEST
 
-static struct fake_exchange *begin_waiting(const char *const target)
+static struct fake_exchange *begin_waiting(const char *target)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_GET, target);
-	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
+	fake_exchange_add(
+		fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
 	ck_assert_int_eq(router_begin(&fake->exchange), NEXT_WAIT);
 	return fake;
 }
 
-static enum next resume_woken(struct fake_exchange *const fake)
+static enum next resume_woken(struct fake_exchange *fake)
 {
 	lock_enter(&fake->lock);
 	while (fake->woken == 0)
@@ -365,7 +423,8 @@ START_TEST(test_revoked_waiters_learn_nothing)
 	publish(201, 0, 1, "\"step\":0");
 	fixture.token = face_fixture_key(&fixture, "main", &grant);
 	struct fake_exchange *const fake = begin_waiting(RUN "/steps/latest?after=0&wait=60");
-	ck_assert_int_eq(keyring_revoke(fixture.keyring, fake->exchange.principal->key_id, &err), 0);
+	ck_assert_int_eq(
+		keyring_revoke(fixture.keyring, fake->exchange.principal->key_id, &err), 0);
 	fixture.token = face_fixture_root_token;
 	publish(201, 1, 1, "\"step\":1");
 	ck_assert_int_eq(resume_woken(fake), NEXT_REPLY);
@@ -388,7 +447,8 @@ END_TEST
 START_TEST(test_list_steps)
 {
 	publish_up_to(3);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/steps", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/steps", NULL, NULL);
 	face_fixture_assert_holds(fake, "{\"steps\":[{");
 	face_fixture_assert_holds(fake, "\"step\":0,");
 	face_fixture_assert_holds(fake, "\"step\":3,");
@@ -413,38 +473,54 @@ START_TEST(test_step_object)
 {
 	publish_up_to(1);
 	/* Invariant 6: whatever becomes of the keys. */
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/r/steps/000001/delta.safetensors", NULL, "overwritten");
-	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/r/steps/000001/model.safetensors", NULL, NULL);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/steps/1/objects/delta/delta.safetensors", NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/r/steps/000001/delta.safetensors",
+		NULL, "overwritten");
+	face_fixture_expect(
+		&fixture, 204, METHOD_DELETE, "/bkt/r/steps/000001/model.safetensors", NULL, NULL);
+	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET,
+		RUN "/steps/1/objects/delta/delta.safetensors", NULL, NULL);
 	face_fixture_assert_body(fake, "delta to step 1");
 	face_fixture_assert_header(fake, "Cache-Control", "private, max-age=31536000, immutable");
-	const char *const etag = arena_text(fixture.arena, span_text(fake_exchange_reply_header(fake, "ETag")));
+	const char *const etag =
+		arena_text(fixture.arena, span_text(fake_exchange_reply_header(fake, "ETag")));
 	fake_exchange_free(fake);
-	fake = face_fixture_ask(&fixture, 206, METHOD_GET, RUN "/steps/1/objects/delta/delta.safetensors",
+	fake = face_fixture_ask(&fixture, 206, METHOD_GET,
+		RUN "/steps/1/objects/delta/delta.safetensors",
 		HEADERS("Range", "bytes=6-7", "If-Match", etag), NULL);
 	face_fixture_assert_body(fake, "to");
 	fake_exchange_free(fake);
-	face_fixture_expect(&fixture, 304, METHOD_GET, RUN "/steps/1/objects/delta/delta.safetensors", HEADERS("If-None-Match", etag), NULL);
-	fake = face_fixture_ask(&fixture, 200, METHOD_HEAD, RUN "/steps/1/objects/anchor/model.safetensors", NULL, NULL);
+	face_fixture_expect(&fixture, 304, METHOD_GET,
+		RUN "/steps/1/objects/delta/delta.safetensors", HEADERS("If-None-Match", etag),
+		NULL);
+	fake = face_fixture_ask(&fixture, 200, METHOD_HEAD,
+		RUN "/steps/1/objects/anchor/model.safetensors", NULL, NULL);
 	ck_assert_uint_eq(fake->exchange.reply.length, ANCHOR_BYTES);
 	fake_exchange_free(fake);
-	fake = face_fixture_ask(&fixture, 416, METHOD_GET, RUN "/steps/1/objects/delta/delta.safetensors", HEADERS("Range", "bytes=99-"), NULL);
+	fake = face_fixture_ask(&fixture, 416, METHOD_GET,
+		RUN "/steps/1/objects/delta/delta.safetensors", HEADERS("Range", "bytes=99-"),
+		NULL);
 	face_fixture_assert_holds(fake, "\"code\":\"range\"");
 	fake_exchange_free(fake);
-	face_fixture_expect(&fixture, 404, METHOD_GET, RUN "/steps/1/objects/delta/other", NULL, NULL);
-	face_fixture_expect(&fixture, 404, METHOD_GET, RUN "/steps/0/objects/delta/delta.safetensors", NULL, NULL);
-	face_fixture_expect(&fixture, 404, METHOD_GET, RUN "/steps/7/objects/anchor/model.safetensors", NULL, NULL);
-	face_fixture_expect(&fixture, 400, METHOD_GET, RUN "/steps/x/objects/anchor/model.safetensors", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 404, METHOD_GET, RUN "/steps/1/objects/delta/other", NULL, NULL);
+	face_fixture_expect(&fixture, 404, METHOD_GET,
+		RUN "/steps/0/objects/delta/delta.safetensors", NULL, NULL);
+	face_fixture_expect(&fixture, 404, METHOD_GET,
+		RUN "/steps/7/objects/anchor/model.safetensors", NULL, NULL);
+	face_fixture_expect(&fixture, 400, METHOD_GET,
+		RUN "/steps/x/objects/anchor/model.safetensors", NULL, NULL);
 }
 END_TEST
 
-static void ask_path(const char *const query, struct path_message *const out, struct fake_exchange **const out_fake)
+static void ask_path(const char *query, struct path_message *out, struct fake_exchange **out_fake)
 {
 	char target[256];
 	struct error err = {0};
 	snprintf(target, sizeof(target), RUN "/path%s", query);
 	*out_fake = face_fixture_ask(&fixture, 200, METHOD_GET, target, NULL, NULL);
-	ck_assert_msg(path_message_parse(buffer_span(&(*out_fake)->body), (*out_fake)->exchange.arena, out, &err) == 0, "%s", err.text);
+	ck_assert_msg(path_message_parse(buffer_span(&(*out_fake)->body),
+			      (*out_fake)->exchange.arena, out, &err) == 0,
+		"%s", err.text);
 }
 
 START_TEST(test_path)
@@ -489,7 +565,8 @@ END_TEST
 START_TEST(test_path_waits_its_time_for_a_fold)
 {
 	publish_up_to(4);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=0", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=0", NULL, NULL);
 	ck_assert_int_eq(fake->waits, 1); /* for the helper */
 	fake_exchange_free(fake);
 	fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=0&wait=1", NULL, NULL);
@@ -518,44 +595,54 @@ END_TEST
 START_TEST(test_fold_objects_that_are_not_there)
 {
 	publish_up_to(4);
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, RUN "/folds/0-4/objects/delta.safetensors", NULL, NULL, "\"code\":\"no_key\"");
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope/folds/0-4/objects/delta.safetensors", NULL, NULL,
+	face_fixture_expect_text(&fixture, 404, METHOD_GET,
+		RUN "/folds/0-4/objects/delta.safetensors", NULL, NULL, "\"code\":\"no_key\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_GET,
+		"/v1/runs/bkt/nope/folds/0-4/objects/delta.safetensors", NULL, NULL,
 		"\"code\":\"no_run\"");
 	static const char *const bad[] = {"0", "4-0", "4-4", "-4", "0-", "a-b", "0-4-8", "0--4"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char target[128];
 		snprintf(target, sizeof(target), RUN "/folds/%s/objects/delta.safetensors", bad[i]);
-		face_fixture_expect_text(&fixture, 400, METHOD_GET, target, NULL, NULL, "\"code\":\"invalid\"");
+		face_fixture_expect_text(
+			&fixture, 400, METHOD_GET, target, NULL, NULL, "\"code\":\"invalid\"");
 	}
 }
 END_TEST
 
-static const char *const bad_paths[] = {"have=x", "wait=x", "wait=-1", "want=newest", "want=", "have=0&digest=abc",
-	"digest=xxh3-128:00000000000000000000000000000000"};
+static const char *const bad_paths[] = {"have=x", "wait=x", "wait=-1", "want=newest",
+	"want=", "have=0&digest=abc", "digest=xxh3-128:00000000000000000000000000000000"};
 
 START_TEST(test_bad_path)
 {
 	char target[128];
 	snprintf(target, sizeof(target), RUN "/path?%s", bad_paths[_i]);
-	face_fixture_expect_text(&fixture, 400, METHOD_GET, target, NULL, NULL, "\"code\":\"invalid\"");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_GET, target, NULL, NULL, "\"code\":\"invalid\"");
 }
 END_TEST
 
 START_TEST(test_path_of_an_empty_run)
 {
-	face_fixture_expect_text(&fixture, 425, METHOD_GET, RUN "/path", NULL, NULL, "\"code\":\"not_ready\"");
+	face_fixture_expect_text(
+		&fixture, 425, METHOD_GET, RUN "/path", NULL, NULL, "\"code\":\"not_ready\"");
 }
 END_TEST
 
 START_TEST(test_delete_step)
 {
 	publish_up_to(2);
-	face_fixture_expect_text(&fixture, 409, METHOD_DELETE, RUN "/steps/2", NULL, NULL, "\"code\":\"chain_in_use\"");
+	face_fixture_expect_text(&fixture, 409, METHOD_DELETE, RUN "/steps/2", NULL, NULL,
+		"\"code\":\"chain_in_use\"");
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, RUN "/steps/0", NULL, NULL);
-	face_fixture_expect_text(&fixture, 410, METHOD_GET, RUN "/steps/0", NULL, NULL, "\"code\":\"collected\"");
-	face_fixture_expect_text(&fixture, 410, METHOD_GET, RUN "/steps/0", NULL, NULL, "\"anchor\":1");
-	face_fixture_expect_text(&fixture, 410, METHOD_GET, RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL, "\"anchor\":1");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN "/steps/1", NULL, NULL, "\"step\":1");
+	face_fixture_expect_text(
+		&fixture, 410, METHOD_GET, RUN "/steps/0", NULL, NULL, "\"code\":\"collected\"");
+	face_fixture_expect_text(
+		&fixture, 410, METHOD_GET, RUN "/steps/0", NULL, NULL, "\"anchor\":1");
+	face_fixture_expect_text(&fixture, 410, METHOD_GET,
+		RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL, "\"anchor\":1");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/steps/1", NULL, NULL, "\"step\":1");
 	face_fixture_expect(&fixture, 404, METHOD_DELETE, RUN "/steps/9", NULL, NULL);
 	face_fixture_expect(&fixture, 400, METHOD_DELETE, RUN "/steps/x", NULL, NULL);
 }
@@ -563,16 +650,21 @@ END_TEST
 
 START_TEST(test_settings)
 {
-	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":5}", "\"keep_steps\":5");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL,
+		"{\"keep_steps\":5}", "\"keep_steps\":5");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"keep_steps\":5");
 	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{}",
 		"\"settings\":{\"keep_steps\":5,\"lease_s\":120,\"verify\":true");
-	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"verify\":false,\"lease_s\":30}",
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL,
+		"{\"verify\":false,\"lease_s\":30}",
 		"\"settings\":{\"keep_steps\":5,\"lease_s\":30,\"verify\":false");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":6,\"keep_stops\":6}", "keep_stops");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"settings\":{\"keep_steps\":5,\"lease_s\":30,");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/settings", NULL,
+		"{\"keep_steps\":6,\"keep_stops\":6}", "keep_stops");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL,
+		"\"settings\":{\"keep_steps\":5,\"lease_s\":30,");
 	face_fixture_expect(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, NULL);
-	face_fixture_expect(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":null}");
+	face_fixture_expect(
+		&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":null}");
 }
 END_TEST
 
@@ -581,9 +673,11 @@ START_TEST(test_delete_run)
 	publish_up_to(1);
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, RUN, NULL, NULL);
 	face_fixture_expect_text(&fixture, 404, METHOD_GET, RUN, NULL, NULL, "\"code\":\"no_run\"");
-	face_fixture_expect(&fixture, 404, METHOD_GET, RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
+	face_fixture_expect(&fixture, 404, METHOD_GET,
+		RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
 	/* Its keys stay until they are deleted. */
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/r/steps/000001/model.safetensors", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 200, METHOD_GET, "/bkt/r/steps/000001/model.safetensors", NULL, NULL);
 	/* The name is free again. */
 	face_fixture_expect_text(&fixture, 200, METHOD_POST, RUN, NULL, NULL, "\"epoch\":1");
 }
@@ -592,16 +686,20 @@ END_TEST
 START_TEST(test_who_may)
 {
 	const struct grant reads = {span_text("bkt"), span_text("r/"), PERMISSION_READ};
-	const struct grant elsewhere = {span_text("bkt"), span_text("r2/"), PERMISSION_READ | PERMISSION_WRITE};
+	const struct grant elsewhere = {
+		span_text("bkt"), span_text("r2/"), PERMISSION_READ | PERMISSION_WRITE};
 	const char *const worker = face_fixture_key(&fixture, "fleet", &reads);
 	const char *const other = face_fixture_key(&fixture, "fleet", &elsewhere);
 	publish_up_to(0);
 	fixture.token = NULL;
-	face_fixture_expect_text(&fixture, 401, METHOD_GET, RUN, NULL, NULL, "\"code\":\"no_credentials\"");
+	face_fixture_expect_text(
+		&fixture, 401, METHOD_GET, RUN, NULL, NULL, "\"code\":\"no_credentials\"");
 	fixture.token = worker;
 	face_fixture_expect(&fixture, 200, METHOD_GET, RUN "/steps/latest", NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_GET, RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
-	face_fixture_expect_text(&fixture, 403, METHOD_POST, RUN, NULL, NULL, "\"code\":\"denied\"");
+	face_fixture_expect(&fixture, 200, METHOD_GET,
+		RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
+	face_fixture_expect_text(
+		&fixture, 403, METHOD_POST, RUN, NULL, NULL, "\"code\":\"denied\"");
 	face_fixture_expect(&fixture, 403, METHOD_PUT, RUN "/steps/1", NULL, "{}");
 	face_fixture_expect(&fixture, 403, METHOD_DELETE, RUN "/steps/0", NULL, NULL);
 	face_fixture_expect(&fixture, 403, METHOD_DELETE, RUN, NULL, NULL);
@@ -612,7 +710,7 @@ START_TEST(test_who_may)
 }
 END_TEST
 
-static void put_as_root(const char *const key, const struct span bytes)
+static void put_as_root(const char *key, struct span bytes)
 {
 	const char *const token = fixture.token;
 	fixture.token = face_fixture_root_token;
@@ -621,7 +719,7 @@ static void put_as_root(const char *const key, const struct span bytes)
 }
 
 /* Publishes step 0 with its object at `key`, as whoever the fixture's token is. */
-static void publish_at(const int status, const char *const key, const char *const holds)
+static void publish_at(int status, const char *key, const char *holds)
 {
 	char anchor[ANCHOR_BYTES];
 	struct buffer json;
@@ -631,34 +729,47 @@ static void publish_at(const int status, const char *const key, const char *cons
 	const struct digest128 digest = xxh3_128(span_of(anchor, sizeof(anchor)));
 	buffer_add_text(&json, "{\"step\":0,\"epoch\":1,");
 	add_digest(&json, "digest", &digests[0]);
-	buffer_format(&json, ",\"files\":[{\"path\":\"model.safetensors\",\"size\":%d,", ANCHOR_BYTES);
+	buffer_format(
+		&json, ",\"files\":[{\"path\":\"model.safetensors\",\"size\":%d,", ANCHOR_BYTES);
 	add_digest(&json, "digest", &digest);
-	buffer_format(&json, "}],\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"objects\":[{\"name\":\"model.safetensors\","
-		"\"key\":\"%s\",\"size\":%d,", key, ANCHOR_BYTES);
+	buffer_format(&json,
+		"}],\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"objects\":[{\"name\":\"model.safetensors\","
+		"\"key\":\"%s\",\"size\":%d,",
+		key, ANCHOR_BYTES);
 	add_digest(&json, "digest", &digest);
 	buffer_add_text(&json, "}]}]}");
 	ck_assert(!buffer_failed(&json));
-	face_fixture_expect_text(&fixture, status, METHOD_PUT, RUN "/steps/0", NULL, buffer_text(&json), holds);
+	face_fixture_expect_text(
+		&fixture, status, METHOD_PUT, RUN "/steps/0", NULL, buffer_text(&json), holds);
 	buffer_release(&json);
 }
 
-static const struct { const char *key; const char *also_reads; int status; } foreign_keys[] = {
-	{"r/steps/000000/model.safetensors", NULL, 201}, {"r2/x", NULL, 403}, {"r", NULL, 403}, {"other/x", NULL, 403},
-	{"other/x", "other/", 201}, {"other/x", "others/", 403}};
+static const struct {
+	const char *key;
+	const char *also_reads;
+	int status;
+} foreign_keys[] = {{"r/steps/000000/model.safetensors", NULL, 201}, {"r2/x", NULL, 403},
+	{"r", NULL, 403}, {"other/x", NULL, 403}, {"other/x", "other/", 201},
+	{"other/x", "others/", 403}};
 
-/* A step's objects are read with the run's grant: publishing must not turn a grant on one run into a look at the whole bucket. */
+/* A step's objects are read with the run's grant: publishing must not turn a grant on one run into
+ * a look at the whole bucket. */
 START_TEST(test_publish_names_what_one_may_read)
 {
-	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
+	const struct grant grants[] = {
+		{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
 		{span_text("bkt"), span_text(foreign_keys[_i].also_reads), PERMISSION_READ}};
-	const struct keyring_new_key key = {.namespace = "trainers", .grants = grants, .grant_count = foreign_keys[_i].also_reads != NULL ? 2 : 1};
+	const struct keyring_new_key key = {.namespace = "trainers",
+		.grants = grants,
+		.grant_count = foreign_keys[_i].also_reads != NULL ? 2 : 1};
 	struct keyring_made_key made;
 	struct error err = {0};
 	ck_assert_int_eq(keyring_add(fixture.keyring, &key, fixture.arena, &made, &err), 0);
 	fixture.token = made.token;
-	publish_at(foreign_keys[_i].status, foreign_keys[_i].key, foreign_keys[_i].status == 403 ? "\"code\":\"denied\"" : "\"step\":0");
-	face_fixture_expect(&fixture, foreign_keys[_i].status == 403 ? 404 : 200, METHOD_GET, RUN "/steps/0/objects/anchor/model.safetensors",
-		NULL, NULL);
+	publish_at(foreign_keys[_i].status, foreign_keys[_i].key,
+		foreign_keys[_i].status == 403 ? "\"code\":\"denied\"" : "\"step\":0");
+	face_fixture_expect(&fixture, foreign_keys[_i].status == 403 ? 404 : 200, METHOD_GET,
+		RUN "/steps/0/objects/anchor/model.safetensors", NULL, NULL);
 }
 END_TEST
 
@@ -669,33 +780,43 @@ START_TEST(test_an_account_publishes_from_anywhere_in_its_bucket)
 }
 END_TEST
 
-static const struct { const char *settings; const char *also_reads; int status; } foreign_prefixes[] = {
-	{"{\"adopt_prefix\":\"{run}/up/\",\"hot_load_prefix\":\"r/\"}", NULL, 200}, {"{\"adopt_prefix\":\"other/\"}", NULL, 403},
-	{"{\"adopt_prefix\":\"\"}", NULL, 403}, {"{\"adopt_prefix\":\"{run}\"}", NULL, 403}, {"{\"hot_load_prefix\":\"{run}2/\"}", NULL, 403},
-	{"{\"hot_load_prefix\":\"other/\"}", NULL, 403}, {"{\"hot_load_prefix\":\"other/{run}/\"}", "other/", 200},
+static const struct {
+	const char *settings;
+	const char *also_reads;
+	int status;
+} foreign_prefixes[] = {{"{\"adopt_prefix\":\"{run}/up/\",\"hot_load_prefix\":\"r/\"}", NULL, 200},
+	{"{\"adopt_prefix\":\"other/\"}", NULL, 403}, {"{\"adopt_prefix\":\"\"}", NULL, 403},
+	{"{\"adopt_prefix\":\"{run}\"}", NULL, 403},
+	{"{\"hot_load_prefix\":\"{run}2/\"}", NULL, 403},
+	{"{\"hot_load_prefix\":\"other/\"}", NULL, 403},
+	{"{\"hot_load_prefix\":\"other/{run}/\"}", "other/", 200},
 	{"{\"adopt_prefix\":\"other\"}", "other/", 403}};
 
 /* What a trainer puts below these prefixes is read with the run's grant. */
 START_TEST(test_settings_name_what_one_may_read)
 {
-	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
+	const struct grant grants[] = {
+		{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
 		{span_text("bkt"), span_text(foreign_prefixes[_i].also_reads), PERMISSION_READ}};
-	const struct keyring_new_key key = {.namespace = "trainers", .grants = grants,
+	const struct keyring_new_key key = {.namespace = "trainers",
+		.grants = grants,
 		.grant_count = foreign_prefixes[_i].also_reads != NULL ? 2 : 1};
 	struct keyring_made_key made;
 	struct error err = {0};
 	ck_assert_int_eq(keyring_add(fixture.keyring, &key, fixture.arena, &made, &err), 0);
 	fixture.token = made.token;
 	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
-	face_fixture_expect_text(&fixture, foreign_prefixes[_i].status, METHOD_PUT, RUN "/settings", NULL, foreign_prefixes[_i].settings,
+	face_fixture_expect_text(&fixture, foreign_prefixes[_i].status, METHOD_PUT, RUN "/settings",
+		NULL, foreign_prefixes[_i].settings,
 		foreign_prefixes[_i].status == 403 ? "\"code\":\"denied\"" : "_prefix\":");
 }
 END_TEST
 
 /* As if the operator allowed that host. */
-static int set_webhook(struct change *const change, struct db *const db, struct error *const err)
+static int set_webhook(struct change *change, struct db *db, struct error *err)
 {
-	static const char SQL[] = "UPDATE runs SET settings = CAST('{\"webhook\":\"https://hooks.example/secret\"}' AS BLOB)";
+	static const char SQL[] =
+		"UPDATE runs SET settings = CAST('{\"webhook\":\"https://hooks.example/secret\"}' AS BLOB)";
 	struct db_statement *const statement = db_prepare(db, SQL, err);
 	(void)change;
 	return statement == NULL ? -1 : db_execute(statement, err);
@@ -707,7 +828,8 @@ START_TEST(test_webhooks_are_shown_to_writers)
 	const struct grant reads = {span_text("bkt"), span_text("r/"), PERMISSION_READ};
 	const struct grant lists = {span_text("bkt"), span_text(""), PERMISSION_LIST};
 	static const char url[] = "https://hooks.example/secret";
-	const char *const tokens[] = {face_fixture_key(&fixture, "fleet", &reads), face_fixture_key(&fixture, "fleet", &lists)};
+	const char *const tokens[] = {face_fixture_key(&fixture, "fleet", &reads),
+		face_fixture_key(&fixture, "fleet", &lists)};
 	static const char *const paths[] = {RUN, "/v1/runs/bkt"};
 	struct change change = {.apply = set_webhook};
 	struct error err = {0};
@@ -716,7 +838,8 @@ START_TEST(test_webhooks_are_shown_to_writers)
 	for (size_t i = 0; i < 2; i++) {
 		face_fixture_expect_text(&fixture, 200, METHOD_GET, paths[i], NULL, NULL, url);
 		fixture.token = tokens[i];
-		struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, paths[i], NULL, NULL);
+		struct fake_exchange *const fake =
+			face_fixture_ask(&fixture, 200, METHOD_GET, paths[i], NULL, NULL);
 		face_fixture_assert_holds(fake, "\"webhook\":\"\"");
 		face_fixture_assert_lacks(fake, "hooks.example");
 		fake_exchange_free(fake);
@@ -732,13 +855,16 @@ START_TEST(test_hot_loads_are_not_shared)
 	static const char *const shared[] = {"x-amz-acl", "public-read", NULL};
 	const char *const stranger = face_fixture_key(&fixture, "strangers", NULL);
 	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/hot_load/v1/models/hot_load", deployment, NULL);
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_GET, "/hot_load/v1/models/hot_load", deployment, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt?acl", shared, NULL);
 	fixture.token = stranger;
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt?list-type=2", NULL, NULL);
 	face_fixture_expect(&fixture, 404, METHOD_GET, HOT_LOAD, deployment, NULL);
-	face_fixture_expect(&fixture, 404, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"a\"}");
+	face_fixture_expect(
+		&fixture, 404, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"a\"}");
 }
 END_TEST
 
@@ -751,21 +877,30 @@ START_TEST(test_deployments_are_an_accounts)
 	fixture.token = stranger;
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/strange", NULL, NULL);
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/strange/first", NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/v1/runs/strange/first/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/v1/runs/strange/first/settings", NULL,
+		"{\"hot_load\":\"d\"}");
 	fixture.token = owner;
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, HOT_LOAD, deployment, NULL, "\"code\":\"no_run\"");
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_GET, HOT_LOAD, deployment, NULL, "\"code\":\"no_run\"");
 	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
-	face_fixture_expect(&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"owners\"}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"owners\"}");
 	fixture.token = stranger;
-	face_fixture_expect(&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"strangers\"}");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"strangers\"");
+	face_fixture_expect(
+		&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"strangers\"}");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL,
+		"\"identity\":\"strangers\"");
 	fixture.token = owner;
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
 	fixture.token = face_fixture_root_token; /* of the default namespace */
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/second", NULL, NULL);
-	face_fixture_expect_text(&fixture, 409, METHOD_PUT, "/v1/runs/bkt/second/settings", NULL, "{\"hot_load\":\"d\"}", "\"code\":\"exists\"");
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, "/v1/runs/bkt/second/settings", NULL,
+		"{\"hot_load\":\"d\"}", "\"code\":\"exists\"");
 }
 END_TEST
 
@@ -773,40 +908,51 @@ END_TEST
 START_TEST(test_a_key_with_grants_finds_deployments_of_its_buckets)
 {
 	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
-	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ}, {span_text("bkt"), span_text("else/"), PERMISSION_WRITE},
+	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ},
+		{span_text("bkt"), span_text("else/"), PERMISSION_WRITE},
 		{span_text("none"), span_text(""), PERMISSION_WRITE}};
 	const int statuses[][2] = {{200, 403}, {403, 403}, {404, 404}};
 	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
 	fixture.token = face_fixture_key(&fixture, "trainers", &grants[_i]);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, statuses[_i][0], METHOD_GET, HOT_LOAD, deployment, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, statuses[_i][0], METHOD_GET, HOT_LOAD, deployment, NULL);
 	face_fixture_assert_lacks(fake, "bkt");
 	fake_exchange_free(fake);
-	struct fake_exchange *const post = face_fixture_ask(&fixture, statuses[_i][1], METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"a\"}");
+	struct fake_exchange *const post = face_fixture_ask(&fixture, statuses[_i][1], METHOD_POST,
+		HOT_LOAD, deployment, "{\"identity\":\"a\"}");
 	face_fixture_assert_lacks(post, "bkt");
 	face_fixture_assert_lacks(post, "r/");
 	fake_exchange_free(post);
 }
 END_TEST
 
-/* A deployment is all that the caller named: he is not told whose run it belongs to, nor that there is one. */
+/* A deployment is all that the caller named: he is not told whose run it belongs to, nor that there
+ * is one. */
 START_TEST(test_hot_loads_name_no_run_to_strangers)
 {
 	static const char *const bound[] = {"fireworks-deployment", "d", NULL};
 	static const char *const unbound[] = {"fireworks-deployment", "e", NULL};
 	static const char body[] = "{\"identity\":\"a\"}";
-	const struct grant elsewhere = {span_text("other"), {NULL, 0}, PERMISSION_READ | PERMISSION_WRITE};
-	const char *const tokens[] = {face_fixture_key(&fixture, "strangers", NULL), face_fixture_key(&fixture, "main", &elsewhere)};
+	const struct grant elsewhere = {
+		span_text("other"), {NULL, 0}, PERMISSION_READ | PERMISSION_WRITE};
+	const char *const tokens[] = {face_fixture_key(&fixture, "strangers", NULL),
+		face_fixture_key(&fixture, "main", &elsewhere)};
 	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
 		fixture.token = tokens[i];
-		struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, METHOD_POST, "/hot_load/v1/models/hot_load", bound, body);
+		struct fake_exchange *const fake = face_fixture_ask(
+			&fixture, 404, METHOD_POST, "/hot_load/v1/models/hot_load", bound, body);
 		face_fixture_assert_holds(fake, "No run of yours has the setting");
 		face_fixture_assert_lacks(fake, "bkt");
 		fake_exchange_free(fake);
-		face_fixture_expect(&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", bound, NULL);
-		face_fixture_expect(&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", unbound, NULL);
+		face_fixture_expect(
+			&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", bound, NULL);
+		face_fixture_expect(
+			&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", unbound, NULL);
 	}
 }
 END_TEST
@@ -819,7 +965,8 @@ Suite *test_steps_suite(void)
 	tcase_add_checked_fixture(steps, setup, teardown);
 	tcase_set_timeout(steps, 120);
 	tcase_add_test(steps, test_open);
-	tcase_add_loop_test(steps, test_bad_open_body, 0, sizeof(bad_open_bodies) / sizeof(bad_open_bodies[0]));
+	tcase_add_loop_test(
+		steps, test_bad_open_body, 0, sizeof(bad_open_bodies) / sizeof(bad_open_bodies[0]));
 	tcase_add_test(steps, test_missing);
 	tcase_add_test(steps, test_list_runs);
 	tcase_add_test(steps, test_publish);
@@ -844,9 +991,11 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_settings);
 	tcase_add_test(steps, test_delete_run);
 	tcase_add_test(steps, test_who_may);
-	tcase_add_loop_test(steps, test_publish_names_what_one_may_read, 0, sizeof(foreign_keys) / sizeof(foreign_keys[0]));
+	tcase_add_loop_test(steps, test_publish_names_what_one_may_read, 0,
+		sizeof(foreign_keys) / sizeof(foreign_keys[0]));
 	tcase_add_test(steps, test_an_account_publishes_from_anywhere_in_its_bucket);
-	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0, sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
+	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0,
+		sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
 	tcase_add_test(steps, test_hot_loads_are_not_shared);
 	tcase_add_test(steps, test_hot_loads_name_no_run_to_strangers);
 	tcase_add_test(steps, test_deployments_are_an_accounts);

@@ -11,16 +11,23 @@
 
 static const uint8_t key[FETCH_KEY_BYTES] = {1, 2, 3};
 
-static struct fetch_token make_token(const size_t spans)
+static struct fetch_token make_token(size_t spans)
 {
-	struct fetch_token token = {.expires_s = 1800000000, .bucket = 77, .as_stored = spans % 2 == 0, .total = 1000000, .span_count = spans};
+	struct fetch_token token = {.expires_s = 1800000000,
+		.bucket = 77,
+		.as_stored = spans % 2 == 0,
+		.total = 1000000,
+		.span_count = spans};
 	for (size_t i = 0; i < spans; i++)
-		token.spans[i] = (struct fetch_span){.pack = {{(uint8_t)(i / 2)}}, .first = (uint32_t)(10 * i), .count = 5,
-			.offset = (uint32_t)(1000 * i), .length = 900};
+		token.spans[i] = (struct fetch_span){.pack = {{(uint8_t)(i / 2)}},
+			.first = (uint32_t)(10 * i),
+			.count = 5,
+			.offset = (uint32_t)(1000 * i),
+			.length = 900};
 	return token;
 }
 
-static struct span print(const struct fetch_token *const token, struct buffer *const text)
+static struct span print(const struct fetch_token *token, struct buffer *text)
 {
 	buffer_init(text, 100000);
 	fetch_token_print(token, key, text);
@@ -47,7 +54,12 @@ END_TEST
 
 START_TEST(inline_tokens_go_there_and_back)
 {
-	const struct fetch_token token = {.expires_s = 5, .bucket = 6, .version = 7, .total = 108, .span_count = 1, .spans = {{.length = 108}}};
+	const struct fetch_token token = {.expires_s = 5,
+		.bucket = 6,
+		.version = 7,
+		.total = 108,
+		.span_count = 1,
+		.spans = {{.length = 108}}};
 	struct fetch_token back;
 	struct buffer text;
 	ck_assert(fetch_token_parse(print(&token, &text), key, &back));
@@ -62,7 +74,12 @@ END_TEST
 /* Where things lie tells how much others write. */
 START_TEST(nothing_of_a_token_can_be_read)
 {
-	const struct fetch_token token = {.expires_s = 5, .bucket = 77, .version = 12345, .total = 108, .span_count = 1, .spans = {{.length = 108}}};
+	const struct fetch_token token = {.expires_s = 5,
+		.bucket = 77,
+		.version = 12345,
+		.total = 108,
+		.span_count = 1,
+		.spans = {{.length = 108}}};
 	static const uint8_t numbers[][8] = {{5}, {77}, {0x39, 0x30}};
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
 	struct buffer text;
@@ -95,7 +112,8 @@ START_TEST(altered_tokens_are_refused)
 }
 END_TEST
 
-/* A token that is signed and makes no sense is refused all the same: no offset may fall, or lie outside. */
+/* A token that is signed and makes no sense is refused all the same: no offset may fall, or lie
+ * outside. */
 START_TEST(unsound_tokens_are_refused)
 {
 	struct fetch_token back;
@@ -118,7 +136,7 @@ END_TEST
 
 static const struct range_case {
 	const char *header;
-	size_t count; /* 0: refused */
+	size_t count;  /* 0: refused */
 	uint64_t from; /* of the first, in 1000 bytes; */
 	uint64_t to;   /* 0: it has none of them */
 } range_cases[] = {
@@ -144,8 +162,10 @@ static const struct range_case {
 	{"5-6", 0, 0, 0},
 	{"chunks=5-6", 0, 0, 0},
 	{"", 0, 0, 0},
-	{"bytes=1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1", 32, 1, 2},
-	{"bytes=1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1", 0, 0, 0},
+	{"bytes=1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1",
+		32, 1, 2},
+	{"bytes=1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1,1-1",
+		0, 0, 0},
 };
 
 START_TEST(ranges_are_parsed_strictly)
@@ -175,15 +195,19 @@ START_TEST(multipart_bodies_are_framed)
 	multipart_boundary(boundary);
 	const int len = snprintf(expected, sizeof(expected),
 		"--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes 0-4/99\r\n\r\nhello\r\n"
-		"--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes 50-52/99\r\n\r\nyou\r\n--%s--\r\n", boundary, boundary, boundary);
+		"--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes 50-52/99\r\n\r\nyou\r\n--%s--\r\n",
+		boundary, boundary, boundary);
 	for (size_t piece = 1; piece < 400; piece++) {
-		const struct multipart_part parts[] = {{0, 4, assemble_open_inline(span_text("hello"))}, {50, 52, assemble_open_inline(span_text("you"))}};
+		const struct multipart_part parts[] = {
+			{0, 4, assemble_open_inline(span_text("hello"))},
+			{50, 52, assemble_open_inline(span_text("you"))}};
 		struct error err = {0};
 		uint8_t body[1000];
 		uint64_t length;
 		size_t used = 0;
 		ptrdiff_t got;
-		struct body_source *const source = multipart_source_open(parts, 2, 99, boundary, &length);
+		struct body_source *const source =
+			multipart_source_open(parts, 2, 99, boundary, &length);
 		while ((got = source->read(source, body + used, piece, &err)) > 0)
 			used += (size_t)got;
 		source->close(source);
@@ -204,7 +228,8 @@ Suite *test_fetch_token_suite(void)
 	tcase_add_test(plain, nothing_of_a_token_can_be_read);
 	tcase_add_test(plain, altered_tokens_are_refused);
 	tcase_add_test(plain, unsound_tokens_are_refused);
-	tcase_add_loop_test(plain, ranges_are_parsed_strictly, 0, sizeof(range_cases) / sizeof(range_cases[0]));
+	tcase_add_loop_test(
+		plain, ranges_are_parsed_strictly, 0, sizeof(range_cases) / sizeof(range_cases[0]));
 	tcase_add_test(plain, multipart_bodies_are_framed);
 	suite_add_tcase(suite, plain);
 	return suite;

@@ -25,17 +25,19 @@ struct asked {
 	char hash[CHUNK_ID_TEXT_BYTES]; /* of it */
 };
 
-static void remember_hash(struct asked *const asked, const char *const key)
+static void remember_hash(struct asked *asked, const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(asked->fixture.store, span_text("bkt"), span_text(key), asked->fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(asked->fixture.store, span_text("bkt"), span_text(key),
+				 asked->fixture.arena, &object, &err),
+		0);
 	ck_assert(object.has_file_hash);
 	chunk_id_format(&object.file_hash, asked->hash);
 }
 
 /* Half of it noise, half of it the same over and over: records of more than one codec. */
-static char *make_text(const size_t len)
+static char *make_text(size_t len)
 {
 	char *const text = malloc(len + 1);
 	uint64_t state = 1;
@@ -47,7 +49,7 @@ static char *make_text(const size_t len)
 	return text;
 }
 
-static void open_fixture(struct asked *const asked, const size_t len)
+static void open_fixture(struct asked *asked, size_t len)
 {
 	*asked = (struct asked){0};
 	face_fixture_open(&asked->fixture);
@@ -57,22 +59,25 @@ static void open_fixture(struct asked *const asked, const size_t len)
 	asked->text = make_text(len);
 	face_fixture_expect(&asked->fixture, 200, METHOD_PUT, "/bkt/a", NULL, asked->text);
 	remember_hash(asked, "a");
-	asked->owner = face_fixture_xet_token(&asked->fixture, "bkt", face_fixture_root_token, false, TOKEN_SECONDS);
+	asked->owner = face_fixture_xet_token(
+		&asked->fixture, "bkt", face_fixture_root_token, false, TOKEN_SECONDS);
 	asked->fixture.token = asked->owner;
 }
 
-static void close_fixture(struct asked *const asked)
+static void close_fixture(struct asked *asked)
 {
 	free(asked->text);
 	face_fixture_close(&asked->fixture);
 }
 
 /* The reply to GET /xet/<version>/reconstructions/<hash>, parsed. */
-static struct json_node *reconstruct(struct asked *const asked, const char *const version, const char *const *const headers)
+static struct json_node *reconstruct(
+	struct asked *asked, const char *version, const char *const *headers)
 {
 	char target[200];
 	snprintf(target, sizeof(target), "/xet/%s/reconstructions/%s", version, asked->hash);
-	struct fake_exchange *const fake = face_fixture_ask(&asked->fixture, 200, METHOD_GET, target, headers, "");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&asked->fixture, 200, METHOD_GET, target, headers, "");
 	face_fixture_assert_header(fake, "Cache-Control", "private, no-store");
 	struct error err = {0};
 	struct json_node *const root = json_node_parse(buffer_span(&fake->body), "reply", &err);
@@ -81,7 +86,7 @@ static struct json_node *reconstruct(struct asked *const asked, const char *cons
 	return root;
 }
 
-static uint64_t number(const struct json_node *const object, const char *const name)
+static uint64_t number(const struct json_node *object, const char *name)
 {
 	uint64_t value = 0;
 	ck_assert_msg(json_node_u64(json_node_member(object, name), &value), "%s", name);
@@ -89,7 +94,7 @@ static uint64_t number(const struct json_node *const object, const char *const n
 }
 
 /* The path of a URL of ours; arena. */
-static const char *target_of(struct asked *const asked, const struct json_node *const entry)
+static const char *target_of(struct asked *asked, const struct json_node *entry)
 {
 	struct span url;
 	ck_assert(json_node_text(json_node_member(entry, "url"), &url));
@@ -99,28 +104,32 @@ static const char *target_of(struct asked *const asked, const struct json_node *
 }
 
 /* GET of a range, without credentials. The caller frees. */
-static struct fake_exchange *fetch(struct asked *const asked, const int status, const char *const target, const char *const range)
+static struct fake_exchange *fetch(
+	struct asked *asked, int status, const char *target, const char *range)
 {
 	const char *const headers[] = {"Range", range, NULL};
 	asked->fixture.token = NULL;
-	struct fake_exchange *const fake = face_fixture_ask(&asked->fixture, status, METHOD_GET, target, range != NULL ? headers : NULL, "");
+	struct fake_exchange *const fake = face_fixture_ask(
+		&asked->fixture, status, METHOD_GET, target, range != NULL ? headers : NULL, "");
 	asked->fixture.token = asked->owner;
 	ck_assert(!fake->body_failed);
 	return fake;
 }
 
-static void expect_fetch(struct asked *const asked, const int status, const char *const target, const char *const range)
+static void expect_fetch(struct asked *asked, int status, const char *target, const char *range)
 {
 	fake_exchange_free(fetch(asked, status, target, range));
 }
 
-static const char *bounds_text(struct asked *const asked, const struct json_node *const bounds)
+static const char *bounds_text(struct asked *asked, const struct json_node *bounds)
 {
-	return arena_format(asked->fixture.arena, "bytes=%" PRIu64 "-%" PRIu64, number(bounds, "start"), number(bounds, "end"));
+	return arena_format(asked->fixture.arena, "bytes=%" PRIu64 "-%" PRIu64,
+		number(bounds, "start"), number(bounds, "end"));
 }
 
-/* Appends the contents of all records; returns how many there are. `codecs`: the highest number that may come. */
-static uint64_t add_contents(const struct span records, const uint8_t codecs, struct buffer *const out)
+/* Appends the contents of all records; returns how many there are. `codecs`: the highest number
+ * that may come. */
+static uint64_t add_contents(struct span records, uint8_t codecs, struct buffer *out)
 {
 	struct codec_context *const codec = codec_context_new();
 	uint64_t count = 0;
@@ -132,7 +141,9 @@ static uint64_t add_contents(const struct span records, const uint8_t codecs, st
 		ck_assert_uint_le(record[4], codecs);
 		ck_assert_uint_le(at + 8 + stored, records.len);
 		uint8_t *const into = buffer_reserve(out, size);
-		ck_assert_int_eq(codec_decode(codec, (enum codec)record[4], span_of(record + 8, stored), into, size, &err), 0);
+		ck_assert_int_eq(codec_decode(codec, (enum codec)record[4],
+					 span_of(record + 8, stored), into, size, &err),
+			0);
 		buffer_commit(out, size);
 		at += 8 + stored;
 	}
@@ -141,8 +152,8 @@ static uint64_t add_contents(const struct span records, const uint8_t codecs, st
 }
 
 /* The terms one behind the other are the object. Each is all that is asked of its xorb. */
-static void expect_whole(struct asked *const asked, const struct json_node *const terms, const struct json_node *const xorbs, const bool grouped,
-	const uint8_t codecs)
+static void expect_whole(struct asked *asked, const struct json_node *terms,
+	const struct json_node *xorbs, bool grouped, uint8_t codecs)
 {
 	struct buffer out;
 	buffer_init(&out, 2 * (size_t)LEN);
@@ -151,15 +162,22 @@ static void expect_whole(struct asked *const asked, const struct json_node *cons
 	for (size_t i = 0; i < json_node_count(terms); i++) {
 		struct span hash;
 		ck_assert(json_node_text(json_node_member(json_node_at(terms, i), "hash"), &hash));
-		const struct json_node *const list = json_node_member(xorbs, arena_text(asked->fixture.arena, hash));
+		const struct json_node *const list =
+			json_node_member(xorbs, arena_text(asked->fixture.arena, hash));
 		ck_assert_uint_eq(json_node_count(list), 1);
 		const struct json_node *const entry = json_node_at(list, 0);
-		const struct json_node *const range = grouped ? json_node_at(json_node_member(entry, "ranges"), 0) : entry;
-		const struct json_node *const bytes = json_node_member(range, grouped ? "bytes" : "url_range");
-		const struct json_node *const chunks = json_node_member(range, grouped ? "chunks" : "range");
-		struct fake_exchange *const fake = fetch(asked, 206, target_of(asked, entry), bounds_text(asked, bytes));
-		ck_assert_uint_eq(fake->body.len, number(bytes, "end") - number(bytes, "start") + 1);
-		ck_assert_uint_eq(add_contents(buffer_span(&fake->body), codecs, &out), number(chunks, "end") - number(chunks, "start"));
+		const struct json_node *const range =
+			grouped ? json_node_at(json_node_member(entry, "ranges"), 0) : entry;
+		const struct json_node *const bytes =
+			json_node_member(range, grouped ? "bytes" : "url_range");
+		const struct json_node *const chunks =
+			json_node_member(range, grouped ? "chunks" : "range");
+		struct fake_exchange *const fake =
+			fetch(asked, 206, target_of(asked, entry), bounds_text(asked, bytes));
+		ck_assert_uint_eq(
+			fake->body.len, number(bytes, "end") - number(bytes, "start") + 1);
+		ck_assert_uint_eq(add_contents(buffer_span(&fake->body), codecs, &out),
+			number(chunks, "end") - number(chunks, "start"));
 		fake_exchange_free(fake);
 	}
 	ck_assert_uint_eq(out.len, strlen(asked->text));
@@ -167,9 +185,11 @@ static void expect_whole(struct asked *const asked, const struct json_node *cons
 	buffer_release(&out);
 }
 
-static void expect_file(struct asked *const asked, const struct json_node *const root, const bool grouped, const uint8_t codecs)
+static void expect_file(
+	struct asked *asked, const struct json_node *root, bool grouped, uint8_t codecs)
 {
-	expect_whole(asked, json_node_member(root, "terms"), json_node_member(root, grouped ? "xorbs" : "fetch_info"), grouped, codecs);
+	expect_whole(asked, json_node_member(root, "terms"),
+		json_node_member(root, grouped ? "xorbs" : "fetch_info"), grouped, codecs);
 }
 
 START_TEST(an_object_comes_back_by_its_hash)
@@ -246,10 +266,12 @@ START_TEST(ranges_of_a_file)
 	const char *const headers[] = {"Range", range_rows[_i].range, NULL};
 	char target[200];
 	snprintf(target, sizeof(target), "/xet/v1/reconstructions/%s", asked.hash);
-	struct fake_exchange *const fake = face_fixture_ask(&asked.fixture, range_rows[_i].status, METHOD_GET, target, headers, "");
+	struct fake_exchange *const fake = face_fixture_ask(
+		&asked.fixture, range_rows[_i].status, METHOD_GET, target, headers, "");
 	if (range_rows[_i].status == 200) {
 		struct error err = {0};
-		struct json_node *const root = json_node_parse(buffer_span(&fake->body), "reply", &err);
+		struct json_node *const root =
+			json_node_parse(buffer_span(&fake->body), "reply", &err);
 		const struct json_node *const terms = json_node_member(root, "terms");
 		uint64_t total = 0;
 		for (size_t i = 0; i < json_node_count(terms); i++)
@@ -265,18 +287,22 @@ END_TEST
 
 START_TEST(what_cannot_be_reached_is_not_there)
 {
-	static const char zero[] = "0000000000000000000000000000000000000000000000000000000000000000";
+	static const char zero[] =
+		"0000000000000000000000000000000000000000000000000000000000000000";
 	struct asked asked;
 	char target[200];
 	open_fixture(&asked, LEN);
 	struct face_fixture *const fixture = &asked.fixture;
 	for (int version = 1; version <= 2; version++) {
-		snprintf(target, sizeof(target), "/xet/v%d/reconstructions/d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da", version);
+		snprintf(target, sizeof(target),
+			"/xet/v%d/reconstructions/d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da",
+			version);
 		face_fixture_expect(fixture, 404, METHOD_GET, target, NULL, "");
 		snprintf(target, sizeof(target), "/xet/v%d/reconstructions/abc", version);
 		face_fixture_expect(fixture, 400, METHOD_GET, target, NULL, "");
 		snprintf(target, sizeof(target), "/xet/v%d/reconstructions/%s", version, zero);
-		face_fixture_expect_text(fixture, 200, METHOD_GET, target, NULL, "", "\"terms\":[]");
+		face_fixture_expect_text(
+			fixture, 200, METHOD_GET, target, NULL, "", "\"terms\":[]");
 		static const char *const range[] = {"Range", "bytes=0-0", NULL};
 		face_fixture_expect(fixture, 416, METHOD_GET, target, range, "");
 	}
@@ -284,10 +310,15 @@ START_TEST(what_cannot_be_reached_is_not_there)
 	fixture->token = face_fixture_root_token; /* no transfer token */
 	face_fixture_expect(fixture, 401, METHOD_GET, target, NULL, "");
 	face_fixture_expect(fixture, 200, METHOD_PUT, "/other", NULL, "");
-	fixture->token = face_fixture_xet_token(fixture, "other", face_fixture_root_token, false, TOKEN_SECONDS);
+	fixture->token = face_fixture_xet_token(
+		fixture, "other", face_fixture_root_token, false, TOKEN_SECONDS);
 	face_fixture_expect(fixture, 404, METHOD_GET, target, NULL, "");
-	const struct grant grant = {.bucket = span_text("bkt"), .prefix = span_text("b/"), .permissions = PERMISSION_READ | PERMISSION_WRITE};
-	fixture->token = face_fixture_xet_token(fixture, "bkt", face_fixture_key(fixture, "main", &grant), false, TOKEN_SECONDS); /* may not read "a" */
+	const struct grant grant = {.bucket = span_text("bkt"),
+		.prefix = span_text("b/"),
+		.permissions = PERMISSION_READ | PERMISSION_WRITE};
+	fixture->token =
+		face_fixture_xet_token(fixture, "bkt", face_fixture_key(fixture, "main", &grant),
+			false, TOKEN_SECONDS); /* may not read "a" */
 	face_fixture_expect(fixture, 404, METHOD_GET, target, NULL, "");
 	close_fixture(&asked);
 }
@@ -299,7 +330,8 @@ START_TEST(head_tells_the_size)
 	char target[200];
 	open_fixture(&asked, LEN);
 	snprintf(target, sizeof(target), "/xet/v1/files/%s", asked.hash);
-	struct fake_exchange *const fake = face_fixture_ask(&asked.fixture, 200, METHOD_HEAD, target, NULL, "");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&asked.fixture, 200, METHOD_HEAD, target, NULL, "");
 	ck_assert(fake->exchange.reply.length_known);
 	ck_assert_uint_eq(fake->exchange.reply.length, LEN);
 	fake_exchange_free(fake);
@@ -312,25 +344,29 @@ START_TEST(batches_leave_out_what_is_unknown)
 	struct asked asked;
 	char target[400];
 	open_fixture(&asked, LEN);
-	snprintf(target, sizeof(target), "/xet/v1/reconstructions?file_id=%s&file_id=d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da&file_id=%s",
+	snprintf(target, sizeof(target),
+		"/xet/v1/reconstructions?file_id=%s&file_id=d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da&file_id=%s",
 		asked.hash, asked.hash);
-	struct fake_exchange *const fake = face_fixture_ask(&asked.fixture, 200, METHOD_GET, target, NULL, "");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&asked.fixture, 200, METHOD_GET, target, NULL, "");
 	struct error err = {0};
 	struct json_node *const root = json_node_parse(buffer_span(&fake->body), "reply", &err);
 	ck_assert_ptr_nonnull(root);
 	const struct json_node *const files = json_node_member(root, "files");
 	ck_assert_uint_eq(json_node_count(files), 1);
-	expect_whole(&asked, json_node_member(files, asked.hash), json_node_member(root, "fetch_info"), false, 2);
+	expect_whole(&asked, json_node_member(files, asked.hash),
+		json_node_member(root, "fetch_info"), false, 2);
 	json_node_free(root);
 	fake_exchange_free(fake);
-	face_fixture_expect(&asked.fixture, 400, METHOD_GET, "/xet/v1/reconstructions?file_id=abc", NULL, "");
+	face_fixture_expect(
+		&asked.fixture, 400, METHOD_GET, "/xet/v1/reconstructions?file_id=abc", NULL, "");
 	face_fixture_expect(&asked.fixture, 404, METHOD_GET, "/xet/v1/reconstructions", NULL, "");
 	close_fixture(&asked);
 }
 END_TEST
 
 /* The URL of a part in the middle of the object; arena. Its first and last byte are told. */
-static const char *middle_url(struct asked *const asked, uint64_t *const out_first, uint64_t *const out_last)
+static const char *middle_url(struct asked *asked, uint64_t *out_first, uint64_t *out_last)
 {
 	static const char *const headers[] = {"Range", "bytes=200000-300000", NULL};
 	struct json_node *const root = reconstruct(asked, "v1", headers);
@@ -359,13 +395,16 @@ START_TEST(a_url_permits_its_bytes_alone)
 	ck_assert_uint_eq(whole->body.len, last - first + 1);
 	face_fixture_assert_header(whole, "ETag", NULL);
 	face_fixture_assert_header(whole, "Cache-Control", "private, max-age=1800");
-	struct fake_exchange *const some = fetch(&asked, 206, target, arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first + 7, first + 70006));
+	struct fake_exchange *const some = fetch(&asked, 206, target,
+		arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first + 7, first + 70006));
 	ck_assert_uint_eq(some->body.len, 70000);
 	ck_assert_mem_eq(some->body.data, whole->body.data + 7, 70000);
 	fake_exchange_free(some);
 	fake_exchange_free(whole);
-	expect_fetch(&asked, 403, target, arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first - 1, last));
-	expect_fetch(&asked, 403, target, arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first, last + 1));
+	expect_fetch(&asked, 403, target,
+		arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first - 1, last));
+	expect_fetch(&asked, 403, target,
+		arena_format(arena, "bytes=%" PRIu64 "-%" PRIu64, first, last + 1));
 	expect_fetch(&asked, 403, target, "bytes=0-0");
 	expect_fetch(&asked, 416, target, "bytes=5-4");
 	close_fixture(&asked);
@@ -381,17 +420,21 @@ START_TEST(several_ranges_are_one_multipart_reply)
 	const char *const target = middle_url(&asked, &first, &last);
 	struct fake_exchange *const whole = fetch(&asked, 200, target, NULL);
 	char range[200];
-	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",%" PRIu64 "-%" PRIu64, first + 500, last, first, first + 99);
+	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",%" PRIu64 "-%" PRIu64,
+		first + 500, last, first, first + 99);
 	struct fake_exchange *const fake = fetch(&asked, 206, target, range);
 	const char *const type = fake->exchange.reply.content_type;
 	ck_assert_int_eq(strncmp(type, "multipart/byteranges; boundary=", 31), 0);
 	const char *const boundary = type + 31;
 	ck_assert_uint_eq(fake->exchange.reply.length, fake->body.len);
 	char head[400];
-	int len = snprintf(head, sizeof(head), "--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64 "-%" PRIu64 "/", boundary, first,
-		first + 99);
+	int len = snprintf(head, sizeof(head),
+		"--%s\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes %" PRIu64
+		"-%" PRIu64 "/",
+		boundary, first, first + 99);
 	ck_assert_mem_eq(fake->body.data, head, len);
-	const uint8_t *const data = (const uint8_t *)strstr((const char *)fake->body.data, "\r\n\r\n") + 4;
+	const uint8_t *const data =
+		(const uint8_t *)strstr((const char *)fake->body.data, "\r\n\r\n") + 4;
 	ck_assert_mem_eq(data, whole->body.data, 100);
 	len = snprintf(head, sizeof(head), "\r\n--%s\r\n", boundary);
 	ck_assert_mem_eq(data + 100, head, len);
@@ -400,7 +443,8 @@ START_TEST(several_ranges_are_one_multipart_reply)
 	ck_assert_mem_eq(end, head, len);
 	ck_assert_mem_eq(end - (last - first - 499), whole->body.data + 500, last - first - 499);
 	fake_exchange_free(fake);
-	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",%" PRIu64 "-%" PRIu64, first, first + 10, first + 10, first + 99);
+	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",%" PRIu64 "-%" PRIu64, first,
+		first + 10, first + 10, first + 99);
 	expect_fetch(&asked, 416, target, range); /* they overlap */
 	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",0-0", first, first + 10);
 	expect_fetch(&asked, 403, target, range);
@@ -440,12 +484,15 @@ START_TEST(telemetry_and_health_are_answered_at_once)
 	struct asked asked;
 	open_fixture(&asked, 10);
 	asked.fixture.token = NULL;
-	face_fixture_expect_text(&asked.fixture, 200, METHOD_POST, "/v1/telemetry", NULL, "{\"event\":\"xet_upload_summary\"}", "{}");
-	face_fixture_expect_text(&asked.fixture, 200, METHOD_POST, "/xet/v1/telemetry", NULL, "not even JSON", "{}");
+	face_fixture_expect_text(&asked.fixture, 200, METHOD_POST, "/v1/telemetry", NULL,
+		"{\"event\":\"xet_upload_summary\"}", "{}");
+	face_fixture_expect_text(
+		&asked.fixture, 200, METHOD_POST, "/xet/v1/telemetry", NULL, "not even JSON", "{}");
 	face_fixture_expect(&asked.fixture, 200, METHOD_GET, "/xet/health", NULL, "");
 	asked.fixture.token = asked.owner;
 	face_fixture_expect(&asked.fixture, 404, METHOD_GET,
-		"/xet/v2/file-chunk-hashes/d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da", NULL, "");
+		"/xet/v2/file-chunk-hashes/d760aaf4beb07581956e24c847c47f1abd2e419166aa68259035bc412232e9da",
+		NULL, "");
 	close_fixture(&asked);
 }
 END_TEST

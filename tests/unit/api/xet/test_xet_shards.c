@@ -23,7 +23,8 @@ Suite *test_xet_shards_suite(void);
 #define HELLO "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
 #define OTHER "df93298cdbf67cd507aed28d6290c0cf7f9aa0aa88dfa629cffcf98680659410"
 
-static const uint8_t hello[] = {0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
+static const uint8_t hello[] = {
+	0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
 
 static struct face_fixture fixture;
 static int64_t bucket_id;
@@ -34,7 +35,8 @@ static void setup(void)
 	struct error err = {0};
 	struct bucket bucket;
 	face_fixture_open(&fixture);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("bkt"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("bkt"), fixture.arena, &bucket, &err), 0);
 	bucket_id = bucket.id;
 	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
 	const struct shard_term term = {.xorb = chunk.id, .first = 0, .end = 1, .bytes = 12};
@@ -57,27 +59,31 @@ static void teardown(void)
 enum { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE };
 
 /* `bearer`: the key's token; NULL: without one. */
-static struct fake_exchange *begin_as(const char *const bearer, const bool is_write, const enum method method, const char *const target)
+static struct fake_exchange *begin_as(
+	const char *bearer, bool is_write, enum method method, const char *target)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, method, target);
 	if (bearer != NULL)
-		fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s",
-			face_fixture_xet_token(&fixture, "bkt", bearer, is_write, 60)));
+		fake_exchange_add(fake, "authorization",
+			arena_format(fixture.arena, "Bearer %s",
+				face_fixture_xet_token(&fixture, "bkt", bearer, is_write, 60)));
 	fake->piece_bytes = 100;
 	return fake;
 }
 
-static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
+static struct fake_exchange *begin(enum method method, const char *target, int token)
 {
-	return begin_as(token != TOKEN_NONE ? face_fixture_root_token : NULL, token == TOKEN_WRITE, method, target);
+	return begin_as(token != TOKEN_NONE ? face_fixture_root_token : NULL, token == TOKEN_WRITE,
+		method, target);
 }
 
-static void expect(const int status, const enum method method, const char *const target, const int token, const struct span body,
-	const char *const text)
+static void expect(int status, enum method method, const char *target, int token, struct span body,
+	const char *text)
 {
 	struct fake_exchange *const fake = begin(method, target, token);
 	const int got = fake_exchange_run(fake, body);
-	ck_assert_msg(got == status, "%s: %d %.*s", target, got, (int)fake->body.len, (const char *)fake->body.data);
+	ck_assert_msg(got == status, "%s: %d %.*s", target, got, (int)fake->body.len,
+		(const char *)fake->body.data);
 	if (text != NULL)
 		face_fixture_assert_holds(fake, text);
 	fake_exchange_free(fake);
@@ -85,7 +91,8 @@ static void expect(const int status, const enum method method, const char *const
 
 static void put_xorb(void)
 {
-	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, span_of(hello, sizeof hello), NULL);
+	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE,
+		span_of(hello, sizeof hello), NULL);
 }
 
 static bool is_registered(void)
@@ -97,7 +104,8 @@ static bool is_registered(void)
 	bool granted = false;
 	struct db *const db = store_reader_take(fixture.store, &err);
 	const bool found = xet_file_row_find(db, &hash, &file, &err) == 1;
-	ck_assert_int_eq(xet_grant_row_valid(db, &hash, bucket_id, span_text("main"), 1, &granted, &err), 0);
+	ck_assert_int_eq(
+		xet_grant_row_valid(db, &hash, bucket_id, span_text("main"), 1, &granted, &err), 0);
 	store_reader_give(fixture.store, db);
 	ck_assert(found == granted);
 	return found;
@@ -106,9 +114,11 @@ static bool is_registered(void)
 START_TEST(a_shard_registers_its_file)
 {
 	put_xorb();
-	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard),
+		"{\"result\":1}");
 	ck_assert(is_registered());
-	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":0}");
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard),
+		"{\"result\":0}");
 	expect(200, METHOD_POST, "/xet/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":0}");
 }
 END_TEST
@@ -135,53 +145,55 @@ struct blocker {
 	sem_t ended;
 };
 
-static void wait_for(sem_t *const semaphore)
+static void wait_for(sem_t *semaphore)
 {
 	while (sem_wait(semaphore) != 0)
 		ck_assert_int_eq(errno, EINTR);
 }
 
-static void stand(struct blocker *const blocker)
+static void stand(struct blocker *blocker)
 {
 	sem_post(&blocker->reached);
 	wait_for(&blocker->may_go);
 }
 
-static void stand_at_helper(struct helper_job *const job)
+static void stand_at_helper(struct helper_job *job)
 {
-	struct blocker *const blocker = (struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
+	struct blocker *const blocker =
+		(struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
 	stand(blocker);
 	sem_post(&blocker->ended);
 }
 
-static int stand_at_committer(struct change *const change, struct db *const db, struct error *const err)
+static int stand_at_committer(struct change *change, struct db *db, struct error *err)
 {
 	(void)db, (void)err;
 	stand((struct blocker *)change);
 	return 0;
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	sem_post(&((struct blocker *)change)->ended);
 }
 
-static void blocker_init(struct blocker *const blocker)
+static void blocker_init(struct blocker *blocker)
 {
-	*blocker = (struct blocker){.change = {.apply = stand_at_committer, .done = committed}, .job.run = stand_at_helper};
+	*blocker = (struct blocker){.change = {.apply = stand_at_committer, .done = committed},
+		.job.run = stand_at_helper};
 	sem_init(&blocker->reached, 0, 0);
 	sem_init(&blocker->may_go, 0, 0);
 	sem_init(&blocker->ended, 0, 0);
 }
 
-static void block_committer(struct blocker *const blocker)
+static void block_committer(struct blocker *blocker)
 {
 	blocker_init(blocker);
 	committer_submit(store_committer(fixture.store), &blocker->change);
 	wait_for(&blocker->reached);
 }
 
-static void let_go(struct blocker *const blocker)
+static void let_go(struct blocker *blocker)
 {
 	sem_post(&blocker->may_go);
 	wait_for(&blocker->ended);
@@ -199,16 +211,17 @@ static void block_helpers(struct blocker blockers[HELPERS])
 		wait_for(&blockers[i].reached);
 }
 
-static unsigned count_lines(const struct fake_exchange *const fake, const char *const line)
+static unsigned count_lines(const struct fake_exchange *fake, const char *line)
 {
 	unsigned count = 0;
-	for (const char *at = buffer_text(&fake->body); (at = strstr(at, line)) != NULL; at += strlen(line))
+	for (const char *at = buffer_text(&fake->body); (at = strstr(at, line)) != NULL;
+		at += strlen(line))
 		count++;
 	return count;
 }
 
 /* A shard that is not done before lines of progress come. */
-static struct fake_exchange *send_slow(const char *const line)
+static struct fake_exchange *send_slow(const char *line)
 {
 	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v2/shards", TOKEN_WRITE);
 	fixture.context.shard_line_ms = 20;
@@ -234,7 +247,8 @@ START_TEST(version_2_tells_of_a_shard_that_takes_long)
 	let_go(&blocker);
 	while (fake_exchange_read(fake))
 		;
-	const char *const end = buffer_text(&fake->body) + fake->body.len - strlen("{\"type\":\"result\"}\n");
+	const char *const end =
+		buffer_text(&fake->body) + fake->body.len - strlen("{\"type\":\"result\"}\n");
 	ck_assert_str_eq(end, "{\"type\":\"result\"}\n");
 	ck_assert_uint_eq(count_lines(fake, "\"result\""), 1);
 	fake_exchange_free(fake);
@@ -247,7 +261,8 @@ START_TEST(a_late_failure_is_the_last_line)
 	struct blocker blockers[HELPERS];
 	char line[100];
 	block_helpers(blockers);
-	snprintf(line, sizeof line, "{\"type\":\"validating\",\"verified\":0,\"total\":%zu}\n", shard.len);
+	snprintf(line, sizeof line, "{\"type\":\"validating\",\"verified\":0,\"total\":%zu}\n",
+		shard.len);
 	struct fake_exchange *const fake = send_slow(line);
 	for (int i = 0; i < HELPERS; i++)
 		let_go(&blockers[i]);
@@ -290,7 +305,8 @@ START_TEST(a_client_may_leave_before_the_end)
 	fake_exchange_free(fake); /* the shard is given up */
 	for (int i = 0; i < HELPERS; i++)
 		let_go(&blockers[i]);
-	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard),
+		"{\"result\":1}");
 }
 END_TEST
 
@@ -310,7 +326,7 @@ START_TEST(a_client_may_leave_a_server_that_stops)
 }
 END_TEST
 
-static int no_space_is_left(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int no_space_is_left(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	(void)ops, (void)path;
 	*out = (struct file_space){.free = 1000, .all = 1000000};
@@ -325,27 +341,35 @@ START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 	files = *file_system();
 	files.space = no_space_is_left;
 	face_fixture_reopen(&fixture, &files);
-	expect(413, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "disk is full");
-	expect(413, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard), "disk is full");
+	expect(413, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard),
+		"disk is full");
+	expect(413, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard),
+		"disk is full");
 	block_helpers(blockers);
 	struct fake_exchange *const fake = send_slow("}\n");
 	for (int i = 0; i < HELPERS; i++)
 		let_go(&blockers[i]);
 	while (fake_exchange_read(fake))
 		;
-	ck_assert_ptr_nonnull(strstr(buffer_text(&fake->body), "\"message\":\"The server's disk is full.\",\"retryable\":false}"));
+	ck_assert_ptr_nonnull(strstr(buffer_text(&fake->body),
+		"\"message\":\"The server's disk is full.\",\"retryable\":false}"));
 	fake_exchange_free(fake);
 }
 END_TEST
 
 START_TEST(what_is_not_true_is_refused)
 {
-	expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "not stored here"); /* the xorb was never sent */
-	expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard), "\"retryable\":false");
+	/* the xorb was never sent */
+	expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard),
+		"not stored here");
+	expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard),
+		"\"retryable\":false");
 	put_xorb();
 	for (size_t len = 0; len < shard.len; len += 16) {
-		expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, span_of(shard.data, len), "error");
-		expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, span_of(shard.data, len), "\"type\":\"error\"");
+		expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, span_of(shard.data, len),
+			"error");
+		expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, span_of(shard.data, len),
+			"\"type\":\"error\"");
 	}
 	ck_assert(!is_registered());
 }
@@ -357,7 +381,8 @@ START_TEST(tokens_decide)
 	expect(401, METHOD_POST, "/xet/v1/shards", TOKEN_NONE, buffer_span(&shard), "error");
 	expect(403, METHOD_POST, "/xet/v1/shards", TOKEN_READ, buffer_span(&shard), "error");
 	expect(403, METHOD_POST, "/xet/v2/shards", TOKEN_READ, buffer_span(&shard), "error");
-	expect(401, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_NONE, span_text(""), "error");
+	expect(401, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_NONE, span_text(""),
+		"error");
 	ck_assert(!is_registered());
 }
 END_TEST
@@ -385,13 +410,17 @@ END_TEST
 
 START_TEST(chunks_are_answered)
 {
-	expect(404, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_WRITE, span_text(""), "error");
+	expect(404, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_WRITE, span_text(""),
+		"error");
 	put_xorb();
-	expect(404, METHOD_GET, "/xet/v1/chunks/default/" OTHER, TOKEN_WRITE, span_text(""), "error");
+	expect(404, METHOD_GET, "/xet/v1/chunks/default/" OTHER, TOKEN_WRITE, span_text(""),
+		"error");
 	expect(400, METHOD_GET, "/xet/v1/chunks/default/zz", TOKEN_WRITE, span_text(""), "error");
-	static const char *const targets[] = {"/xet/v1/chunks/default/" HELLO, "/xet/chunks/default-merkledb/" HELLO};
+	static const char *const targets[] = {
+		"/xet/v1/chunks/default/" HELLO, "/xet/chunks/default-merkledb/" HELLO};
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-		struct fake_exchange *const fake = begin(METHOD_GET, targets[i], i == 0 ? TOKEN_READ : TOKEN_WRITE);
+		struct fake_exchange *const fake =
+			begin(METHOD_GET, targets[i], i == 0 ? TOKEN_READ : TOKEN_WRITE);
 		ck_assert_int_eq(fake_exchange_run(fake, span_text("")), 200);
 		ck_assert_uint_eq(fake->body.len, 440);
 		ck_assert_str_eq(fake->exchange.reply.content_type, "application/octet-stream");
@@ -409,13 +438,17 @@ START_TEST(old_clients_have_paths_of_their_own)
 	char text[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&file, text);
 	expect(404, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
-	expect(200, METHOD_POST, "/xet/xorb/default/" HELLO, TOKEN_WRITE, span_of(hello, sizeof hello), "{\"was_inserted\":true}");
+	expect(200, METHOD_POST, "/xet/xorb/default/" HELLO, TOKEN_WRITE,
+		span_of(hello, sizeof hello), "{\"was_inserted\":true}");
 	expect(200, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
-	expect(200, METHOD_GET, "/xet/chunk/default-merkledb/" HELLO, TOKEN_WRITE, span_text(""), NULL);
-	expect(200, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+	expect(200, METHOD_GET, "/xet/chunk/default-merkledb/" HELLO, TOKEN_WRITE, span_text(""),
+		NULL);
+	expect(200, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_WRITE, buffer_span(&shard),
+		"{\"result\":1}");
 	snprintf(target, sizeof target, "/xet/reconstruction/%s", text);
 	expect(200, METHOD_GET, target, TOKEN_READ, span_text(""), "\"offset_into_first_range\":0");
-	expect(403, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_READ, buffer_span(&shard), "error");
+	expect(403, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_READ, buffer_span(&shard),
+		"error");
 }
 END_TEST
 
@@ -428,12 +461,16 @@ START_TEST(files_may_be_asked_for_as_a_list)
 	put_xorb();
 	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), NULL);
 	chunk_id_format(&file, text);
-	snprintf(body, sizeof body, "[{\"prefix\":\"default\",\"hash\":\"%s\"},{\"hash\":\"" OTHER "\"}]", text);
+	snprintf(body, sizeof body,
+		"[{\"prefix\":\"default\",\"hash\":\"%s\"},{\"hash\":\"" OTHER "\"}]", text);
 	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text(body), text);
-	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text("[]"), "{\"files\":{},\"fetch_info\":{}}");
-	static const char *const malformed[] = {"", "{}", "[1]", "[{}]", "[{\"hash\":7}]", "[{\"hash\":\"abc\"}]", "[{\"hash\":\"" HELLO "\"}"};
+	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text("[]"),
+		"{\"files\":{},\"fetch_info\":{}}");
+	static const char *const malformed[] = {"", "{}", "[1]", "[{}]", "[{\"hash\":7}]",
+		"[{\"hash\":\"abc\"}]", "[{\"hash\":\"" HELLO "\"}"};
 	for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
-		expect(400, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text(malformed[i]), "error");
+		expect(400, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ,
+			span_text(malformed[i]), "error");
 	expect(401, METHOD_POST, "/xet/v1/reconstructions", TOKEN_NONE, span_text(body), "error");
 }
 END_TEST
@@ -453,7 +490,8 @@ static struct chunk_id put_scattered_file(void)
 	buffer_init(&bytes, 100000);
 	for (unsigned i = 0; i < 2 * PLACES; i++) {
 		const uint8_t record[] = {0, 2, 0, 0, 0, 2, 0, 0, (uint8_t)i, (uint8_t)(i >> 8)};
-		chunks[i] = (struct chunk_entry){.id = chunk_hash(span_of(record + 8, 2)), .size = 2};
+		chunks[i] =
+			(struct chunk_entry){.id = chunk_hash(span_of(record + 8, 2)), .size = 2};
 		buffer_add(&bytes, record, sizeof record);
 	}
 	const struct chunk_id xorb = chunk_hash_xorb(chunks, 2 * PLACES);
@@ -462,7 +500,8 @@ static struct chunk_id put_scattered_file(void)
 	expect(200, METHOD_POST, target, TOKEN_WRITE, buffer_span(&bytes), NULL);
 	for (uint32_t i = 0; i < PLACES; i++) {
 		taken[i] = chunks[2 * i];
-		terms[i] = (struct shard_term){.xorb = xorb, .first = 2 * i, .end = 2 * i + 1, .bytes = 2};
+		terms[i] = (struct shard_term){
+			.xorb = xorb, .first = 2 * i, .end = 2 * i + 1, .bytes = 2};
 		ranges[i] = chunk_hash_range(&taken[i], 1);
 	}
 	const struct chunk_id file = chunk_hash_file(taken, PLACES);
@@ -476,7 +515,7 @@ static struct chunk_id put_scattered_file(void)
 	return file;
 }
 
-static void share_replies(const uint64_t limit)
+static void share_replies(uint64_t limit)
 {
 	const struct share_options options = {.limit = limit};
 	share_pool_free(fixture.context.shares.replies);
@@ -489,7 +528,7 @@ static void free_replies(void)
 	fixture.context.shares.replies = NULL;
 }
 
-static void expect_large(const int status, const char *const bearer, const char *const target)
+static void expect_large(int status, const char *bearer, const char *target)
 {
 	struct fake_exchange *const fake = begin_as(bearer, false, METHOD_GET, target);
 	ck_assert_int_eq(fake_exchange_run(fake, span_text("")), status);
@@ -525,7 +564,7 @@ START_TEST(large_answers_take_turns)
 }
 END_TEST
 
-static struct fake_exchange *begin_slow_reader(const char *const bearer, const char *const target)
+static struct fake_exchange *begin_slow_reader(const char *bearer, const char *target)
 {
 	struct fake_exchange *const slow = begin_as(bearer, false, METHOD_GET, target);
 	ck_assert_int_eq(fake_exchange_run(slow, span_text("")), 200); /* and is not read yet */

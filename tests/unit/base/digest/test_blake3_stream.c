@@ -8,18 +8,22 @@
 
 Suite *test_blake3_stream_suite(void);
 
-/* From the official test vectors: input bytes 0, 1, ..., 250, 0, ...; the key is "whats the Elvish word for friend". */
+/* From the official test vectors: input bytes 0, 1, ..., 250, 0, ...; the key is "whats the Elvish
+ * word for friend". */
 static const struct {
 	size_t len;
 	const char *hash;
 	const char *keyed;
 } rows[] = {
-	{0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262", "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26"},
-	{1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213", "6d7878dfff2f485635d39013278ae14f1454b8c0a3a2d34bc1ab38228a80c95b"},
-	{1025, "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444", "357dc55de0c7e382c900fd6e320acc04146be01db6a8ce7210b7189bd664ea69"},
+	{0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
+		"92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26"},
+	{1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213",
+		"6d7878dfff2f485635d39013278ae14f1454b8c0a3a2d34bc1ab38228a80c95b"},
+	{1025, "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444",
+		"357dc55de0c7e382c900fd6e320acc04146be01db6a8ce7210b7189bd664ea69"},
 };
 
-static void expect(const uint8_t bytes[BLAKE3_BYTES], const char *const hex)
+static void expect(const uint8_t bytes[BLAKE3_BYTES], const char *hex)
 {
 	char text[2 * BLAKE3_BYTES + 1];
 	encode_hex(span_of(bytes, BLAKE3_BYTES), text);

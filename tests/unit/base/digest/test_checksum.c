@@ -4,7 +4,8 @@
 
 #include "base/digest/checksum.h"
 
-/* Over "123456789": the check values of the CRC catalogue and, by their own programs, of the digests. */
+/* Over "123456789": the check values of the CRC catalogue and, by their own programs, of the
+ * digests. */
 static const struct {
 	enum checksum_algorithm algorithm;
 	const char *name, *suffix, *element, *header;
@@ -13,25 +14,33 @@ static const struct {
 	enum checksum_type by_default;
 	const char *text;
 } rows[] = {
-	{CHECKSUM_CRC32, "CRC32", "crc32", "ChecksumCRC32", "x-amz-checksum-crc32", 4, true, true, CHECKSUM_COMPOSITE, "y/Q5Jg=="},
-	{CHECKSUM_CRC32C, "CRC32C", "crc32c", "ChecksumCRC32C", "x-amz-checksum-crc32c", 4, true, true, CHECKSUM_COMPOSITE, "4waSgw=="},
-	{CHECKSUM_CRC64NVME, "CRC64NVME", "crc64nvme", "ChecksumCRC64NVME", "x-amz-checksum-crc64nvme", 8, true, false, CHECKSUM_FULL_OBJECT,
-	 "rosUhgp5mIg="},
-	{CHECKSUM_SHA1, "SHA1", "sha1", "ChecksumSHA1", "x-amz-checksum-sha1", 20, false, true, CHECKSUM_COMPOSITE, "98O8HYCOBHMq32eZZczDTKeuNEE="},
-	{CHECKSUM_SHA256, "SHA256", "sha256", "ChecksumSHA256", "x-amz-checksum-sha256", 32, false, true, CHECKSUM_COMPOSITE,
-	 "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU="},
-	{CHECKSUM_SHA512, "SHA512", "sha512", "ChecksumSHA512", "x-amz-checksum-sha512", 64, false, true, CHECKSUM_COMPOSITE,
-	 "2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ=="},
-	{CHECKSUM_MD5, "MD5", "md5", "ChecksumMD5", "x-amz-checksum-md5", 16, false, true, CHECKSUM_COMPOSITE, "JfnnlDI7RTiF9RgfG2JNCw=="},
-	{CHECKSUM_XXHASH64, "XXHASH64", "xxhash64", "ChecksumXXHASH64", "x-amz-checksum-xxhash64", 8, false, true, CHECKSUM_COMPOSITE, "jLhB20DmroM="},
-	{CHECKSUM_XXHASH3, "XXHASH3", "xxhash3", "ChecksumXXHASH3", "x-amz-checksum-xxhash3", 8, false, true, CHECKSUM_COMPOSITE, "ctyxi2ehff8="},
-	{CHECKSUM_XXHASH128, "XXHASH128", "xxhash128", "ChecksumXXHASH128", "x-amz-checksum-xxhash128", 16, false, true, CHECKSUM_COMPOSITE,
-	 "MxGUd+3l3NXpcWQnaB1YYA=="},
+	{CHECKSUM_CRC32, "CRC32", "crc32", "ChecksumCRC32", "x-amz-checksum-crc32", 4, true, true,
+		CHECKSUM_COMPOSITE, "y/Q5Jg=="},
+	{CHECKSUM_CRC32C, "CRC32C", "crc32c", "ChecksumCRC32C", "x-amz-checksum-crc32c", 4, true,
+		true, CHECKSUM_COMPOSITE, "4waSgw=="},
+	{CHECKSUM_CRC64NVME, "CRC64NVME", "crc64nvme", "ChecksumCRC64NVME",
+		"x-amz-checksum-crc64nvme", 8, true, false, CHECKSUM_FULL_OBJECT, "rosUhgp5mIg="},
+	{CHECKSUM_SHA1, "SHA1", "sha1", "ChecksumSHA1", "x-amz-checksum-sha1", 20, false, true,
+		CHECKSUM_COMPOSITE, "98O8HYCOBHMq32eZZczDTKeuNEE="},
+	{CHECKSUM_SHA256, "SHA256", "sha256", "ChecksumSHA256", "x-amz-checksum-sha256", 32, false,
+		true, CHECKSUM_COMPOSITE, "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU="},
+	{CHECKSUM_SHA512, "SHA512", "sha512", "ChecksumSHA512", "x-amz-checksum-sha512", 64, false,
+		true, CHECKSUM_COMPOSITE,
+		"2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ=="},
+	{CHECKSUM_MD5, "MD5", "md5", "ChecksumMD5", "x-amz-checksum-md5", 16, false, true,
+		CHECKSUM_COMPOSITE, "JfnnlDI7RTiF9RgfG2JNCw=="},
+	{CHECKSUM_XXHASH64, "XXHASH64", "xxhash64", "ChecksumXXHASH64", "x-amz-checksum-xxhash64",
+		8, false, true, CHECKSUM_COMPOSITE, "jLhB20DmroM="},
+	{CHECKSUM_XXHASH3, "XXHASH3", "xxhash3", "ChecksumXXHASH3", "x-amz-checksum-xxhash3", 8,
+		false, true, CHECKSUM_COMPOSITE, "ctyxi2ehff8="},
+	{CHECKSUM_XXHASH128, "XXHASH128", "xxhash128", "ChecksumXXHASH128",
+		"x-amz-checksum-xxhash128", 16, false, true, CHECKSUM_COMPOSITE,
+		"MxGUd+3l3NXpcWQnaB1YYA=="},
 };
 enum { ROWS = sizeof rows / sizeof rows[0], LONG_BYTES = 70000 };
 _Static_assert(ROWS == CHECKSUM_ALGORITHMS - 1, "a row for each algorithm");
 
-static const char *text_of(const struct checksum *const checksum)
+static const char *text_of(const struct checksum *checksum)
 {
 	static char text[CHECKSUM_TEXT_BYTES];
 	checksum_format(checksum, 1, text);
@@ -100,7 +109,8 @@ START_TEST(other_names_lead_nowhere)
 	ck_assert_str_eq(checksum_name(CHECKSUM_NONE), "");
 	ck_assert_str_eq(checksum_suffix(CHECKSUM_NONE), "");
 	ck_assert_uint_eq(checksum_length(CHECKSUM_NONE), 0);
-	ck_assert(!checksum_allows(CHECKSUM_NONE, CHECKSUM_FULL_OBJECT) && !checksum_allows(CHECKSUM_NONE, CHECKSUM_COMPOSITE));
+	ck_assert(!checksum_allows(CHECKSUM_NONE, CHECKSUM_FULL_OBJECT) &&
+		!checksum_allows(CHECKSUM_NONE, CHECKSUM_COMPOSITE));
 	ck_assert(!checksum_combines(CHECKSUM_NONE));
 }
 END_TEST
@@ -115,9 +125,10 @@ START_TEST(text_parses_back)
 	ck_assert(checksum_equal(&checksum, &direct));
 	direct.bytes[direct.len - 1] ^= 1;
 	ck_assert(!checksum_equal(&checksum, &direct));
-	struct checksum untouched = { .len = 77 };
+	struct checksum untouched = {.len = 77};
 	ck_assert(!checksum_parse(rows[_i].algorithm, span_text("bad"), &untouched));
-	ck_assert(!checksum_parse(rows[_i].algorithm, span_text("AAAA"), &untouched)); /* three bytes */
+	/* three bytes */
+	ck_assert(!checksum_parse(rows[_i].algorithm, span_text("AAAA"), &untouched));
 	ck_assert(!checksum_parse(rows[_i].algorithm, span_text(""), &untouched));
 	ck_assert_uint_eq(untouched.len, 77);
 }
@@ -140,7 +151,8 @@ START_TEST(composite_text_has_the_parts)
 	checksum_of(CHECKSUM_SHA512, span_text("123456789"), &checksum);
 	checksum.type = CHECKSUM_COMPOSITE;
 	checksum_format(&checksum, 10000, text); /* the longest there is */
-	ck_assert_str_eq(text, "2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ==-10000");
+	ck_assert_str_eq(text,
+		"2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ==-10000");
 }
 END_TEST
 
@@ -153,7 +165,8 @@ START_TEST(pieces_give_the_checksum_of_the_whole)
 	struct checksum_stream *const stream = checksum_stream_new(rows[_i].algorithm);
 	for (unsigned step = 1; step < 6; step++) { /* the later rounds show that a result resets */
 		checksum_stream_add(stream, span_of(NULL, 0));
-		for (size_t at = 0, piece = 1; at < whole.len; at += piece, piece = piece * step % 4099 + 1)
+		for (size_t at = 0, piece = 1; at < whole.len;
+			at += piece, piece = piece * step % 4099 + 1)
 			checksum_stream_add(stream, span_slice(whole, at, piece));
 		checksum_stream_result(stream, &actual);
 		ck_assert(checksum_equal(&actual, &expected));
@@ -163,7 +176,7 @@ START_TEST(pieces_give_the_checksum_of_the_whole)
 }
 END_TEST
 
-static void check_combination(const enum checksum_algorithm algorithm, const struct span whole, const size_t at)
+static void check_combination(enum checksum_algorithm algorithm, struct span whole, size_t at)
 {
 	struct checksum first;
 	struct checksum second;
@@ -173,7 +186,8 @@ static void check_combination(const enum checksum_algorithm algorithm, const str
 	checksum_of(algorithm, span_slice(whole, 0, at), &first);
 	checksum_of(algorithm, rest, &second);
 	checksum_combine(&first, &second, rest.len);
-	ck_assert_msg(checksum_equal(&first, &expected), "%s of %zu bytes cut at %zu", checksum_name(algorithm), whole.len, at);
+	ck_assert_msg(checksum_equal(&first, &expected), "%s of %zu bytes cut at %zu",
+		checksum_name(algorithm), whole.len, at);
 }
 
 START_TEST(crcs_combine)

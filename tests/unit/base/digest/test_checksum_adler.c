@@ -12,7 +12,9 @@ START_TEST(known_values)
 {
 	ck_assert_uint_eq(checksum_adler32(ADLER32_SEED, span_text("")), 1);
 	ck_assert_uint_eq(checksum_adler32(ADLER32_SEED, span_text("Wikipedia")), 0x11e60398);
-	ck_assert_uint_eq(checksum_adler32(checksum_adler32(ADLER32_SEED, span_text("Wiki")), span_text("pedia")), 0x11e60398);
+	ck_assert_uint_eq(checksum_adler32(checksum_adler32(ADLER32_SEED, span_text("Wiki")),
+				  span_text("pedia")),
+		0x11e60398);
 }
 END_TEST
 
@@ -28,7 +30,8 @@ START_TEST(long_runs_agree_with_the_definition)
 		low = (low + content[i]) % 65521;
 		high = (high + low) % 65521;
 	}
-	ck_assert_uint_eq(checksum_adler32(ADLER32_SEED, span_of(content, BYTES)), high << 16 | low);
+	ck_assert_uint_eq(
+		checksum_adler32(ADLER32_SEED, span_of(content, BYTES)), high << 16 | low);
 	free(content);
 }
 END_TEST

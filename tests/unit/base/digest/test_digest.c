@@ -5,7 +5,7 @@
 #include "base/digest/digest.h"
 #include "base/encode.h"
 
-static const char *hex(const uint8_t *const bytes, const size_t len)
+static const char *hex(const uint8_t *bytes, size_t len)
 {
 	static char text[2 * DIGEST_MAX_BYTES + 1];
 	encode_hex(span_of(bytes, len), text);
@@ -44,8 +44,9 @@ static const struct {
 } kinds[] = {
 	{DIGEST_SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"},
 	{DIGEST_SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-	{DIGEST_SHA512, "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
-	 "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
+	{DIGEST_SHA512,
+		"ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+		"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
 };
 
 START_TEST(streams_of_any_kind)
@@ -71,12 +72,16 @@ START_TEST(hmac_vectors)
 	uint8_t key[131];
 	memset(key, 0x0b, 20);
 	hmac_sha256(span_of(key, 20), span_text("Hi There"), out);
-	ck_assert_str_eq(hex(out, SHA256_BYTES), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+	ck_assert_str_eq(hex(out, SHA256_BYTES),
+		"b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
 	hmac_sha256(span_text("Jefe"), span_text("what do ya want for nothing?"), out);
-	ck_assert_str_eq(hex(out, SHA256_BYTES), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	ck_assert_str_eq(hex(out, SHA256_BYTES),
+		"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 	memset(key, 0xaa, sizeof key);
-	hmac_sha256(span_of(key, sizeof key), span_text("Test Using Larger Than Block-Size Key - Hash Key First"), out);
-	ck_assert_str_eq(hex(out, SHA256_BYTES), "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+	hmac_sha256(span_of(key, sizeof key),
+		span_text("Test Using Larger Than Block-Size Key - Hash Key First"), out);
+	ck_assert_str_eq(hex(out, SHA256_BYTES),
+		"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 END_TEST
 
@@ -84,7 +89,8 @@ START_TEST(hmac_of_nothing_with_no_key)
 {
 	uint8_t out[SHA256_BYTES];
 	hmac_sha256(span_of(NULL, 0), span_of(NULL, 0), out);
-	ck_assert_str_eq(hex(out, SHA256_BYTES), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+	ck_assert_str_eq(hex(out, SHA256_BYTES),
+		"b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 END_TEST
 

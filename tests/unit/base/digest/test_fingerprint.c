@@ -6,7 +6,7 @@
 
 /* "abc" in place of a certificate: its SHA-256 is the well-known one. */
 #define DIGITS "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-#define PEM "text before\n-----BEGIN CERTIFICATE-----\nYW\nJj\r\n-----END CERTIFICATE-----\n"
+#define PEM    "text before\n-----BEGIN CERTIFICATE-----\nYW\nJj\r\n-----END CERTIFICATE-----\n"
 
 START_TEST(it_is_the_digest_of_the_bytes_behind_the_pem)
 {
@@ -19,7 +19,8 @@ START_TEST(it_is_the_digest_of_the_bytes_behind_the_pem)
 END_TEST
 
 static const char *const no_certificates[] = {"", "text", "-----BEGIN CERTIFICATE-----\nYWJj\n",
-	"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\nY?Jj\n-----END CERTIFICATE-----"};
+	"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----",
+	"-----BEGIN CERTIFICATE-----\nY?Jj\n-----END CERTIFICATE-----"};
 
 START_TEST(what_is_no_certificate_has_none)
 {
@@ -58,9 +59,11 @@ Suite *test_fingerprint_suite(void)
 	Suite *const suite = suite_create("fingerprint");
 	TCase *const tests = tcase_create("fingerprint");
 	tcase_add_test(tests, it_is_the_digest_of_the_bytes_behind_the_pem);
-	tcase_add_loop_test(tests, what_is_no_certificate_has_none, 0, sizeof no_certificates / sizeof no_certificates[0]);
+	tcase_add_loop_test(tests, what_is_no_certificate_has_none, 0,
+		sizeof no_certificates / sizeof no_certificates[0]);
 	tcase_add_loop_test(tests, its_forms_are_the_same, 0, sizeof forms / sizeof forms[0]);
-	tcase_add_loop_test(tests, malformed_ones_are_refused, 0, sizeof malformed / sizeof malformed[0]);
+	tcase_add_loop_test(
+		tests, malformed_ones_are_refused, 0, sizeof malformed / sizeof malformed[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

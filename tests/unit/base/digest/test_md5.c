@@ -16,8 +16,10 @@ static const struct {
 	{"abc", "900150983cd24fb0d6963f7d28e17f72"},
 	{"message digest", "f96b697d7cb7938d525a2f31aaf161d0"},
 	{"abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"},
-	{"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", "d174ab98d277d9f5a5611c2c9f419d9f"},
-	{"12345678901234567890123456789012345678901234567890123456789012345678901234567890", "57edf4a22be3c955ac49da2e2107b67a"},
+	{"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+		"d174ab98d277d9f5a5611c2c9f419d9f"},
+	{"12345678901234567890123456789012345678901234567890123456789012345678901234567890",
+		"57edf4a22be3c955ac49da2e2107b67a"},
 };
 
 START_TEST(published_vectors)
@@ -26,7 +28,8 @@ START_TEST(published_vectors)
 	char text[2 * MD5_BYTES + 1];
 	const struct span input = span_text(rows[_i].input);
 	struct md5_stream *const stream = md5_stream_new();
-	for (size_t piece = 1; piece < 70; piece += 17) { /* the later rounds show that a result resets */
+	/* the later rounds show that a result resets */
+	for (size_t piece = 1; piece < 70; piece += 17) {
 		for (size_t at = 0; at < input.len; at += piece)
 			md5_stream_add(stream, span_slice(input, at, piece));
 		md5_stream_add(stream, span_of(NULL, 0));
@@ -39,7 +42,7 @@ START_TEST(published_vectors)
 }
 END_TEST
 
-static void check_digest(struct md5_stream *const stream, const struct span whole)
+static void check_digest(struct md5_stream *stream, struct span whole)
 {
 	struct md5_ctx other;
 	uint8_t expected[MD5_BYTES];
@@ -66,7 +69,8 @@ START_TEST(every_length_ends_well)
 }
 END_TEST
 
-/* Streams that stand at different places of a block and get pieces of different lengths, none among them. */
+/* Streams that stand at different places of a block and get pieces of different lengths, none among
+ * them. */
 START_TEST(streams_side_by_side)
 {
 	enum { WHOLE = 40000 };

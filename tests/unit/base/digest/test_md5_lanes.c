@@ -17,29 +17,32 @@ struct fixture {
 	unsigned seed;
 };
 
-static unsigned next(struct fixture *const fixture)
+static unsigned next(struct fixture *fixture)
 {
 	fixture->seed = fixture->seed * 1664525 + 1013904223;
 	return fixture->seed >> 8;
 }
 
-static void set_lane(struct fixture *const fixture, const size_t i, const size_t blocks)
+static void set_lane(struct fixture *fixture, size_t i, size_t blocks)
 {
 	for (size_t at = 0; at < BUFFER_BYTES; at++)
 		fixture->bytes[i][at] = (uint8_t)next(fixture);
 	for (size_t word = 0; word < MD5_STATE_WORDS; word++)
-		fixture->expected[i][word] = fixture->states[i][word] = next(fixture) << 16 ^ next(fixture);
+		fixture->expected[i][word] = fixture->states[i][word] =
+			next(fixture) << 16 ^ next(fixture);
 	const uint8_t *const data = fixture->bytes[i] + next(fixture) % 16;
-	fixture->lanes[i] = (struct md5_lane){ fixture->states[i], data, blocks };
+	fixture->lanes[i] = (struct md5_lane){fixture->states[i], data, blocks};
 	for (size_t block = 0; block < blocks; block++)
 		nettle_md5_compress(fixture->expected[i], data + block * MD5_BLOCK_BYTES);
 }
 
-static void check_lanes(struct fixture *const fixture, const size_t way, const size_t count)
+static void check_lanes(struct fixture *fixture, size_t way, size_t count)
 {
 	md5_lanes_advance_by(way, fixture->lanes, count);
 	for (size_t i = 0; i < count; i++)
-		ck_assert_msg(memcmp(fixture->states[i], fixture->expected[i], sizeof fixture->expected[i]) == 0, "lane %zu of %zu, way %zu", i, count, way);
+		ck_assert_msg(memcmp(fixture->states[i], fixture->expected[i],
+				      sizeof fixture->expected[i]) == 0,
+			"lane %zu of %zu, way %zu", i, count, way);
 }
 
 START_TEST(lanes_of_one_length)

@@ -53,7 +53,7 @@ START_TEST(nothing_can_be_sealed)
 }
 END_TEST
 
-static void check_refused(const uint8_t with[SEAL_KEY_BYTES], const struct span text)
+static void check_refused(const uint8_t with[SEAL_KEY_BYTES], struct span text)
 {
 	struct error err = {0};
 	ck_assert_int_eq(seal_open(with, text, &opened, &err), -1);
@@ -95,13 +95,14 @@ START_TEST(too_small_a_buffer_is_told)
 }
 END_TEST
 
-static void make_token(const char *const purpose, const char *const text)
+static void make_token(const char *purpose, const char *text)
 {
 	buffer_reset(&sealed);
 	seal_token(key, purpose, span_text(text), &sealed);
 }
 
-static bool opens(const uint8_t with[SEAL_KEY_BYTES], const char *const purpose, const struct span token, const size_t capacity, size_t *const out_len)
+static bool opens(const uint8_t with[SEAL_KEY_BYTES], const char *purpose, struct span token,
+	size_t capacity, size_t *out_len)
 {
 	uint8_t text[64];
 	const bool good = seal_token_open(with, purpose, token, text, capacity, out_len);
@@ -154,7 +155,8 @@ START_TEST(every_changed_bit_of_a_token_is_noticed)
 		sealed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	for (size_t cut = 0; cut < sealed.len; cut++)
-		ck_assert(!opens(key, "tickets", span_slice(buffer_span(&sealed), 0, cut), 64, &len));
+		ck_assert(
+			!opens(key, "tickets", span_slice(buffer_span(&sealed), 0, cut), 64, &len));
 	ck_assert(opens(key, "tickets", buffer_span(&sealed), 64, &len));
 }
 END_TEST

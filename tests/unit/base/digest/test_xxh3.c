@@ -95,7 +95,8 @@ START_TEST(text_form_parses_back)
 	struct digest128 digest;
 	char again[DIGEST128_TEXT_BYTES];
 	ck_assert(digest128_parse(span_text("xxh3-128:00112233445566778899aabbccddeeff"), &digest));
-	ck_assert_mem_eq(digest.bytes, "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff", 16);
+	ck_assert_mem_eq(digest.bytes,
+		"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff", 16);
 	digest128_format(&digest, again);
 	ck_assert_str_eq(again, "xxh3-128:00112233445566778899aabbccddeeff");
 }

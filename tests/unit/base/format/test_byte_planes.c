@@ -25,7 +25,7 @@ static const struct {
 
 static const size_t widths[] = {1, 2, 4, 8};
 
-static void join(const uint8_t *const split, const size_t width, uint8_t *const into, const size_t len)
+static void join(const uint8_t *split, size_t width, uint8_t *into, size_t len)
 {
 	const uint8_t *planes[BYTE_PLANES_MAX] = {split};
 	for (size_t k = 1; k < width; k++)
@@ -75,7 +75,8 @@ Suite *test_byte_planes_suite(void)
 	Suite *const suite = suite_create("byte_planes");
 	TCase *const tests = tcase_create("split");
 	tcase_add_loop_test(tests, vectors_split_and_join, 0, sizeof vectors / sizeof *vectors);
-	tcase_add_loop_test(tests, every_length_splits_by_position_and_joins_again, 0, sizeof widths / sizeof *widths);
+	tcase_add_loop_test(tests, every_length_splits_by_position_and_joins_again, 0,
+		sizeof widths / sizeof *widths);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

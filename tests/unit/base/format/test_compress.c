@@ -32,7 +32,9 @@ static void tear_down(void)
 START_TEST(comes_back_whole)
 {
 	struct error err = {0};
-	ck_assert_msg(decompress_zstd(compressor, span_of(packed, packed_len), back, LEN, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		decompress_zstd(compressor, span_of(packed, packed_len), back, LEN, &err) == 0,
+		"%s", err.text);
 	ck_assert_mem_eq(back, plain, LEN);
 }
 END_TEST
@@ -51,11 +53,12 @@ START_TEST(what_does_not_fit_gives_zero)
 	random_bytes(plain, LEN);
 	ck_assert_uint_eq(compress_zstd(compressor, span_of(plain, LEN), packed, 1000, 1), 0);
 	ck_assert_uint_le(compress_bound(LEN), sizeof packed);
-	ck_assert_uint_gt(compress_zstd(compressor, span_of(plain, LEN), packed, compress_bound(LEN), 1), 0);
+	ck_assert_uint_gt(
+		compress_zstd(compressor, span_of(plain, LEN), packed, compress_bound(LEN), 1), 0);
 }
 END_TEST
 
-static void check_corrupt(const struct span from, const size_t len)
+static void check_corrupt(struct span from, size_t len)
 {
 	struct error err = {0};
 	ck_assert_int_eq(decompress_zstd(compressor, from, back, len, &err), -1);
@@ -77,8 +80,10 @@ END_TEST
 
 START_TEST(two_frames_are_not_one)
 {
-	const size_t half = compress_zstd(compressor, span_of(plain, LEN / 2), packed, sizeof packed, 3);
-	const size_t rest = compress_zstd(compressor, span_of(plain + LEN / 2, LEN / 2), packed + half, sizeof packed - half, 3);
+	const size_t half =
+		compress_zstd(compressor, span_of(plain, LEN / 2), packed, sizeof packed, 3);
+	const size_t rest = compress_zstd(compressor, span_of(plain + LEN / 2, LEN / 2),
+		packed + half, sizeof packed - half, 3);
 	check_corrupt(span_of(packed, half + rest), LEN);
 }
 END_TEST

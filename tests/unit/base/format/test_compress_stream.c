@@ -20,13 +20,14 @@ static uint8_t *make_content(void)
 	return content;
 }
 
-static void write_frame(struct buffer *const out, const uint8_t *const content, const size_t len, const size_t piece)
+static void write_frame(struct buffer *out, const uint8_t *content, size_t len, size_t piece)
 {
 	struct zstd_writer *const writer = zstd_writer_new(1);
 	buffer_init(out, 1 << 20);
 	zstd_writer_begin(writer, len);
 	for (size_t at = 0; at < len; at += piece)
-		zstd_writer_add(writer, span_of(content + at, len - at < piece ? len - at : piece), at + piece >= len, out);
+		zstd_writer_add(writer, span_of(content + at, len - at < piece ? len - at : piece),
+			at + piece >= len, out);
 	if (len == 0)
 		zstd_writer_add(writer, (struct span){0}, true, out);
 	ck_assert(!buffer_failed(out));
@@ -46,7 +47,9 @@ START_TEST(pieces_make_one_frame_that_says_its_size)
 	ck_assert_uint_eq(size, CONTENT_BYTES);
 	/* The reader of whole frames refuses anything but one. */
 	struct compressor *const compressor = compressor_new();
-	ck_assert_msg(decompress_zstd(compressor, buffer_span(&frame), back, CONTENT_BYTES, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		decompress_zstd(compressor, buffer_span(&frame), back, CONTENT_BYTES, &err) == 0,
+		"%s", err.text);
 	ck_assert_mem_eq(back, content, CONTENT_BYTES);
 	compressor_free(compressor);
 	buffer_release(&frame);
@@ -67,7 +70,8 @@ START_TEST(frames_are_read_in_pieces_and_passed_over)
 		ck_assert_int_eq(zstd_reader_begin(reader, buffer_span(&frame), &err), 0);
 		ck_assert_int_eq(zstd_reader_take(reader, back, 7, &err), 0);
 		ck_assert_int_eq(zstd_reader_take(reader, NULL, 200000, &err), 0);
-		ck_assert_int_eq(zstd_reader_take(reader, back + 7, CONTENT_BYTES - 200007, &err), 0);
+		ck_assert_int_eq(
+			zstd_reader_take(reader, back + 7, CONTENT_BYTES - 200007, &err), 0);
 		ck_assert_mem_eq(back, content, 7);
 		ck_assert_mem_eq(back + 7, content + 200007, CONTENT_BYTES - 200007);
 		ck_assert_int_eq(zstd_reader_end(reader, &err), 0);
@@ -99,9 +103,12 @@ START_TEST(what_is_not_one_frame_is_refused)
 	buffer_add_span(&two, buffer_span(&frame));
 	ck_assert_int_eq(zstd_reader_begin(reader, buffer_span(&two), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	ck_assert_int_eq(zstd_reader_begin(reader, span_of(skippable, sizeof(skippable)), &err), -1);
+	ck_assert_int_eq(
+		zstd_reader_begin(reader, span_of(skippable, sizeof(skippable)), &err), -1);
 	for (size_t len = 0; len < frame.len; len++)
-		ck_assert_int_eq(zstd_reader_begin(reader, span_slice(buffer_span(&frame), 0, len), &err), -1);
+		ck_assert_int_eq(
+			zstd_reader_begin(reader, span_slice(buffer_span(&frame), 0, len), &err),
+			-1);
 	ck_assert_int_eq(zstd_reader_begin(reader, buffer_span(&frame), &err), 0);
 	zstd_reader_free(reader);
 	buffer_release(&frame);

@@ -5,7 +5,7 @@
 
 #include "base/format/json_node.h"
 
-static struct json_node *parse(const char *const text)
+static struct json_node *parse(const char *text)
 {
 	struct error err = {0};
 	struct json_node *const root = json_node_parse(span_text(text), "the test text", &err);
@@ -15,7 +15,8 @@ static struct json_node *parse(const char *const text)
 
 START_TEST(members_and_types)
 {
-	struct json_node *const root = parse("{\"t\":\"x\",\"n\":5,\"m\":-5,\"b\":true,\"f\":false,\"z\":null,\"a\":[1,2],\"o\":{}}");
+	struct json_node *const root = parse(
+		"{\"t\":\"x\",\"n\":5,\"m\":-5,\"b\":true,\"f\":false,\"z\":null,\"a\":[1,2],\"o\":{}}");
 	struct span text;
 	uint64_t number = 0;
 	int64_t signed_number = 0;
@@ -25,7 +26,8 @@ START_TEST(members_and_types)
 	ck_assert(json_node_text(json_node_member(root, "t"), &text) && span_equal_text(text, "x"));
 	ck_assert(json_node_is_text(json_node_member(root, "t")));
 	ck_assert(json_node_u64(json_node_member(root, "n"), &number) && number == 5);
-	ck_assert(json_node_i64(json_node_member(root, "m"), &signed_number) && signed_number == -5);
+	ck_assert(
+		json_node_i64(json_node_member(root, "m"), &signed_number) && signed_number == -5);
 	ck_assert(json_node_bool(json_node_member(root, "b"), &flag) && flag);
 	ck_assert(json_node_bool(json_node_member(root, "f"), &flag) && !flag);
 	ck_assert(json_node_is_null(json_node_member(root, "z")));
@@ -47,11 +49,13 @@ START_TEST(absent_nodes_are_of_no_type)
 	uint64_t number;
 	int64_t signed_number;
 	bool flag;
-	ck_assert(!json_node_is_object(NULL) && !json_node_is_array(NULL) && !json_node_is_text(NULL) && !json_node_is_null(NULL));
+	ck_assert(!json_node_is_object(NULL) && !json_node_is_array(NULL) &&
+		!json_node_is_text(NULL) && !json_node_is_null(NULL));
 	ck_assert_uint_eq(json_node_count(NULL), 0);
 	ck_assert_ptr_null(json_node_member(NULL, "a"));
 	ck_assert_ptr_null(json_node_at(NULL, 0));
-	ck_assert(!json_node_text(NULL, &text) && !json_node_u64(NULL, &number) && !json_node_i64(NULL, &signed_number) && !json_node_bool(NULL, &flag));
+	ck_assert(!json_node_text(NULL, &text) && !json_node_u64(NULL, &number) &&
+		!json_node_i64(NULL, &signed_number) && !json_node_bool(NULL, &flag));
 }
 END_TEST
 
@@ -60,8 +64,16 @@ static const struct {
 	bool valid;
 	uint64_t value;
 } number_rows[] = {
-	{"0", true, 0}, {"9223372036854775807", true, INT64_MAX}, {"1.0", false, 0}, {"1e3", false, 0}, {"-1", false, 0}, {"1.5", false, 0},
-	{"\"1\"", false, 0}, {"true", false, 0}, {"null", false, 0}, {"[1]", false, 0},
+	{"0", true, 0},
+	{"9223372036854775807", true, INT64_MAX},
+	{"1.0", false, 0},
+	{"1e3", false, 0},
+	{"-1", false, 0},
+	{"1.5", false, 0},
+	{"\"1\"", false, 0},
+	{"true", false, 0},
+	{"null", false, 0},
+	{"[1]", false, 0},
 };
 
 START_TEST(whole_numbers_are_as_written)
@@ -75,21 +87,52 @@ START_TEST(whole_numbers_are_as_written)
 END_TEST
 
 static const char *const bad_rows[] = {
-	"", " ", "{", "}", "[1,]", "{\"a\":1,}", "{\"a\":1} x", "{\"a\":1}{}", "{\"a\":1,\"a\":2}", "{\"o\":{\"a\":1,\"b\":2,\"a\":3}}", "{a:1}", "'a'",
-	"{\"a\":01}", "NaN", "[Infinity]", "9223372036854775808", "99999999999999999999999", "1e999", "\"\\ud800\"", "\"\xff\"", "\"\xc0\xaf\"",
-	"\"tab\there\"", "{\"a\\u0000b\":1}", "nul", "\"open", "\"\\x\"", "[1 2]", "-", "+1", ".5", "/**/1", "\xef\xbb\xbf{}",
+	"",
+	" ",
+	"{",
+	"}",
+	"[1,]",
+	"{\"a\":1,}",
+	"{\"a\":1} x",
+	"{\"a\":1}{}",
+	"{\"a\":1,\"a\":2}",
+	"{\"o\":{\"a\":1,\"b\":2,\"a\":3}}",
+	"{a:1}",
+	"'a'",
+	"{\"a\":01}",
+	"NaN",
+	"[Infinity]",
+	"9223372036854775808",
+	"99999999999999999999999",
+	"1e999",
+	"\"\\ud800\"",
+	"\"\xff\"",
+	"\"\xc0\xaf\"",
+	"\"tab\there\"",
+	"{\"a\\u0000b\":1}",
+	"nul",
+	"\"open",
+	"\"\\x\"",
+	"[1 2]",
+	"-",
+	"+1",
+	".5",
+	"/**/1",
+	"\xef\xbb\xbf{}",
 };
 
 START_TEST(malformed_text_is_invalid_and_located)
 {
 	struct error err = {0};
-	ck_assert_msg(json_node_parse(span_text(bad_rows[_i]), "the test text", &err) == NULL, "%s was taken", bad_rows[_i]);
+	ck_assert_msg(json_node_parse(span_text(bad_rows[_i]), "the test text", &err) == NULL,
+		"%s was taken", bad_rows[_i]);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert(strstr(err.text, "the test text") != NULL && strstr(err.text, "line ") != NULL && strstr(err.text, "column ") != NULL);
+	ck_assert(strstr(err.text, "the test text") != NULL && strstr(err.text, "line ") != NULL &&
+		strstr(err.text, "column ") != NULL);
 }
 END_TEST
 
-static char *nested(const char *const open, const size_t depth, const char *const close)
+static char *nested(const char *open, size_t depth, const char *close)
 {
 	char *const text = calloc(1, depth * (strlen(open) + strlen(close)) + 1);
 	for (size_t i = 0; i < depth; i++)
@@ -99,7 +142,7 @@ static char *nested(const char *const open, const size_t depth, const char *cons
 	return text;
 }
 
-static bool parses_nested(const char *const open, const size_t depth, const char *const close)
+static bool parses_nested(const char *open, size_t depth, const char *close)
 {
 	struct error err = {0};
 	char *const text = nested(open, depth, close);
@@ -124,13 +167,22 @@ END_TEST
 
 START_TEST(values_can_be_bounded)
 {
-	static const struct { const char *text; bool fits; } rows[] = {
-		{"[1,2,3,4]", true}, {"[1,2,3,4,5]", false}, {"[[],[]]", true}, {"[[],[],[]]", false}, {"{\"a\":1,\"b\":{}}", true}, {"[{},{},0]", false},
+	static const struct {
+		const char *text;
+		bool fits;
+	} rows[] = {
+		{"[1,2,3,4]", true},
+		{"[1,2,3,4,5]", false},
+		{"[[],[]]", true},
+		{"[[],[],[]]", false},
+		{"{\"a\":1,\"b\":{}}", true},
+		{"[{},{},0]", false},
 		{"\",,,,,,[[[[[{{{{\"", true},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {0};
-		struct json_node *const root = json_node_parse_within(span_text(rows[i].text), 4, "the test text", &err);
+		struct json_node *const root =
+			json_node_parse_within(span_text(rows[i].text), 4, "the test text", &err);
 		ck_assert_msg((root != NULL) == rows[i].fits, "%s", rows[i].text);
 		ck_assert_int_eq(err.kind, rows[i].fits ? ERROR_NONE : ERROR_INVALID);
 		json_node_free(root);
@@ -140,7 +192,8 @@ END_TEST
 
 START_TEST(brackets_in_texts_are_no_nesting)
 {
-	struct json_node *const root = parse("[\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"{{{{\"]");
+	struct json_node *const root = parse(
+		"[\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"{{{{\"]");
 	ck_assert_uint_eq(json_node_count(root), 1);
 	json_node_free(root);
 }
@@ -187,11 +240,13 @@ END_TEST
 
 START_TEST(print_is_compact_and_in_order)
 {
-	struct json_node *const root = parse(" { \"b\" : [ 1 , -2, true , null ] , \"a\" : \"\\u00e4\\n\\u0000\" } ");
+	struct json_node *const root =
+		parse(" { \"b\" : [ 1 , -2, true , null ] , \"a\" : \"\\u00e4\\n\\u0000\" } ");
 	struct buffer out;
 	buffer_init(&out, 1000);
 	json_node_print(root, &out);
-	ck_assert_str_eq(buffer_text(&out), "{\"b\":[1,-2,true,null],\"a\":\"\xc3\xa4\\n\\u0000\"}");
+	ck_assert_str_eq(
+		buffer_text(&out), "{\"b\":[1,-2,true,null],\"a\":\"\xc3\xa4\\n\\u0000\"}");
 	buffer_reset(&out);
 	json_node_print(json_node_member(root, "a"), &out);
 	ck_assert_str_eq(buffer_text(&out), "\"\xc3\xa4\\n\\u0000\"");
@@ -207,8 +262,10 @@ Suite *test_json_node_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, members_and_types);
 	tcase_add_test(tc, absent_nodes_are_of_no_type);
-	tcase_add_loop_test(tc, whole_numbers_are_as_written, 0, sizeof number_rows / sizeof number_rows[0]);
-	tcase_add_loop_test(tc, malformed_text_is_invalid_and_located, 0, sizeof bad_rows / sizeof bad_rows[0]);
+	tcase_add_loop_test(
+		tc, whole_numbers_are_as_written, 0, sizeof number_rows / sizeof number_rows[0]);
+	tcase_add_loop_test(
+		tc, malformed_text_is_invalid_and_located, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, nesting_ends_at_64);
 	tcase_add_test(tc, values_can_be_bounded);
 	tcase_add_test(tc, brackets_in_texts_are_no_nesting);

@@ -39,7 +39,8 @@ START_TEST(everything_in_one_object)
 	json_writer_null(&writer, "k");
 	json_writer_end(&writer, '}');
 	json_writer_end(&writer, '}');
-	ck_assert_str_eq(buffer_text(&out), "{\"t\":\"x\",\"u\":18446744073709551615,\"i\":-9223372036854775808,\"b\":true,\"c\":false,\"z\":null,"
+	ck_assert_str_eq(buffer_text(&out),
+		"{\"t\":\"x\",\"u\":18446744073709551615,\"i\":-9223372036854775808,\"b\":true,\"c\":false,\"z\":null,"
 		"\"r\":{\"k\":1},\"a\":[1,{},[],2],\"o\":{\"k\":null}}");
 }
 END_TEST
@@ -54,7 +55,8 @@ END_TEST
 START_TEST(control_characters_and_quotes_are_escaped)
 {
 	json_writer_text(&writer, NULL, span_of("\"\\/\b\f\n\r\t\x01\x1f\x7f\0.", 13));
-	ck_assert_str_eq(buffer_text(&out), "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\\u0000.\"");
+	ck_assert_str_eq(
+		buffer_text(&out), "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\\u0000.\"");
 }
 END_TEST
 
@@ -69,7 +71,8 @@ END_TEST
 
 START_TEST(utf8_stays_and_other_bytes_are_replaced)
 {
-	json_writer_text(&writer, NULL, span_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80|\xff|\xc3|\xed\xa0\x80"));
+	json_writer_text(&writer, NULL,
+		span_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80|\xff|\xc3|\xed\xa0\x80"));
 	ck_assert_str_eq(buffer_text(&out),
 		"\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80|\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
@@ -85,7 +88,8 @@ START_TEST(all_bytes_parse_back)
 	struct json_node *const root = json_node_parse(buffer_span(&out), "what was written", &err);
 	struct span text;
 	ck_assert_msg(root != NULL, "%s", err.text);
-	ck_assert(json_node_text(root, &text) && span_equal(span_slice(text, 0, 128), span_of(bytes, 128)));
+	ck_assert(json_node_text(root, &text) &&
+		span_equal(span_slice(text, 0, 128), span_of(bytes, 128)));
 	json_node_free(root);
 }
 END_TEST
@@ -108,14 +112,14 @@ START_TEST(nesting_of_64_is_written)
 }
 END_TEST
 
-static void nest_65(void *const argument)
+static void nest_65(void *argument)
 {
 	(void)argument;
 	for (int i = 0; i < 65; i++)
 		json_writer_array(&writer, NULL);
 }
 
-static void end_too_often(void *const argument)
+static void end_too_often(void *argument)
 {
 	(void)argument;
 	json_writer_end(&writer, '}');

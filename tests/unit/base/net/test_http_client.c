@@ -1,5 +1,5 @@
-/* The client against a small scripted server: it takes whole requests, keeps the last one for the test to look at, and answers by the
- * path's first letter from a table. */
+/* The client against a small scripted server: it takes whole requests, keeps the last one for the
+ * test to look at, and answers by the path's first letter from a table. */
 #include "tests/unit/unit.h"
 
 #include <limits.h>
@@ -29,7 +29,8 @@ static const struct {
 	char letter;
 	const char *answer;
 } answers[] = {
-	{'o', "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"abc\"\r\nx-amz-request-id: id-1\r\n"
+	{'o',
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"abc\"\r\nx-amz-request-id: id-1\r\n"
 		"X-Deltabucket-Digest: xxh3-128:00112233445566778899aabbccddeeff\r\n\r\nhello"},
 	{'h', "HTTP/1.1 200 OK\r\nContent-Length: 123456\r\nETag: W/\"weak\"\r\n\r\n"},
 	{'n', "HTTP/1.1 204 No Content\r\nX-Request-Id:  id-2 \r\n\r\n"},
@@ -44,7 +45,7 @@ static const struct {
 	{'x', ""},
 };
 
-static bool read_head(const int fd, struct buffer *const text, size_t *const out_len)
+static bool read_head(int fd, struct buffer *text, size_t *out_len)
 {
 	for (;;) {
 		const char *const end = strstr(buffer_text(text), "\r\n\r\n");
@@ -60,7 +61,7 @@ static bool read_head(const int fd, struct buffer *const text, size_t *const out
 	}
 }
 
-static bool read_body(const int fd, struct buffer *const text, const size_t len)
+static bool read_body(int fd, struct buffer *text, size_t len)
 {
 	while (text->len < len) {
 		uint8_t *const into = buffer_reserve(text, len - text->len);
@@ -72,7 +73,7 @@ static bool read_body(const int fd, struct buffer *const text, const size_t len)
 	return true;
 }
 
-static void answer(const int fd)
+static void answer(int fd)
 {
 	const char *const target = strchr(server.head, ' ');
 	const char letter = target != NULL && strlen(target) > 2 ? target[2] : '?';
@@ -92,13 +93,14 @@ static void answer(const int fd)
 		shutdown(fd, SHUT_RDWR);
 }
 
-static void serve_connection(const int fd)
+static void serve_connection(int fd)
 {
 	struct buffer text;
 	size_t head_len;
 	buffer_init(&text, 4 * 1024 * 1024);
 	while (read_head(fd, &text, &head_len)) {
-		snprintf(server.head, sizeof server.head, "%.*s", (int)head_len, buffer_text(&text));
+		snprintf(
+			server.head, sizeof server.head, "%.*s", (int)head_len, buffer_text(&text));
 		const char *const length = strstr(server.head, "Content-Length: ");
 		const size_t body_len = length != NULL ? strtoul(length + 16, NULL, 10) : 0;
 		buffer_remove_front(&text, head_len);
@@ -113,7 +115,7 @@ static void serve_connection(const int fd)
 	buffer_release(&text);
 }
 
-static void *serve(void *const argument)
+static void *serve(void *argument)
 {
 	(void)argument;
 	for (int fd; (fd = accept(server.listener, NULL, NULL)) >= 0; close(fd)) {
@@ -127,9 +129,10 @@ static struct http_client *client;
 static struct http_response response;
 static struct error err;
 
-static struct http_client *make_client(const char *const token, const int stall_timeout_ms)
+static struct http_client *make_client(const char *token, int stall_timeout_ms)
 {
-	const struct http_client_options options = {.endpoint = server.endpoint, .token = token, .stall_timeout_ms = stall_timeout_ms};
+	const struct http_client_options options = {
+		.endpoint = server.endpoint, .token = token, .stall_timeout_ms = stall_timeout_ms};
 	struct http_client *const made = http_client_new(&options, &err);
 	ck_assert_msg(made != NULL, "%s", err.text);
 	return made;
@@ -137,17 +140,20 @@ static struct http_client *make_client(const char *const token, const int stall_
 
 static void set_up(void)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof address;
 	err = (struct error){0};
 	atomic_store(&server.connections, 0);
 	atomic_store(&server.requests, 0);
 	buffer_init(&server.body, 4 * 1024 * 1024);
 	server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(server.listener, (const struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(
+		bind(server.listener, (const struct sockaddr *)&address, sizeof address), 0);
 	ck_assert_int_eq(listen(server.listener, 8), 0);
 	ck_assert_int_eq(getsockname(server.listener, (struct sockaddr *)&address, &len), 0);
-	snprintf(server.endpoint, sizeof server.endpoint, "http://127.0.0.1:%d", ntohs(address.sin_port));
+	snprintf(server.endpoint, sizeof server.endpoint, "http://127.0.0.1:%d",
+		ntohs(address.sin_port));
 	lock_thread_start(&server.thread, "server", serve, NULL);
 	client = make_client("a-token", 0);
 }
@@ -162,14 +168,14 @@ static void tear_down(void)
 	buffer_release(&server.body);
 }
 
-static int send_request(const char *const method, const char *const target)
+static int send_request(const char *method, const char *target)
 {
 	const struct http_request request = {.method = method, .target = target};
 	http_response_release(&response);
 	return http_client_send(client, &request, &response, &err);
 }
 
-static void check_sent(const char *const method, const char *const target)
+static void check_sent(const char *method, const char *target)
 {
 	ck_assert_msg(send_request(method, target) == 0, "%s", err.text);
 }
@@ -296,8 +302,12 @@ static const char *const bodied_methods[] = {"PUT", "POST"};
 
 START_TEST(span_bodies_go_out_whole)
 {
-	static const char *const headers[] = {"Content-Type: application/json", "If-Match: \"e\"", NULL};
-	const struct http_request request = {.method = bodied_methods[_i], .target = "/o", .headers = headers, .body = span_of("a\0b", 3)};
+	static const char *const headers[] = {
+		"Content-Type: application/json", "If-Match: \"e\"", NULL};
+	const struct http_request request = {.method = bodied_methods[_i],
+		.target = "/o",
+		.headers = headers,
+		.body = span_of("a\0b", 3)};
 	ck_assert_msg(http_client_send(client, &request, &response, &err) == 0, "%s", err.text);
 	ck_assert(span_equal(buffer_span(&server.body), span_of("a\0b", 3)));
 	ck_assert_ptr_nonnull(strstr(server.head, "\r\nContent-Length: 3\r\n"));
@@ -324,7 +334,8 @@ struct test_source {
 	size_t fail_at;
 };
 
-static ptrdiff_t test_source_read(struct body_source *const base, uint8_t *const into, const size_t capacity, struct error *const read_err)
+static ptrdiff_t test_source_read(
+	struct body_source *base, uint8_t *into, size_t capacity, struct error *read_err)
 {
 	struct test_source *const source = (struct test_source *)base;
 	if (source->fail_at > 0 && source->given >= source->fail_at)
@@ -337,9 +348,12 @@ static ptrdiff_t test_source_read(struct body_source *const base, uint8_t *const
 	return (ptrdiff_t)len;
 }
 
-static int send_source(struct test_source *const source, const uint64_t declared)
+static int send_source(struct test_source *source, uint64_t declared)
 {
-	const struct http_request request = {.method = "PUT", .target = "/o", .source = &source->source, .source_size = declared};
+	const struct http_request request = {.method = "PUT",
+		.target = "/o",
+		.source = &source->source,
+		.source_size = declared};
 	source->source.read = test_source_read;
 	http_response_release(&response);
 	return http_client_send(client, &request, &response, &err);
@@ -393,7 +407,8 @@ struct test_sink {
 	enum sink_result result;
 };
 
-static enum sink_result test_sink_write(struct body_sink *const base, const struct span bytes, struct error *const write_err)
+static enum sink_result test_sink_write(
+	struct body_sink *base, struct span bytes, struct error *write_err)
 {
 	struct test_sink *const sink = (struct test_sink *)base;
 	if (sink->result == SINK_FAILED)
@@ -402,9 +417,10 @@ static enum sink_result test_sink_write(struct body_sink *const base, const stru
 	return sink->result;
 }
 
-static int send_to_sink(struct test_sink *const sink, const char *const target, const enum sink_result result)
+static int send_to_sink(struct test_sink *sink, const char *target, enum sink_result result)
 {
-	const struct http_request request = {.method = "GET", .target = target, .sink = &sink->sink};
+	const struct http_request request = {
+		.method = "GET", .target = target, .sink = &sink->sink};
 	*sink = (struct test_sink){.sink = {.write = test_sink_write}, .result = result};
 	buffer_init(&sink->taken, 1000000);
 	http_response_release(&response);
@@ -457,7 +473,8 @@ START_TEST(silent_servers_time_out)
 	client = make_client(NULL, 1);
 	ck_assert_int_eq(send_request("GET", "/x"), -1);
 	ck_assert_int_eq(err.kind, ERROR_UPSTREAM);
-	while (atomic_load(&server.requests) == 0) /* the server may be slower than the client's second */
+	while (atomic_load(&server.requests) ==
+		0) /* the server may be slower than the client's second */
 		usleep(1000);
 	ck_assert_int_eq(atomic_load(&server.requests), 1);
 	ck_assert_ptr_null(strstr(server.head, "Authorization"));
@@ -466,7 +483,7 @@ END_TEST
 
 static unsigned silences;
 
-static void end_it(void *const owner)
+static void end_it(void *owner)
 {
 	(void)owner;
 	silences++;
@@ -476,8 +493,14 @@ static void end_it(void *const owner)
 /* "/x" has no answer: without a word of it the request would end as lost. */
 START_TEST(silence_is_told_once_and_only_where_there_is_some)
 {
-	const struct http_client_options options = {.endpoint = server.endpoint, .on_silence = end_it, .silence_ms = 1, .stall_timeout_ms = 30 * 1000};
-	const struct http_client_options patient = {.endpoint = server.endpoint, .on_silence = end_it, .silence_ms = INT_MAX, .stall_timeout_ms = 1};
+	const struct http_client_options options = {.endpoint = server.endpoint,
+		.on_silence = end_it,
+		.silence_ms = 1,
+		.stall_timeout_ms = 30 * 1000};
+	const struct http_client_options patient = {.endpoint = server.endpoint,
+		.on_silence = end_it,
+		.silence_ms = INT_MAX,
+		.stall_timeout_ms = 1};
 	http_client_free(client);
 	client = http_client_new(_i == 0 ? &options : &patient, &err);
 	silences = 0;
@@ -489,7 +512,8 @@ END_TEST
 
 START_TEST(requests_can_be_bounded_as_a_whole)
 {
-	const struct http_client_options options = {.endpoint = server.endpoint, .total_timeout_ms = 300};
+	const struct http_client_options options = {
+		.endpoint = server.endpoint, .total_timeout_ms = 300};
 	http_client_free(client);
 	client = http_client_new(&options, &err);
 	const int64_t before = clock_system()->monotonic_ms(clock_system());
@@ -510,7 +534,7 @@ START_TEST(unreachable_servers_are_upstream_failures)
 }
 END_TEST
 
-static void *cancel_once_asked(void *const argument)
+static void *cancel_once_asked(void *argument)
 {
 	while (atomic_load(&server.requests) == 0)
 		usleep(1000);
@@ -533,8 +557,18 @@ START_TEST(cancel_ends_a_blocked_and_every_later_request)
 END_TEST
 
 static const char *const bad_endpoints[] = {
-	"", "127.0.0.1:9000", "ftp://host", "https://", "https:///path", "http://:80", "https://user@host", "https://host#x", "https://host?x",
-	"https://ho st", "https://host\r\nX: y", "file:///etc/passwd",
+	"",
+	"127.0.0.1:9000",
+	"ftp://host",
+	"https://",
+	"https:///path",
+	"http://:80",
+	"https://user@host",
+	"https://host#x",
+	"https://host?x",
+	"https://ho st",
+	"https://host\r\nX: y",
+	"file:///etc/passwd",
 };
 
 START_TEST(bad_endpoints_are_refused)
@@ -547,9 +581,12 @@ END_TEST
 
 START_TEST(bad_tokens_and_ca_files_are_refused)
 {
-	const struct http_client_options forged = {.endpoint = "http://h", .token = "t\r\nX-Other: y"};
-	const struct http_client_options missing = {.endpoint = "https://h", .ca_file = "/no/such/ca.pem"};
-	const struct http_client_options unverified = {.endpoint = "https://h", .token = "t", .unverified = true};
+	const struct http_client_options forged = {
+		.endpoint = "http://h", .token = "t\r\nX-Other: y"};
+	const struct http_client_options missing = {
+		.endpoint = "https://h", .ca_file = "/no/such/ca.pem"};
+	const struct http_client_options unverified = {
+		.endpoint = "https://h", .token = "t", .unverified = true};
 	ck_assert_ptr_null(http_client_new(&unverified, &err)); /* a token for whoever answers */
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_ptr_null(http_client_new(&forged, &err));
@@ -602,7 +639,8 @@ Suite *test_http_client_suite(void)
 	tcase_add_test(tc, requests_can_be_bounded_as_a_whole);
 	tcase_add_test(tc, unreachable_servers_are_upstream_failures);
 	tcase_add_test(tc, cancel_ends_a_blocked_and_every_later_request);
-	tcase_add_loop_test(tc, bad_endpoints_are_refused, 0, sizeof bad_endpoints / sizeof bad_endpoints[0]);
+	tcase_add_loop_test(
+		tc, bad_endpoints_are_refused, 0, sizeof bad_endpoints / sizeof bad_endpoints[0]);
 	tcase_add_test(tc, bad_tokens_and_ca_files_are_refused);
 	tcase_add_test(tc, targets_cannot_leave_the_endpoint);
 	suite_add_tcase(suite, tc);

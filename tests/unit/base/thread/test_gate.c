@@ -12,12 +12,12 @@ struct visitor {
 	bool was_turned_away;
 };
 
-static void pass(struct gate_visitor *const visitor)
+static void pass(struct gate_visitor *visitor)
 {
 	((struct visitor *)visitor)->passed = true;
 }
 
-static void turn_away(struct gate_visitor *const visitor)
+static void turn_away(struct gate_visitor *visitor)
 {
 	((struct visitor *)visitor)->was_turned_away = true;
 }

@@ -17,7 +17,7 @@ struct ordered_job {
 	bool *in_order;
 };
 
-static void ordered_run(struct helper_job *const job)
+static void ordered_run(struct helper_job *job)
 {
 	struct ordered_job *const ordered = (struct ordered_job *)job;
 	const bool alone = atomic_fetch_add(ordered->inside, 1) == 0;
@@ -34,11 +34,12 @@ START_TEST(jobs_of_a_lane_run_in_order_and_one_at_a_time)
 	struct helper_lane lanes[3] = {0};
 	unsigned next[3] = {0};
 	atomic_int inside[3] = {0};
-	bool in_order[3] = { true, true, true };
+	bool in_order[3] = {true, true, true};
 	for (unsigned i = 0; i < JOBS; i++)
 		for (unsigned lane = 0; lane < 3; lane++) {
 			struct ordered_job *const job = memory_new(sizeof *job);
-			*job = (struct ordered_job){ { .run = ordered_run }, i, &next[lane], &inside[lane], &in_order[lane] };
+			*job = (struct ordered_job){{.run = ordered_run}, i, &next[lane],
+				&inside[lane], &in_order[lane]};
 			helpers_submit(helpers, &lanes[lane], &job->job);
 		}
 	helpers_stop(helpers);
@@ -60,7 +61,7 @@ struct meeting_job {
 };
 
 /* Ends only when the other lane's job runs too. */
-static void meeting_run(struct helper_job *const job)
+static void meeting_run(struct helper_job *job)
 {
 	struct meeting *const meeting = ((struct meeting_job *)job)->meeting;
 	lock_enter(&meeting->lock);
@@ -78,7 +79,8 @@ START_TEST(lanes_run_side_by_side)
 	lock_init(&meeting.lock, LOCK_EXCHANGE);
 	lock_condition_init(&meeting.changed);
 	struct helper_lane lanes[2] = {0};
-	struct meeting_job jobs[2] = { { { .run = meeting_run }, &meeting }, { { .run = meeting_run }, &meeting } };
+	struct meeting_job jobs[2] = {
+		{{.run = meeting_run}, &meeting}, {{.run = meeting_run}, &meeting}};
 	for (int i = 0; i < 2; i++)
 		helpers_submit(helpers, &lanes[i], &jobs[i].job);
 	helpers_stop(helpers);
@@ -96,8 +98,9 @@ struct owner {
 	unsigned again;
 };
 
-/* The last job of a lane may free the lane with its owner; until then it may submit itself again. */
-static void owner_run(struct helper_job *const job)
+/* The last job of a lane may free the lane with its owner; until then it may submit itself
+ * again. */
+static void owner_run(struct helper_job *job)
 {
 	struct owner *const owner = (struct owner *)((char *)job - offsetof(struct owner, job));
 	if (owner->again > 0) {
@@ -115,7 +118,10 @@ START_TEST(a_job_may_free_its_lane_and_submit_again)
 	atomic_uint freed = 0;
 	for (unsigned i = 0; i < JOBS; i++) {
 		struct owner *const owner = memory_new(sizeof *owner);
-		*owner = (struct owner){ .job = { .run = owner_run }, .freed = &freed, .helpers = helpers, .again = i % 4 };
+		*owner = (struct owner){.job = {.run = owner_run},
+			.freed = &freed,
+			.helpers = helpers,
+			.again = i % 4};
 		helpers_submit(helpers, &owner->lane, &owner->job);
 	}
 	helpers_stop(helpers);

@@ -10,20 +10,20 @@ struct shared {
 	bool go;
 };
 
-static void shared_init(struct shared *const shared)
+static void shared_init(struct shared *shared)
 {
 	*shared = (struct shared){.count = 0};
 	lock_init(&shared->lock, LOCK_LOG);
 	lock_condition_init(&shared->condition);
 }
 
-static void shared_release(struct shared *const shared)
+static void shared_release(struct shared *shared)
 {
 	lock_condition_release(&shared->condition);
 	lock_release(&shared->lock);
 }
 
-static void *count_up(void *const argument)
+static void *count_up(void *argument)
 {
 	struct shared *const shared = argument;
 	for (int i = 0; i < 10000; i++) {
@@ -48,7 +48,7 @@ START_TEST(one_thread_at_a_time)
 }
 END_TEST
 
-static void *wait_for_go(void *const argument)
+static void *wait_for_go(void *argument)
 {
 	struct shared *const shared = argument;
 	lock_enter(&shared->lock);
@@ -78,7 +78,7 @@ START_TEST(broadcast_wakes_all)
 }
 END_TEST
 
-static void *say_go(void *const argument)
+static void *say_go(void *argument)
 {
 	struct shared *const shared = argument;
 	lock_enter(&shared->lock);
@@ -130,7 +130,7 @@ END_TEST
 
 #ifdef DELTABUCKET_DEV
 
-static void enter_falling(void *const argument)
+static void enter_falling(void *argument)
 {
 	struct lock low, high;
 	(void)argument;
@@ -140,7 +140,7 @@ static void enter_falling(void *const argument)
 	lock_enter(&low);
 }
 
-static void enter_equal(void *const argument)
+static void enter_equal(void *argument)
 {
 	struct lock one, other;
 	(void)argument;
@@ -150,7 +150,7 @@ static void enter_equal(void *const argument)
 	lock_enter(&other);
 }
 
-static void leave_unheld(void *const argument)
+static void leave_unheld(void *argument)
 {
 	struct lock lock;
 	(void)argument;
@@ -158,7 +158,7 @@ static void leave_unheld(void *const argument)
 	lock_leave(&lock);
 }
 
-static void assert_unheld(void *const argument)
+static void assert_unheld(void *argument)
 {
 	struct lock lock;
 	(void)argument;

@@ -27,7 +27,7 @@ static void tear_down(void)
 	buffer_release(&lines);
 }
 
-static struct log *make_log(const enum log_level level, const bool json)
+static struct log *make_log(enum log_level level, bool json)
 {
 	return log_new(fileno(sink), level, json, &fake_clock.source);
 }
@@ -45,10 +45,12 @@ static const char *written(void)
 START_TEST(text_line)
 {
 	struct log *const log = make_log(LOG_INFO, false);
-	const struct log_field fields[] = {log_text("method", "GET"), log_number("status", 200), log_number("delta", -5), log_span("key", span_of("abc", 2))};
+	const struct log_field fields[] = {log_text("method", "GET"), log_number("status", 200),
+		log_number("delta", -5), log_span("key", span_of("abc", 2))};
 	log_event(log, LOG_INFO, "req1", "request", fields, 4);
 	log_event(log, LOG_ERROR, NULL, "bare", NULL, 0);
-	ck_assert_str_eq(written(), "1994-11-06T08:49:37.042Z info req1 request method=GET status=200 delta=-5 key=ab\n"
+	ck_assert_str_eq(written(),
+		"1994-11-06T08:49:37.042Z info req1 request method=GET status=200 delta=-5 key=ab\n"
 		"1994-11-06T08:49:37.042Z error - bare\n");
 	log_free(log);
 }
@@ -57,9 +59,18 @@ END_TEST
 static const struct {
 	const char *value, *printed;
 } value_rows[] = {
-	{"plain/path-1", "plain/path-1"}, {"", "\"\""}, {"two words", "\"two words\""}, {"a=b", "\"a=b\""}, {"say \"hi\"", "\"say \\\"hi\\\"\""},
-	{"back\\slash", "\"back\\\\slash\""}, {"a\nb\r\t\x1b[2J\x7f", "\"a\\x0ab\\x0d\\x09\\x1b[2J\\x7f\""}, {"\xc3\xa4", "\"\xc3\xa4\""},
-	{"\xff\xc3", "\"\\xff\\xc3\""}, {"\xc2\x9b" "2J", "\"\\xc2\\x9b2J\""},
+	{"plain/path-1", "plain/path-1"},
+	{"", "\"\""},
+	{"two words", "\"two words\""},
+	{"a=b", "\"a=b\""},
+	{"say \"hi\"", "\"say \\\"hi\\\"\""},
+	{"back\\slash", "\"back\\\\slash\""},
+	{"a\nb\r\t\x1b[2J\x7f", "\"a\\x0ab\\x0d\\x09\\x1b[2J\\x7f\""},
+	{"\xc3\xa4", "\"\xc3\xa4\""},
+	{"\xff\xc3", "\"\\xff\\xc3\""},
+	{"\xc2\x9b"
+	 "2J",
+		"\"\\xc2\\x9b2J\""},
 };
 
 START_TEST(text_values_cannot_forge_fields_or_lines)
@@ -68,7 +79,8 @@ START_TEST(text_values_cannot_forge_fields_or_lines)
 	struct log *const log = make_log(LOG_INFO, false);
 	const struct log_field field = log_text("v", value_rows[_i].value);
 	log_event(log, LOG_INFO, NULL, "e", &field, 1);
-	snprintf(wanted, sizeof wanted, "1994-11-06T08:49:37.042Z info - e v=%s\n", value_rows[_i].printed);
+	snprintf(wanted, sizeof wanted, "1994-11-06T08:49:37.042Z info - e v=%s\n",
+		value_rows[_i].printed);
 	ck_assert_str_eq(written(), wanted);
 	log_free(log);
 }
@@ -81,15 +93,18 @@ START_TEST(held_lines_leave_in_order)
 	log_event(log, LOG_INFO, NULL, "first", NULL, 0);
 	ck_assert_str_eq(written(), "");
 	log_event(log, LOG_WARNING, NULL, "second", NULL, 0);
-	const char *const both = "1994-11-06T08:49:37.042Z info - first\n1994-11-06T08:49:37.042Z warning - second\n";
+	const char *const both =
+		"1994-11-06T08:49:37.042Z info - first\n1994-11-06T08:49:37.042Z warning - second\n";
 	ck_assert_str_eq(written(), both);
 	log_event(log, LOG_INFO, NULL, "third", NULL, 0);
 	ck_assert_str_eq(written(), both);
 	log_flush(log);
-	ck_assert_uint_eq(strlen(written()), strlen(both) + strlen("1994-11-06T08:49:37.042Z info - third\n"));
+	ck_assert_uint_eq(strlen(written()),
+		strlen(both) + strlen("1994-11-06T08:49:37.042Z info - third\n"));
 	log_event(log, LOG_INFO, NULL, "fourth", NULL, 0);
 	log_free(log);
-	ck_assert_ptr_nonnull(strstr(written(), " third\n1994-11-06T08:49:37.042Z info - fourth\n"));
+	ck_assert_ptr_nonnull(
+		strstr(written(), " third\n1994-11-06T08:49:37.042Z info - fourth\n"));
 }
 END_TEST
 
@@ -111,9 +126,11 @@ END_TEST
 START_TEST(json_line)
 {
 	struct log *const log = make_log(LOG_INFO, true);
-	const struct log_field fields[] = {log_text("path", "a \"b\"\n\xff"), log_number("status", 404)};
+	const struct log_field fields[] = {
+		log_text("path", "a \"b\"\n\xff"), log_number("status", 404)};
 	log_event(log, LOG_WARNING, "req1", "request", fields, 2);
-	ck_assert_str_eq(written(), "{\"time\":\"1994-11-06T08:49:37.042Z\",\"level\":\"warning\",\"request_id\":\"req1\",\"event\":\"request\","
+	ck_assert_str_eq(written(),
+		"{\"time\":\"1994-11-06T08:49:37.042Z\",\"level\":\"warning\",\"request_id\":\"req1\",\"event\":\"request\","
 		"\"path\":\"a \\\"b\\\"\\n\xef\xbf\xbd\",\"status\":404}\n");
 	log_free(log);
 }
@@ -146,7 +163,8 @@ START_TEST(failure_has_kind_and_message)
 	struct error err = {0};
 	error_set(&err, ERROR_HEAD_MOVED, "step 5 does not follow");
 	log_failure(log, LOG_ERROR, "r", "publish", &err);
-	ck_assert_str_eq(written(), "1994-11-06T08:49:37.042Z error r publish error=head_moved message=\"step 5 does not follow\"\n");
+	ck_assert_str_eq(written(),
+		"1994-11-06T08:49:37.042Z error r publish error=head_moved message=\"step 5 does not follow\"\n");
 	log_free(log);
 }
 END_TEST
@@ -182,9 +200,10 @@ START_TEST(long_values_and_lines_are_cut_and_stay_lines)
 }
 END_TEST
 
-static void *write_many(void *const argument)
+static void *write_many(void *argument)
 {
-	const struct log_field field = log_text("v", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+	const struct log_field field = log_text(
+		"v", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 	for (int i = 0; i < 500; i++)
 		log_event(argument, LOG_INFO, NULL, "e", &field, 1);
 	return NULL;
@@ -218,7 +237,8 @@ Suite *test_log_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, text_line);
-	tcase_add_loop_test(tc, text_values_cannot_forge_fields_or_lines, 0, sizeof value_rows / sizeof value_rows[0]);
+	tcase_add_loop_test(tc, text_values_cannot_forge_fields_or_lines, 0,
+		sizeof value_rows / sizeof value_rows[0]);
 	tcase_add_test(tc, held_lines_leave_in_order);
 	tcase_add_test(tc, held_lines_are_bounded);
 	tcase_add_test(tc, json_line);

@@ -16,7 +16,7 @@ struct block {
 	atomic_int *left;
 };
 
-static void block_done(struct md5_pool_job *const job)
+static void block_done(struct md5_pool_job *job)
 {
 	struct block *const block = (struct block *)job;
 	atomic_fetch_sub(block->left, 1);
@@ -32,7 +32,7 @@ struct fixture {
 	atomic_int left;
 };
 
-static void fixture_open(struct fixture *const fixture, const unsigned threads)
+static void fixture_open(struct fixture *fixture, unsigned threads)
 {
 	memset(fixture, 0, sizeof *fixture);
 	unsigned seed = 1;
@@ -44,10 +44,11 @@ static void fixture_open(struct fixture *const fixture, const unsigned threads)
 	fixture->pool = md5_pool_new();
 }
 
-static void submit(struct fixture *const fixture, const size_t i, const size_t len)
+static void submit(struct fixture *fixture, size_t i, size_t len)
 {
 	struct block *const block = memory_new(sizeof *block);
-	block->job.bytes = span_slice(span_of(fixture->source, SOURCE_BYTES), fixture->ends[i], len);
+	block->job.bytes =
+		span_slice(span_of(fixture->source, SOURCE_BYTES), fixture->ends[i], len);
 	block->job.done = block_done;
 	block->left = &fixture->left;
 	fixture->ends[i] += block->job.bytes.len;
@@ -55,7 +56,7 @@ static void submit(struct fixture *const fixture, const size_t i, const size_t l
 	md5_pool_submit(fixture->pool, fixture->helpers, &fixture->streams[i], &block->job);
 }
 
-static void fixture_close(struct fixture *const fixture)
+static void fixture_close(struct fixture *fixture)
 {
 	for (size_t i = 0; i < STREAMS; i++)
 		md5_pool_end(fixture->pool, fixture->helpers, &fixture->streams[i]);
@@ -96,7 +97,7 @@ struct writer {
 	pthread_t thread;
 };
 
-static void *writer_run(void *const argument)
+static void *writer_run(void *argument)
 {
 	const struct writer *const writer = argument;
 	for (size_t block = 0; block < BLOCKS; block++)
@@ -111,7 +112,7 @@ START_TEST(writers_submit_side_by_side)
 	struct writer writers[4];
 	fixture_open(fixture, 3);
 	for (size_t i = 0; i < 4; i++) {
-		writers[i] = (struct writer){ .fixture = fixture, .from = i * STREAMS / 4 };
+		writers[i] = (struct writer){.fixture = fixture, .from = i * STREAMS / 4};
 		lock_thread_start(&writers[i].thread, "writer", writer_run, &writers[i]);
 	}
 	for (size_t i = 0; i < 4; i++)
@@ -120,13 +121,14 @@ START_TEST(writers_submit_side_by_side)
 }
 END_TEST
 
-static void wait_for_done(struct fixture *const fixture)
+static void wait_for_done(struct fixture *fixture)
 {
 	while (atomic_load(&fixture->left) > 0)
 		usleep(200);
 }
 
-/* A lone stream is served at once. Of many, some may be left waiting for others, but no stream for long while it goes on. */
+/* A lone stream is served at once. Of many, some may be left waiting for others, but no stream for
+ * long while it goes on. */
 START_TEST(blocks_of_a_lone_or_busy_stream_do_not_wait)
 {
 	struct fixture *const fixture = memory_new(sizeof *fixture);

@@ -12,13 +12,15 @@ struct holder {
 	int displaced;
 };
 
-static const struct share_caller one = {1, SHARE_KEY}, other = {2, SHARE_KEY}, third = {3, SHARE_KEY}, root = {4, SHARE_ROOT},
-	stranger = {5, SHARE_STRANGER}, another_stranger = {6, SHARE_STRANGER};
+static const struct share_caller one = {1, SHARE_KEY}, other = {2, SHARE_KEY},
+				 third = {3, SHARE_KEY}, root = {4, SHARE_ROOT},
+				 stranger = {5, SHARE_STRANGER},
+				 another_stranger = {6, SHARE_STRANGER};
 static struct share_pool *pool;
 static struct metrics *metrics;
 static struct holder holders[HOLDS];
 
-static void count_displaced(struct share_hold *const hold)
+static void count_displaced(struct share_hold *hold)
 {
 	((struct holder *)hold)->displaced++;
 }
@@ -26,8 +28,13 @@ static void count_displaced(struct share_hold *const hold)
 static void set_up(void)
 {
 	metrics = metrics_new();
-	const struct share_options options = {.limit = LIMIT, .reserve = RESERVE, .strangers = STRANGERS, .metrics = metrics,
-		.held = METRIC_WAITS, .refused = METRIC_WAITS_REFUSED, .displaced = METRIC_WAITS_DISPLACED};
+	const struct share_options options = {.limit = LIMIT,
+		.reserve = RESERVE,
+		.strangers = STRANGERS,
+		.metrics = metrics,
+		.held = METRIC_WAITS,
+		.refused = METRIC_WAITS_REFUSED,
+		.displaced = METRIC_WAITS_DISPLACED};
 	pool = share_pool_new(&options);
 	memset(holders, 0, sizeof(holders));
 	for (size_t i = 0; i < HOLDS; i++)
@@ -45,19 +52,19 @@ static void tear_down(void)
 	metrics_free(metrics);
 }
 
-static bool take(const size_t index, const struct share_caller caller)
+static bool take(size_t index, struct share_caller caller)
 {
 	return share_take(pool, &holders[index].hold, caller, 1);
 }
 
 /* So many of the caller's, from that index on. */
-static void fill(const size_t from, const size_t count, const struct share_caller caller)
+static void fill(size_t from, size_t count, struct share_caller caller)
 {
 	for (size_t i = from; i < from + count; i++)
 		ck_assert_msg(take(i, caller), "the hold %zu was refused", i);
 }
 
-static size_t count_displaced_of(const size_t from, const size_t count)
+static size_t count_displaced_of(size_t from, size_t count)
 {
 	size_t displaced = 0;
 	for (size_t i = from; i < from + count; i++)

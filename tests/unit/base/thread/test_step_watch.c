@@ -27,18 +27,19 @@ static void tear_down(void)
 	step_watch_stop(watch);
 }
 
-static void woken(struct step_waiter *const waiter)
+static void woken(struct step_waiter *waiter)
 {
 	atomic_fetch_add(&((struct waiting *)waiter)->wakes, 1);
 }
 
-static void wait_on(struct waiting *const waiting, const char *const run, const uint64_t seen, const int64_t wait_ms)
+static void wait_on(struct waiting *waiting, const char *run, uint64_t seen, int64_t wait_ms)
 {
 	waiting->waiter.wake = woken;
-	step_watch_wait(watch, span_text("bucket"), span_text(run), seen, wait_ms, &waiting->waiter);
+	step_watch_wait(
+		watch, span_text("bucket"), span_text(run), seen, wait_ms, &waiting->waiter);
 }
 
-static void until_woken(const struct waiting *const waiting)
+static void until_woken(const struct waiting *waiting)
 {
 	while (atomic_load(&waiting->wakes) == 0)
 		usleep(1000);
@@ -90,7 +91,8 @@ START_TEST(a_publish_between_look_and_wait_is_not_missed)
 	step_watch_published(watch, span_text("bucket"), span_text("run"));
 	wait_on(&one, "run", seen, 60000);
 	ck_assert_int_eq(one.wakes, 1);
-	wait_on(&one, "run", step_watch_generation(watch, span_text("bucket"), span_text("run")), 60000);
+	wait_on(&one, "run", step_watch_generation(watch, span_text("bucket"), span_text("run")),
+		60000);
 	ck_assert_int_eq(one.wakes, 1);
 	step_watch_published(watch, span_text("bucket"), span_text("run"));
 	ck_assert_int_eq(one.wakes, 2);
@@ -148,12 +150,13 @@ START_TEST(closing_wakes_all_and_refuses_new_ones)
 }
 END_TEST
 
-static void wait_again(struct step_waiter *const waiter)
+static void wait_again(struct step_waiter *waiter)
 {
 	struct waiting *const waiting = (struct waiting *)waiter;
 	if (atomic_fetch_add(&waiting->wakes, 1) == 0)
-		step_watch_wait(watch, span_text("bucket"), span_text("run"), step_watch_generation(watch, span_text("bucket"), span_text("run")),
-			60000, waiter);
+		step_watch_wait(watch, span_text("bucket"), span_text("run"),
+			step_watch_generation(watch, span_text("bucket"), span_text("run")), 60000,
+			waiter);
 }
 
 START_TEST(a_woken_waiter_may_wait_again_from_within)
@@ -177,7 +180,8 @@ Suite *test_step_watch_suite(void)
 	tcase_add_test(tests, a_publish_wakes_its_run_and_no_other);
 	tcase_add_test(tests, a_wait_can_be_ended);
 	tcase_add_test(tests, a_publish_between_look_and_wait_is_not_missed);
-	tcase_add_loop_test(tests, deadlines_wake_and_not_before, 0, sizeof(waits) / sizeof(waits[0]));
+	tcase_add_loop_test(
+		tests, deadlines_wake_and_not_before, 0, sizeof(waits) / sizeof(waits[0]));
 	tcase_add_test(tests, no_time_to_wait_wakes_at_once);
 	tcase_add_test(tests, closing_wakes_all_and_refuses_new_ones);
 	tcase_add_test(tests, a_woken_waiter_may_wait_again_from_within);

@@ -6,15 +6,15 @@
 struct worker {
 	struct worker_thread thread;
 	struct lock_condition counted;
-	int rounds;                 /* guarded by the thread's lock, as all below */
+	int rounds; /* guarded by the thread's lock, as all below */
 	int lasts;
-	int64_t sleeps_ms;          /* what a round returns */
-	uint64_t bytes;             /* what a round spends, at this rate */
+	int64_t sleeps_ms; /* what a round returns */
+	uint64_t bytes;    /* what a round spends, at this rate */
 	uint64_t rate;
-	bool was_cut_short;         /* the thread's, until it has stopped */
+	bool was_cut_short; /* the thread's, until it has stopped */
 };
 
-static int64_t count_round(void *const owner)
+static int64_t count_round(void *owner)
 {
 	struct worker *const worker = owner;
 	lock_enter(&worker->thread.lock);
@@ -26,20 +26,21 @@ static int64_t count_round(void *const owner)
 	return sleeps_ms;
 }
 
-static void count_last(void *const owner)
+static void count_last(void *owner)
 {
 	struct worker *const worker = owner;
 	worker->lasts++;
 }
 
-static void worker_start(struct worker *const worker, const int64_t first_ms)
+static void worker_start(struct worker *worker, int64_t first_ms)
 {
-	const struct worker_thread_plan plan = {.name = "worker", .first_ms = first_ms, .round = count_round, .last = count_last};
+	const struct worker_thread_plan plan = {
+		.name = "worker", .first_ms = first_ms, .round = count_round, .last = count_last};
 	lock_condition_init(&worker->counted);
 	worker_thread_start(&worker->thread, &plan, worker);
 }
 
-static void wait_for_rounds(struct worker *const worker, const int rounds)
+static void wait_for_rounds(struct worker *worker, int rounds)
 {
 	lock_enter(&worker->thread.lock);
 	while (worker->rounds < rounds)
@@ -47,13 +48,13 @@ static void wait_for_rounds(struct worker *const worker, const int rounds)
 	lock_leave(&worker->thread.lock);
 }
 
-static void worker_release(struct worker *const worker)
+static void worker_release(struct worker *worker)
 {
 	worker_thread_release(&worker->thread);
 	lock_condition_release(&worker->counted);
 }
 
-static void worker_end(struct worker *const worker)
+static void worker_end(struct worker *worker)
 {
 	worker_thread_stop(&worker->thread);
 	worker_release(worker);

@@ -12,7 +12,7 @@
 
 static char *scratch;
 
-static void write_checkpoint(const char *const name, const char *const elements)
+static void write_checkpoint(const char *name, const char *elements)
 {
 	static const char header[] =
 		"{\"a\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[0,8]},"
@@ -44,7 +44,7 @@ static const struct {
 };
 
 /* In the line, what begins with '@' lies in the scratch folder. */
-static struct command_result run(const char *const line)
+static struct command_result run(const char *line)
 {
 	struct buffer words;
 	size_t i = 0;
@@ -63,7 +63,7 @@ static struct command_result run(const char *const line)
 	return result;
 }
 
-static void expect(const char *const line, const char *const said)
+static void expect(const char *line, const char *said)
 {
 	struct command_result result = run(line);
 	const char *const output = buffer_text(&result.output);
@@ -72,7 +72,7 @@ static void expect(const char *const line, const char *const said)
 	command_result_release(&result);
 }
 
-static void refuse(const char *const line, const enum error_kind kind)
+static void refuse(const char *line, enum error_kind kind)
 {
 	struct command_result result = run(line);
 	ck_assert_int_eq(result.status, -1);
@@ -96,7 +96,7 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static void read_file(const char *const name, struct buffer *const out)
+static void read_file(const char *name, struct buffer *out)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -105,7 +105,7 @@ static void read_file(const char *const name, struct buffer *const out)
 	free(path);
 }
 
-static void expect_same(const char *const one, const char *const other)
+static void expect_same(const char *one, const char *other)
 {
 	struct buffer a;
 	struct buffer b;
@@ -116,7 +116,7 @@ static void expect_same(const char *const one, const char *const other)
 	buffer_release(&b);
 }
 
-static bool is_there(const char *const name)
+static bool is_there(const char *name)
 {
 	char *const path = folder_files_join(scratch, name);
 	const bool found = file_exists(path);
@@ -133,7 +133,8 @@ START_TEST(a_delta_makes_the_next_checkpoint_and_tells_what_it_changed)
 	expect("diff --format full @0 @1 @whole", "1 of 12 elements changed in 1 of 3 tensors;");
 	struct command_result result = run("apply @0 @whole @out3");
 	ck_assert_int_eq(result.status, 0);
-	ck_assert_msg(strstr(buffer_text(&result.output), "changed") == NULL, "%s", buffer_text(&result.output));
+	ck_assert_msg(strstr(buffer_text(&result.output), "changed") == NULL, "%s",
+		buffer_text(&result.output));
 	command_result_release(&result);
 }
 END_TEST
@@ -142,14 +143,16 @@ START_TEST(what_is_not_there_is_named_with_the_reason)
 {
 	struct command_result result = run("inspect @nothing");
 	ck_assert_int_eq(result.err.kind, ERROR_NOT_FOUND);
-	ck_assert_msg(strstr(result.err.text, "/nothing': No such file or directory") != NULL, "%s", result.err.text);
-	ck_assert_msg(strstr(result.err.text, "delta") == NULL || strstr(scratch, "delta") != NULL, "%s", result.err.text);
+	ck_assert_msg(strstr(result.err.text, "/nothing': No such file or directory") != NULL, "%s",
+		result.err.text);
+	ck_assert_msg(strstr(result.err.text, "delta") == NULL || strstr(scratch, "delta") != NULL,
+		"%s", result.err.text);
 	command_result_release(&result);
 }
 END_TEST
 
 /* `"digest":"..."` as inspect tells it. */
-static void read_digest(const char *const line, char *const out, const size_t size)
+static void read_digest(const char *line, char *out, size_t size)
 {
 	struct command_result result = run(line);
 	const char *const from = strstr(buffer_text(&result.output), "\"digest\":");

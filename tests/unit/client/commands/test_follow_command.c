@@ -20,17 +20,18 @@ static void tear_down(void)
 	training_stop(&training);
 }
 
-static void follow_ok(const char *const more)
+static void follow_ok(const char *more)
 {
 	char words[4096];
 	snprintf(words, sizeof words,
 		"--quiet --retries 0 --threads 1 --run b/r --once %s --into %s/worker", more,
 		training.scratch);
 	training_expect_ok(command_fixture_run(command_follow, COMMAND_FOLLOW,
-		web_endpoint(training.server.web), words), "");
+				   web_endpoint(training.server.web), words),
+		"");
 }
 
-static void expect_there(const char *const name, const bool wanted)
+static void expect_there(const char *name, bool wanted)
 {
 	char *const path = folder_files_join(training.scratch, name);
 	ck_assert_msg(file_exists(path) == wanted, "%s", name);
@@ -91,8 +92,12 @@ START_TEST(a_way_that_leads_elsewhere_is_refused)
 	char words[4096];
 	training_step(&training, 0, "state", "\"published\"");
 	training.server.steps[0].forms[0].objects[0].url = span_text(bad_urls[_i]);
-	snprintf(words, sizeof words, "--quiet --retries 0 --threads 1 --run b/r --once --into %s/worker", training.scratch);
-	training_expect_failed(command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(training.server.web), words), ERROR_UPSTREAM);
+	snprintf(words, sizeof words,
+		"--quiet --retries 0 --threads 1 --run b/r --once --into %s/worker",
+		training.scratch);
+	training_expect_failed(command_fixture_run(command_follow, COMMAND_FOLLOW,
+				       web_endpoint(training.server.web), words),
+		ERROR_UPSTREAM);
 	expect_there("worker/current", false);
 }
 END_TEST
@@ -121,14 +126,15 @@ START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
 }
 END_TEST
 
-static void shell(const char *const command)
+static void shell(const char *command)
 {
 	char words[4096];
 	snprintf(words, sizeof words, "cd %s && %s", training.scratch, command);
 	ck_assert_msg(system(words) == 0, "%s", command);
 }
 
-/* An engine reads all of this, so all of it is proven at the start, whether or not it is tensors. */
+/* An engine reads all of this, so all of it is proven at the start, whether or not it is
+ * tensors. */
 static const struct {
 	const char *follow;
 	const char *damage;
@@ -139,7 +145,8 @@ static const struct {
 	{"", "printf X | dd of=worker/current/a.safetensors bs=1 seek=20 conv=notrunc status=none"},
 	{"", "printf X | dd of=worker/current/a.safetensors bs=1 seek=1000 conv=notrunc status=none"},
 	{"", "cp worker/current/a.safetensors worker/current/c.safetensors"},
-	{"--tensors b", "printf x | dd of=worker/current/config.json bs=1 seek=3 conv=notrunc status=none"},
+	{"--tensors b",
+		"printf x | dd of=worker/current/config.json bs=1 seek=3 conv=notrunc status=none"},
 	{"--tensors b", "rm worker/current/config.json"},
 	{"--tensors b", "rm worker/current/.schema"},
 	{"--tensors b", "sed -i s/format/fxrmat/ worker/current/model.safetensors"},
@@ -158,7 +165,8 @@ START_TEST(what_is_damaged_when_a_worker_starts_is_mended)
 }
 END_TEST
 
-/* The note of an older version knows of the tensors alone. What an engine leaves in the folder is no damage. */
+/* The note of an older version knows of the tensors alone. What an engine leaves in the folder is
+ * no damage. */
 START_TEST(what_is_whole_when_a_worker_starts_stays)
 {
 	static const char *const changes[] = {"true", "echo cache >worker/current/cache.json",
@@ -172,18 +180,22 @@ START_TEST(what_is_whole_when_a_worker_starts_stays)
 }
 END_TEST
 
-static void follow_part(const enum error_kind kind)
+static void follow_part(enum error_kind kind)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--quiet --retries 0 --threads 1 --run b/r --once --tensors b --into %s/worker", training.scratch);
-	struct command_result result = command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(training.server.web), words);
+	snprintf(words, sizeof words,
+		"--quiet --retries 0 --threads 1 --run b/r --once --tensors b --into %s/worker",
+		training.scratch);
+	struct command_result result = command_fixture_run(
+		command_follow, COMMAND_FOLLOW, web_endpoint(training.server.web), words);
 	if (kind != ERROR_NONE)
 		training_expect_failed(result, kind);
 	else
 		training_expect_ok(result, "");
 }
 
-/* Nobody has the whole step to prove it, so each tensor is proven: in the anchor and in what a delta makes of it. */
+/* Nobody has the whole step to prove it, so each tensor is proven: in the anchor and in what a
+ * delta makes of it. */
 START_TEST(a_tensor_that_is_not_what_the_step_says_is_not_held)
 {
 	training_step(&training, 0, "state", "\"published\"");
@@ -224,10 +236,12 @@ Suite *test_follow_command_suite(void)
 	tcase_add_loop_test(tests, a_worker_keeps_one_older_checkpoint_unless_told, 0,
 		sizeof keeps / sizeof keeps[0]);
 	tcase_add_test(tests, a_worker_that_is_told_to_keep_less_removes_the_others_at_once);
-	tcase_add_loop_test(tests, a_way_that_leads_elsewhere_is_refused, 0, sizeof bad_urls / sizeof bad_urls[0]);
+	tcase_add_loop_test(tests, a_way_that_leads_elsewhere_is_refused, 0,
+		sizeof bad_urls / sizeof bad_urls[0]);
 	tcase_add_test(tests, a_worker_that_was_away_for_long_takes_every_step);
 	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
-	tcase_add_loop_test(tests, what_is_damaged_when_a_worker_starts_is_mended, 0, sizeof damages / sizeof damages[0]);
+	tcase_add_loop_test(tests, what_is_damaged_when_a_worker_starts_is_mended, 0,
+		sizeof damages / sizeof damages[0]);
 	tcase_add_loop_test(tests, what_is_whole_when_a_worker_starts_stays, 0, 3);
 	tcase_add_loop_test(tests, a_tensor_that_is_not_what_the_step_says_is_not_held, 0, 2);
 	tcase_add_test(tests, a_step_without_digests_of_tensors_has_no_parts);

@@ -16,7 +16,7 @@ static bool has_bucket;
 static const char *content; /* of the object b/folder/key */
 static bool is_replaced;    /* by another of that name, behind the HEAD */
 
-static void answer_put(const char *const target, struct web_reply *const reply)
+static void answer_put(const char *target, struct web_reply *reply)
 {
 	static const char none[] = "<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>";
 	has_bucket = has_bucket || strcmp(target, "/b") == 0;
@@ -24,8 +24,7 @@ static void answer_put(const char *const target, struct web_reply *const reply)
 	buffer_add_text(&reply->body, has_bucket ? "" : none);
 }
 
-static void answer(void *const owner, const struct web_request *const request,
-	struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	const struct digest128 digest = xxh3_128(span_text("content"));
 	char text[DIGEST128_TEXT_BYTES];
@@ -43,7 +42,7 @@ static void answer(void *const owner, const struct web_request *const request,
 	}
 }
 
-static void put_file(const char *const name, const char *const text)
+static void put_file(const char *name, const char *text)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -51,7 +50,7 @@ static void put_file(const char *const name, const char *const text)
 	free(path);
 }
 
-static void expect_file(const char *const name, const char *const text)
+static void expect_file(const char *name, const char *text)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -80,8 +79,7 @@ static void tear_down(void)
 }
 
 /* '@' stands for the scratch folder. */
-static struct command_result run(command_fn *const command, const enum command_bit bit,
-	const char *const format)
+static struct command_result run(command_fn *command, enum command_bit bit, const char *format)
 {
 	char words[4096];
 	const char *const at = strchr(format, '@');
@@ -90,25 +88,24 @@ static struct command_result run(command_fn *const command, const enum command_b
 	return command_fixture_run(command, bit, web_endpoint(web), words);
 }
 
-static struct command_result put(const char *const format)
+static struct command_result put(const char *format)
 {
 	return run(command_put, COMMAND_PUT, format);
 }
 
-static struct command_result get(const char *const format)
+static struct command_result get(const char *format)
 {
 	return run(command_get, COMMAND_GET, format);
 }
 
-static void expect(struct command_result result, const char *const said)
+static void expect(struct command_result result, const char *said)
 {
 	ck_assert_msg(result.status == 0, "%s", result.err.text);
 	ck_assert_str_eq(buffer_text(&result.output), said);
 	command_result_release(&result);
 }
 
-static void expect_failed(struct command_result result, const enum error_kind kind,
-	const char *const said)
+static void expect_failed(struct command_result result, enum error_kind kind, const char *said)
 {
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(result.err.kind == kind, "%s", result.err.text);
@@ -139,7 +136,8 @@ END_TEST
 START_TEST(a_bucket_is_made_only_when_that_is_wanted)
 {
 	has_bucket = false;
-	expect_failed(put("@/file b/key"), ERROR_NO_BUCKET, "there is no bucket b, and none can be made of this name");
+	expect_failed(put("@/file b/key"), ERROR_NO_BUCKET,
+		"there is no bucket b, and none can be made of this name");
 	ck_assert_ptr_eq(strstr(web_trace(web), "PUT /b\n"), NULL);
 	expect(put("--create-bucket @/file b/key"), "put b/key, 4 B, sent 4 B\n");
 }
@@ -148,9 +146,12 @@ END_TEST
 START_TEST(what_is_no_file_is_not_put)
 {
 	struct command_result folder = put("@ b/key");
-	ck_assert(folder.usage && strstr(folder.err.text, "is a folder; `deltabucket sync") != NULL);
+	ck_assert(
+		folder.usage && strstr(folder.err.text, "is a folder; `deltabucket sync") != NULL);
 	command_result_release(&folder);
-	expect_failed(command_fixture_run(command_put, COMMAND_PUT, web_endpoint(web), "/dev/null b/key"), ERROR_INVALID, "is no file");
+	expect_failed(
+		command_fixture_run(command_put, COMMAND_PUT, web_endpoint(web), "/dev/null b/key"),
+		ERROR_INVALID, "is no file");
 	expect_failed(put("@/none b/key"), ERROR_NOT_FOUND, "none");
 	ck_assert_str_eq(web_trace(web), "");
 }
@@ -163,8 +164,7 @@ START_TEST(an_object_goes_to_the_file_or_below_the_folder)
 	expect(get("b/folder/key @"), said);
 	expect_file("key", "content");
 	snprintf(said, sizeof said,
-		"{\"event\":\"got\",\"path\":\"%s/file\",\"bytes\":7,\"received\":7}\n",
-		scratch);
+		"{\"event\":\"got\",\"path\":\"%s/file\",\"bytes\":7,\"received\":7}\n", scratch);
 	expect(get("--json b/folder/key @/file"), said);
 	expect_file("file", "content");
 }

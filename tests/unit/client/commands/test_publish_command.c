@@ -32,7 +32,7 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static void put(const char *const name, const struct span bytes)
+static void put(const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -42,12 +42,12 @@ static void put(const char *const name, const struct span bytes)
 }
 
 /* The weights of one iteration: some of them change from one to the next. */
-static void make_weights(const unsigned iteration, struct buffer *const out)
+static void make_weights(unsigned iteration, struct buffer *out)
 {
 	char header[128];
 	const int length = snprintf(header, sizeof header,
-		"{\"w\":{\"dtype\":\"%s\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", is_f32 ? "F32" : "BF16",
-		is_f32 ? ELEMENTS / 2 : ELEMENTS, 2 * ELEMENTS);
+		"{\"w\":{\"dtype\":\"%s\",\"shape\":[%d],\"data_offsets\":[0,%d]}}",
+		is_f32 ? "F32" : "BF16", is_f32 ? ELEMENTS / 2 : ELEMENTS, 2 * ELEMENTS);
 	const uint8_t prefix[8] = {(uint8_t)length};
 	uint64_t state = 1;
 	buffer_init(out, 100000);
@@ -60,7 +60,7 @@ static void make_weights(const unsigned iteration, struct buffer *const out)
 	}
 }
 
-static void write_weights(const unsigned iteration, const char *const name)
+static void write_weights(unsigned iteration, const char *name)
 {
 	struct buffer weights;
 	make_weights(iteration, &weights);
@@ -68,52 +68,56 @@ static void write_weights(const unsigned iteration, const char *const name)
 	buffer_release(&weights);
 }
 
-static void write_checkpoint(const unsigned iteration)
+static void write_checkpoint(unsigned iteration)
 {
 	write_weights(iteration, "trained/model.safetensors");
 	put("trained/config.json", span_text("{\"a\": 1}"));
 }
 
-static struct command_result publish_with(const char *const more, const char *const state)
+static struct command_result publish_with(const char *more, const char *state)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/%s %s/trained",
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/%s %s/trained",
 		more, scratch, state, scratch);
-	return command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
+	return command_fixture_run(
+		command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
 }
 
-static struct command_result follow_with(const char *const more, const char *const into)
+static struct command_result follow_with(const char *more, const char *into)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --into %s/%s", more,
-		scratch, into);
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r %s --into %s/%s", more, scratch,
+		into);
 	return command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(server.web), words);
 }
 
-static void expect_ok(struct command_result result, const char *const said)
+static void expect_ok(struct command_result result, const char *said)
 {
 	ck_assert_msg(result.status == 0, "%s", result.err.text);
-	ck_assert_msg(strstr(buffer_text(&result.output), said) != NULL, "\"%s\" is missing in:\n%s", said,
-		buffer_text(&result.output));
+	ck_assert_msg(strstr(buffer_text(&result.output), said) != NULL,
+		"\"%s\" is missing in:\n%s", said, buffer_text(&result.output));
 	command_result_release(&result);
 }
 
-static void expect_failed(struct command_result result, const enum error_kind kind, const char *const said)
+static void expect_failed(struct command_result result, enum error_kind kind, const char *said)
 {
 	ck_assert_int_eq(result.status, -1);
-	ck_assert_msg(result.err.kind == kind, "%s: %s", error_kind_name(result.err.kind), result.err.text);
+	ck_assert_msg(result.err.kind == kind, "%s: %s", error_kind_name(result.err.kind),
+		result.err.text);
 	ck_assert_msg(strstr(result.err.text, said) != NULL, "%s", result.err.text);
 	command_result_release(&result);
 }
 
-static void publish_ok(const unsigned iteration, const char *const more, const char *const said)
+static void publish_ok(unsigned iteration, const char *more, const char *said)
 {
 	write_checkpoint(iteration);
 	expect_ok(publish_with(more, "state"), said);
 }
 
 /* What the follower's `current` leads to are the weights of that iteration. */
-static void expect_current(const char *const into, const unsigned iteration)
+static void expect_current(const char *into, unsigned iteration)
 {
 	struct error err = {0};
 	struct buffer held;
@@ -124,13 +128,14 @@ static void expect_current(const char *const into, const unsigned iteration)
 	buffer_init(&held, 100000);
 	make_weights(iteration, &want);
 	ck_assert_msg(file_read_all(path, &held, &err) == 0, "%s", err.text);
-	ck_assert_msg(span_equal(buffer_span(&held), buffer_span(&want)), "not iteration %u", iteration);
+	ck_assert_msg(
+		span_equal(buffer_span(&held), buffer_span(&want)), "not iteration %u", iteration);
 	buffer_release(&held);
 	buffer_release(&want);
 	free(path);
 }
 
-static bool exists(const char *const name)
+static bool exists(const char *name)
 {
 	char *const path = folder_files_join(scratch, name);
 	const bool found = file_exists(path);
@@ -138,7 +143,7 @@ static bool exists(const char *const name)
 	return found;
 }
 
-static unsigned count_lines(const char *const begins)
+static unsigned count_lines(const char *begins)
 {
 	unsigned count = 0;
 	for (const char *at = web_trace(server.web); (at = strstr(at, begins)) != NULL; at++)
@@ -153,10 +158,14 @@ START_TEST(the_first_step_is_an_anchor_and_the_next_a_delta)
 	ck_assert_uint_eq(server.count, 2);
 	const struct step_message *const first = run_server_step(&server, 0);
 	const struct step_message *const second = run_server_step(&server, 1);
-	ck_assert(span_equal_text(first->label, "it-0") && span_equal_text(first->metadata, "{\"lr\":\"1e-6\"}"));
-	ck_assert(step_message_form(first, STEP_ANCHOR) != NULL && step_message_form(first, STEP_DELTA) == NULL);
-	ck_assert(step_message_form(second, STEP_ANCHOR) == NULL && step_message_form(second, STEP_DELTA) != NULL);
-	ck_assert(second->has_base && second->base_step == 0 && digest128_equal(&second->base_digest, &first->digest));
+	ck_assert(span_equal_text(first->label, "it-0") &&
+		span_equal_text(first->metadata, "{\"lr\":\"1e-6\"}"));
+	ck_assert(step_message_form(first, STEP_ANCHOR) != NULL &&
+		step_message_form(first, STEP_DELTA) == NULL);
+	ck_assert(step_message_form(second, STEP_ANCHOR) == NULL &&
+		step_message_form(second, STEP_DELTA) != NULL);
+	ck_assert(second->has_base && second->base_step == 0 &&
+		digest128_equal(&second->base_digest, &first->digest));
 	ck_assert_uint_eq(step_message_form(first, STEP_ANCHOR)->object_count, 2);
 	ck_assert_uint_lt(step_form_bytes(step_message_form(second, STEP_DELTA)), ELEMENTS);
 }
@@ -168,8 +177,10 @@ START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 	publish_ok(1, "--anchor always", "\"step\":1");
 	publish_ok(2, "--anchor never", "\"anchor_bytes\":0,");
 	publish_ok(3, "--anchor 3", "\"step\":3");
-	const struct step_form *const anchor = step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
-	ck_assert(anchor != NULL && step_message_form(run_server_step(&server, 1), STEP_DELTA) != NULL);
+	const struct step_form *const anchor =
+		step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
+	ck_assert(anchor != NULL &&
+		step_message_form(run_server_step(&server, 1), STEP_DELTA) != NULL);
 	/* the file that did not change is that of step 0 */
 	ck_assert(span_equal_text(anchor->objects[0].name, "config.json"));
 	ck_assert(span_equal_text(anchor->objects[0].key, "r/steps/000000/anchor/config.json"));
@@ -178,7 +189,7 @@ START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 }
 END_TEST
 
-static struct buffer *find_object(const char *const target)
+static struct buffer *find_object(const char *target)
 {
 	size_t at = 0;
 	while (at < server.object_count && strcmp(server.objects[at].target, target) != 0)
@@ -188,7 +199,7 @@ static struct buffer *find_object(const char *const target)
 }
 
 /* Gives what was its bytes, now none. */
-static struct buffer *lose_object(const char *const target)
+static struct buffer *lose_object(const char *target)
 {
 	buffer_reset(find_object(target));
 	return find_object(target);
@@ -199,7 +210,8 @@ START_TEST(a_file_that_the_server_has_lost_is_sent_again)
 	publish_ok(0, "", "\"step\":0");
 	lose_object("/b/r/steps/000000/anchor/config.json");
 	publish_ok(1, "--anchor always", "\"step\":1");
-	const struct step_form *const anchor = step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
+	const struct step_form *const anchor =
+		step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
 	ck_assert(span_equal_text(anchor->objects[0].key, "r/steps/000001/anchor/config.json"));
 	expect_ok(follow_with("--once", "worker"), "");
 	expect_current("worker", 1);
@@ -225,7 +237,8 @@ START_TEST(an_upload_that_broke_off_goes_on_with_what_is_missing)
 {
 	server.full = 1;
 	write_checkpoint(0);
-	expect_failed(publish_with("--parallel 1", "state"), ERROR_NO_SPACE, "uploading step 0 of run b/r");
+	expect_failed(publish_with("--parallel 1", "state"), ERROR_NO_SPACE,
+		"uploading step 0 of run b/r");
 	web_forget_trace(server.web);
 	expect_ok(publish_with("--parallel 1", "state"), "\"step\":0,");
 	ck_assert_uint_eq(count_lines("PUT /b/r/steps/000000/anchor/config.json"), 0);
@@ -251,12 +264,13 @@ START_TEST(other_weights_than_those_that_were_refused_are_the_step)
 END_TEST
 
 /* As whoever downloads the delta finds it, whatever the step says. */
-static enum delta_format sent_format(const uint64_t step)
+static enum delta_format sent_format(uint64_t step)
 {
 	struct error err = {0};
 	struct delta_summary summary;
 	char target[256];
-	const struct step_form *const form = step_message_form(run_server_step(&server, step), STEP_DELTA);
+	const struct step_form *const form =
+		step_message_form(run_server_step(&server, step), STEP_DELTA);
 	const struct span key = form->objects[0].key;
 	snprintf(target, sizeof target, "/b/%.*s", (int)key.len, (const char *)key.data);
 	put("taken/delta.safetensors", buffer_span(find_object(target)));
@@ -274,7 +288,8 @@ START_TEST(a_delta_in_another_format_is_made_anew)
 	write_checkpoint(1);
 	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
 	expect_ok(publish_with("--format trl-gap", "state"), "\"step\":1,");
-	ck_assert(span_equal_text(step_message_form(run_server_step(&server, 1), STEP_DELTA)->format, "trl-gap"));
+	ck_assert(span_equal_text(
+		step_message_form(run_server_step(&server, 1), STEP_DELTA)->format, "trl-gap"));
 	ck_assert_int_eq(sent_format(1), DELTA_TRL_GAP);
 	expect_ok(follow_with("--once", "worker"), "");
 	expect_current("worker", 1);
@@ -313,7 +328,8 @@ START_TEST(a_step_that_is_named_is_that_step_or_none)
 	expect_ok(publish_with("--step 0", "state"), "\"already\":true");
 	write_checkpoint(1);
 	expect_failed(publish_with("--step 0", "state"), ERROR_STEP_DIFFERS, "step 0 of run b/r");
-	expect_failed(publish_with("--step 2", "state"), ERROR_HEAD_MOVED, "the next step of run b/r is 1");
+	expect_failed(publish_with("--step 2", "state"), ERROR_HEAD_MOVED,
+		"the next step of run b/r is 1");
 	publish_ok(1, "--step 1", "\"step\":1,");
 	ck_assert_uint_eq(server.count, 2);
 }
@@ -336,13 +352,16 @@ START_TEST(a_second_trainer_fences_the_first)
 {
 	publish_ok(0, "", "\"step\":0");
 	write_checkpoint(1);
-	expect_failed(publish_with("--keep-steps 8", "other"), ERROR_STALE_EPOCH, "add --take-over");
+	expect_failed(
+		publish_with("--keep-steps 8", "other"), ERROR_STALE_EPOCH, "add --take-over");
 	ck_assert_uint_eq(server.count, 1);
-	expect_ok(publish_with("--keep-steps 8 --take-over", "other"), "\"step\":1,"); /* with the head as its baseline */
+	/* with the head as its baseline */
+	expect_ok(publish_with("--keep-steps 8 --take-over", "other"), "\"step\":1,");
 	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
 	write_checkpoint(2);
 	expect_failed(publish_with("", "state"), ERROR_STALE_EPOCH, "--take-over");
-	expect_failed(publish_with("", "third"), ERROR_STALE_EPOCH, "run b/r is at step 1 and has another publisher");
+	expect_failed(publish_with("", "third"), ERROR_STALE_EPOCH,
+		"run b/r is at step 1 and has another publisher");
 	ck_assert_uint_eq(server.count, 2);
 	expect_ok(publish_with("--take-over", "state"), "\"step\":2,");
 	expect_failed(publish_with("", "other"), ERROR_STALE_EPOCH, "--take-over");
@@ -417,9 +436,12 @@ START_TEST(a_bucket_that_cannot_be_made_is_told_so)
 {
 	server.has_bucket = false;
 	write_checkpoint(0);
-	expect_failed(publish_with("", "state"), ERROR_NO_BUCKET, "none can be made of this name: it must have 3 to 63 bytes");
-	expect_failed(publish_with("--create-bucket", "state"), ERROR_BAD_NAME, "none can be made of this name");
-	expect_failed(publish_with("--create-bucket --rank 0/1", "state"), ERROR_BAD_NAME, "none can be made of this name");
+	expect_failed(publish_with("", "state"), ERROR_NO_BUCKET,
+		"none can be made of this name: it must have 3 to 63 bytes");
+	expect_failed(publish_with("--create-bucket", "state"), ERROR_BAD_NAME,
+		"none can be made of this name");
+	expect_failed(publish_with("--create-bucket --rank 0/1", "state"), ERROR_BAD_NAME,
+		"none can be made of this name");
 	ck_assert(!exists("state"));
 	server.has_bucket = true; /* a Hub client has made it */
 	expect_ok(publish_with("", "state"), "\"step\":0,");
@@ -479,7 +501,8 @@ static bool shares_bytes(void)
 	return result == 0;
 }
 
-/* A trainer that writes into one place: each delta is made against the copy and the deltas behind it, until these are many. */
+/* A trainer that writes into one place: each delta is made against the copy and the deltas behind
+ * it, until these are many. */
 START_TEST(a_copy_is_made_once_in_eight_steps)
 {
 	if (shares_bytes())
@@ -494,19 +517,22 @@ START_TEST(a_copy_is_made_once_in_eight_steps)
 		ck_assert_int_eq(exists(name), i > 0 && i % 8 != 0);
 	}
 	ck_assert_uint_eq(copies, 3);
-	ck_assert(!exists("state/step-000008") && exists("state/step-000016/checkpoint") && exists("state/step-000017/delta"));
+	ck_assert(!exists("state/step-000008") && exists("state/step-000016/checkpoint") &&
+		exists("state/step-000017/delta"));
 	ck_assert_ptr_eq(step_message_form(run_server_step(&server, 19), STEP_ANCHOR), NULL);
 	expect_ok(follow_with("--once", "worker"), "");
 	expect_current("worker", 19);
 }
 END_TEST
 
-static struct command_result publish_file(const char *const name, const char *const more)
+static struct command_result publish_file(const char *name, const char *more)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/state %s/%s", more, scratch, scratch,
-		name);
-	return command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/state %s/%s", more,
+		scratch, scratch, name);
+	return command_fixture_run(
+		command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
 }
 
 /* A trainer that writes each step into a place of its own, and leaves it there or not. */
@@ -532,7 +558,8 @@ START_TEST(what_the_trainer_left_alone_is_the_baseline)
 }
 END_TEST
 
-/* The digest decides: a file that looks like the one that was published, but holds other weights, is no baseline. */
+/* The digest decides: a file that looks like the one that was published, but holds other weights,
+ * is no baseline. */
 START_TEST(what_only_looks_like_the_baseline_is_none)
 {
 	if (shares_bytes())
@@ -542,7 +569,9 @@ START_TEST(what_only_looks_like_the_baseline_is_none)
 	struct error err = {0};
 	publish_ok(0, "", "\"step\":0");
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", false, &err), 0);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web),
+				 "b/r", false, &err),
+		0);
 	write_weights(9, "other.safetensors");
 	char *const path = folder_files_join(scratch, "other.safetensors");
 	ck_assert_int_eq(publish_source_take(&other, &state, path, NULL, &err), 0);
@@ -596,12 +625,14 @@ START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
 	expect_current("worker", 2);
 	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000"), 0);
 	ck_assert_uint_eq(count_lines("/delta/delta.safetensors"), 2);
-	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\",\"step\":2"), 1);
+	ck_assert_uint_ge(
+		count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\",\"step\":2"), 1);
 	ck_assert_uint_eq(count_lines("DELETE /v1/runs/b/r/replicas/w1"), 1);
 	web_forget_trace(server.web);
 	expect_ok(follow_with("--once --replica w1", "worker"), "");
 	ck_assert_uint_eq(count_lines("/objects/"), 0);
-	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/"), 0); /* no worker of the fleet */
+	/* no worker of the fleet */
+	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/"), 0);
 }
 END_TEST
 
@@ -645,10 +676,12 @@ START_TEST(downloads_that_lead_nowhere_any_more_are_removed)
 {
 	publish_ok(0, "", "\"step\":0");
 	expect_ok(follow_with("--once", "worker"), "");
-	put("worker/incoming/000007-anchor-000000-0123456789ab/files/model.safetensors", span_text("half"));
+	put("worker/incoming/000007-anchor-000000-0123456789ab/files/model.safetensors",
+		span_text("half"));
 	publish_ok(1, "", "\"step\":1");
 	expect_ok(follow_with("--once", "worker"), "");
-	char *const left = folder_files_join(scratch, "worker/incoming/000007-anchor-000000-0123456789ab");
+	char *const left =
+		folder_files_join(scratch, "worker/incoming/000007-anchor-000000-0123456789ab");
 	ck_assert(!file_exists(left));
 	free(left);
 }
@@ -668,7 +701,7 @@ START_TEST(weights_that_were_spoilt_on_the_disk_are_not_built_upon)
 }
 END_TEST
 
-static void expect_text(const char *const name, const char *const text)
+static void expect_text(const char *name, const char *text)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -698,7 +731,9 @@ START_TEST(the_command_runs_once_for_each_step)
 	char words[1024];
 	char *const path = folder_files_join(scratch, "said");
 	char *const hook = folder_files_join(scratch, "hook");
-	snprintf(words, sizeof words, "echo \"$DELTABUCKET_STEP after ${DELTABUCKET_PREVIOUS_STEP:-nothing}\" >>%s\n", path);
+	snprintf(words, sizeof words,
+		"echo \"$DELTABUCKET_STEP after ${DELTABUCKET_PREVIOUS_STEP:-nothing}\" >>%s\n",
+		path);
 	put("hook", span_text(words));
 	snprintf(words, sizeof words, "--once --exec .\t%s", hook); /* words end at spaces here */
 	publish_ok(0, "", "\"step\":0");
@@ -716,7 +751,8 @@ END_TEST
 START_TEST(a_worker_whose_command_fails_is_not_ready)
 {
 	publish_ok(0, "", "\"step\":0");
-	expect_failed(follow_with("--step 0 --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
+	expect_failed(
+		follow_with("--step 0 --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
 	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\""), 0);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"error\""), 1);
 }
@@ -727,7 +763,8 @@ START_TEST(a_command_that_was_killed_with_its_worker_runs_again)
 {
 	char script[2000];
 	char words[2000];
-	snprintf(script, sizeof script, "#!/bin/sh\necho ran >> %s/runs\n[ -e %s/killed ] || cp -a %s/worker %s/killed\n",
+	snprintf(script, sizeof script,
+		"#!/bin/sh\necho ran >> %s/runs\n[ -e %s/killed ] || cp -a %s/worker %s/killed\n",
 		scratch, scratch, scratch, scratch);
 	put("script", span_text(script));
 	snprintf(words, sizeof words, "%s/script", scratch);
@@ -816,7 +853,8 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
 	tcase_add_test(tests, a_rank_that_repeats_its_step_is_told_when_it_has_other_weights);
 	tcase_add_test(tests, a_second_trainer_fences_the_first);
-	tcase_add_test(tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
+	tcase_add_test(
+		tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
 	tcase_add_loop_test(tests, a_run_that_went_back_is_gone_on_with_on_demand_alone, 0, 2);
 	tcase_add_test(tests, a_run_that_others_made_anew_is_taken_over_where_it_is);
 	tcase_add_test(tests, a_spoilt_copy_is_no_way_to_the_step_of_another_trainer);

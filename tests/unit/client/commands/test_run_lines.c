@@ -1,4 +1,5 @@
-/* What publish and follow tell of a step, for programs and for people, and what ranks say of theirs. */
+/* What publish and follow tell of a step, for programs and for people, and what ranks say of
+ * theirs. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -35,33 +36,33 @@ static struct json_node *last_line(struct command_result result)
 	return root;
 }
 
-static uint64_t number(const struct json_node *const line, const char *const name)
+static uint64_t number(const struct json_node *line, const char *name)
 {
 	uint64_t value = 0;
 	ck_assert_msg(json_node_u64(json_node_member(line, name), &value), "%s is missing", name);
 	return value;
 }
 
-static bool says(const struct json_node *const line, const char *const name, const char *const wanted)
+static bool says(const struct json_node *line, const char *name, const char *wanted)
 {
 	struct span text = {0};
 	return json_node_text(json_node_member(line, name), &text) && span_equal_text(text, wanted);
 }
 
-static bool is_true(const struct json_node *const line, const char *const name)
+static bool is_true(const struct json_node *line, const char *name)
 {
 	bool value = false;
 	ck_assert_msg(json_node_bool(json_node_member(line, name), &value), "%s is missing", name);
 	return value;
 }
 
-static uint64_t form_bytes(const struct step_message *const step, const enum step_form_kind kind)
+static uint64_t form_bytes(const struct step_message *step, enum step_form_kind kind)
 {
 	const struct step_form *const form = step_message_form(step, kind);
 	return form == NULL ? 0 : step_form_bytes(form);
 }
 
-static uint64_t file_bytes(const struct step_message *const step)
+static uint64_t file_bytes(const struct step_message *step)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < step->file_count; i++)
@@ -69,28 +70,32 @@ static uint64_t file_bytes(const struct step_message *const step)
 	return bytes;
 }
 
-static void expect_published(const struct json_node *const line, const uint64_t number_of_it)
+static void expect_published(const struct json_node *line, uint64_t number_of_it)
 {
 	const struct step_message *const step = run_server_step(server, number_of_it);
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&step->digest, digest);
-	ck_assert(says(line, "event", "published") && says(line, "run", "b/r") && says(line, "digest", digest));
+	ck_assert(says(line, "event", "published") && says(line, "run", "b/r") &&
+		says(line, "digest", digest));
 	ck_assert_uint_eq(number(line, "step"), number_of_it);
 	ck_assert(!is_true(line, "already"));
-	ck_assert_uint_le(number(line, "checkpoint_bytes"), file_bytes(step)); /* a rank's is its share */
+	/* a rank's is its share */
+	ck_assert_uint_le(number(line, "checkpoint_bytes"), file_bytes(step));
 	ck_assert_uint_gt(number(line, "checkpoint_bytes"), file_bytes(step) * 9 / 10);
 	ck_assert_uint_eq(number(line, "delta_bytes"), form_bytes(step, STEP_DELTA));
 	ck_assert_uint_eq(number(line, "anchor_bytes"), form_bytes(step, STEP_ANCHOR));
-	ck_assert_uint_ge(number(line, "total_ms") + 2, number(line, "diff_ms") + number(line, "upload_ms"));
+	ck_assert_uint_ge(
+		number(line, "total_ms") + 2, number(line, "diff_ms") + number(line, "upload_ms"));
 }
 
-static void publish_two(const char *const rank)
+static void publish_two(const char *rank)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		char words[256];
 		snprintf(words, sizeof words, "%s --label it-%u --metadata lr=%u", rank, i, i);
 		training_write(&training, i);
-		struct json_node *const line = last_line(training_publish(&training, words, "state"));
+		struct json_node *const line =
+			last_line(training_publish(&training, words, "state"));
 		expect_published(line, i);
 		ck_assert(says(line, "label", i == 0 ? "it-0" : "it-1"));
 		ck_assert_uint_eq(number(line, "elements") > 0, i > 0);
@@ -114,24 +119,29 @@ START_TEST(a_rank_tells_the_step_as_it_is)
 }
 END_TEST
 
-static struct command_result follow(const char *const more)
+static struct command_result follow(const char *more)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "%s --retries 0 --threads 1 --run b/r --once --into %s/worker", more, training.scratch);
-	return command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(server->web), words);
+	snprintf(words, sizeof words,
+		"%s --retries 0 --threads 1 --run b/r --once --into %s/worker", more,
+		training.scratch);
+	return command_fixture_run(
+		command_follow, COMMAND_FOLLOW, web_endpoint(server->web), words);
 }
 
-static void expect_came(const unsigned to, const uint64_t links, const bool from_anchor, const uint64_t bytes)
+static void expect_came(unsigned to, uint64_t links, bool from_anchor, uint64_t bytes)
 {
 	struct json_node *const line = last_line(follow("--json --quiet"));
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&run_server_step(server, to)->digest, digest);
-	ck_assert(says(line, "event", "step") && says(line, "run", "b/r") && says(line, "digest", digest));
+	ck_assert(says(line, "event", "step") && says(line, "run", "b/r") &&
+		says(line, "digest", digest));
 	ck_assert_uint_eq(number(line, "step"), to);
 	ck_assert_uint_eq(number(line, "links"), links);
 	ck_assert_uint_eq(number(line, "bytes"), bytes);
 	ck_assert(is_true(line, "from_anchor") == from_anchor);
-	ck_assert(json_node_member(line, "fetch_ms") != NULL && json_node_member(line, "apply_ms") != NULL);
+	ck_assert(json_node_member(line, "fetch_ms") != NULL &&
+		json_node_member(line, "apply_ms") != NULL);
 	json_node_free(line);
 }
 
@@ -141,7 +151,9 @@ START_TEST(a_step_that_came_is_told_as_it_is)
 	expect_came(0, 1, true, form_bytes(run_server_step(server, 0), STEP_ANCHOR));
 	training_step(&training, 1, "state", "\"step\":1");
 	training_step(&training, 2, "state", "\"step\":2");
-	expect_came(2, 2, false, form_bytes(run_server_step(server, 1), STEP_DELTA) + form_bytes(run_server_step(server, 2), STEP_DELTA));
+	expect_came(2, 2, false,
+		form_bytes(run_server_step(server, 1), STEP_DELTA) +
+			form_bytes(run_server_step(server, 2), STEP_DELTA));
 	struct json_node *const line = last_line(follow("--json --quiet"));
 	ck_assert(says(line, "event", "held"));
 	ck_assert_uint_eq(number(line, "step"), 2);
@@ -149,11 +161,14 @@ START_TEST(a_step_that_came_is_told_as_it_is)
 }
 END_TEST
 
-static struct command_result publish_plainly(const char *const more)
+static struct command_result publish_plainly(const char *more)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "%s --retries 0 --threads 1 --run b/r --state %s/state %s/trained", more, training.scratch, training.scratch);
-	return command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words);
+	snprintf(words, sizeof words,
+		"%s --retries 0 --threads 1 --run b/r --state %s/state %s/trained", more,
+		training.scratch, training.scratch);
+	return command_fixture_run(
+		command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words);
 }
 
 START_TEST(people_read_sentences)

@@ -11,44 +11,52 @@
 #include "tests/unit/client/command_fixture.h"
 #include "tests/unit/client/web_fixture.h"
 
-#define CONTENT(key) "<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z" \
+#define CONTENT(key)                                                                               \
+	"<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z"         \
 	"</LastModified><ETag>\"e\"</ETag></Contents>"
-#define LIST(truncated, content) "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated \
+#define LIST(truncated, content)                                                                   \
+	"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated                \
 	"</IsTruncated>" content "</ListBucketResult>"
 
 #define HASH "0000000000000001000000000000000000000000000000000000000000000000"
 
-static const char TOKEN[] =
-	"{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
-#define FILE_OF(path, size) "{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" HASH "\"}"
+static const char TOKEN[] = "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
+#define FILE_OF(path, size)                                                                        \
+	"{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" HASH "\"}"
 static const char TREE[] = "[" FILE_OF("old", "4") "]";
 
 static char *scratch;
 static struct web *web;
 static const char *listing;
-static int refusal; /* the status of answers to a PUT or GET of an object */
-static int refusals; /* so many */
+static int refusal;   /* the status of answers to a PUT or GET of an object */
+static int refusals;  /* so many */
 static int by_chunks; /* the status of answers to whoever wants to move by chunks */
 static const char *tree;
-static bool has_digest; /* answers have the digest of "same" */
+static bool has_digest;   /* answers have the digest of "same" */
 static const char *batch; /* the answer to many changes at once; NULL: there are none */
 
 /* It has the hash of "old", and cannot say what that is made of. */
-static void answer_chunks(const char *const target, struct web_reply *const reply)
+static void answer_chunks(const char *target, struct web_reply *reply)
 {
 	const bool is_plan = strncmp(target, "/v2/", 4) == 0;
 	const bool is_batch = strcmp(target, "/api/buckets/-/b/batch") == 0;
-	reply->status = is_plan && by_chunks == 200 ? 500 : is_batch && batch == NULL ? 404 : by_chunks;
+	reply->status = is_plan && by_chunks == 200 ? 500
+		: is_batch && batch == NULL         ? 404
+						    : by_chunks;
 	if (reply->status == 200)
-		buffer_add_text(&reply->body, is_batch ? batch : strstr(target, "-token") != NULL ? TOKEN : tree);
+		buffer_add_text(&reply->body,
+			is_batch                                   ? batch
+				: strstr(target, "-token") != NULL ? TOKEN
+								   : tree);
 }
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	const struct digest128 digest = xxh3_128(span_text("same"));
 	const bool is_listing = strncmp(request->target, "/b?", 3) == 0;
 	const bool is_object = strncmp(request->target, "/b/", 3) == 0;
-	const bool moves = strcmp(request->method, "PUT") == 0 || strcmp(request->method, "GET") == 0;
+	const bool moves =
+		strcmp(request->method, "PUT") == 0 || strcmp(request->method, "GET") == 0;
 	char text[DIGEST128_TEXT_BYTES];
 	(void)owner;
 	digest128_format(&digest, text);
@@ -58,19 +66,19 @@ static void answer(void *const owner, const struct web_request *const request, s
 	}
 	reply->status = !is_listing && moves && refusals > 0 ? refusal : 200;
 	refusals -= reply->status != 200;
-	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n",
-		has_digest ? text : "none");
+	snprintf(reply->headers, sizeof reply->headers,
+		"ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", has_digest ? text : "none");
 	if (reply->status == 200 && strcmp(request->method, "PUT") != 0)
 		buffer_add_text(&reply->body, is_listing ? listing : "same");
 }
 
-static void refuse(const int times, const int status)
+static void refuse(int times, int status)
 {
 	refusals = times;
 	refusal = status;
 }
 
-static void put(const char *const name, const char *const text)
+static void put(const char *name, const char *text)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -79,7 +87,7 @@ static void put(const char *const name, const char *const text)
 	free(path);
 }
 
-static bool is_there(const char *const name)
+static bool is_there(const char *name)
 {
 	char *const path = folder_files_join(scratch, name);
 	const bool found = file_exists(path);
@@ -108,23 +116,24 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static struct command_result sync_with(const bool up, const char *const more)
+static struct command_result sync_with(bool up, const char *more)
 {
 	char words[4096];
-	snprintf(words, sizeof words, up ? "--quiet --retries 0 %s %s/here b" :
-		"--quiet --retries 0 %s b %s/here", more, scratch);
+	snprintf(words, sizeof words,
+		up ? "--quiet --retries 0 %s %s/here b" : "--quiet --retries 0 %s b %s/here", more,
+		scratch);
 	return command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
 }
 
 /* By chunks where the server has them. */
-static void expect_any_way(const bool up, const char *const more, const bool is_well)
+static void expect_any_way(bool up, const char *more, bool is_well)
 {
 	struct command_result result = sync_with(up, more);
 	ck_assert_msg((result.status == 0) == is_well, "%s", result.err.text);
 	command_result_release(&result);
 }
 
-static void expect(const bool up, const char *const more, const bool is_well)
+static void expect(bool up, const char *more, bool is_well)
 {
 	char words[100];
 	snprintf(words, sizeof words, "--plain %s", more);
@@ -184,9 +193,11 @@ START_TEST(a_folder_that_cannot_be_read_changes_nothing)
 END_TEST
 
 static const char *const bad_listings[] = {
-	LIST("true", CONTENT("same")),                          /* there is more, and no way to it */
-	LIST("true", "<NextContinuationToken>n</NextContinuationToken>"), /* for ever the same page */
-	LIST("false", CONTENT("at") CONTENT("at/below")),      /* a file and a folder at once */
+	/* there is more, and no way to it */
+	LIST("true", CONTENT("same")),
+	/* for ever the same page */
+	LIST("true", "<NextContinuationToken>n</NextContinuationToken>"),
+	LIST("false", CONTENT("at") CONTENT("at/below")), /* a file and a folder at once */
 	LIST("false", CONTENT("same") CONTENT("../out")),
 };
 
@@ -213,7 +224,7 @@ START_TEST(nothing_is_removed_unless_that_is_asked_for)
 }
 END_TEST
 
-static void expect_said(const bool up, const char *const more, const char *const lines)
+static void expect_said(bool up, const char *more, const char *lines)
 {
 	struct command_result result = sync_with(up, more);
 	const char *const output = buffer_text(&result.output);
@@ -262,9 +273,11 @@ END_TEST
 
 START_TEST(what_was_moved_and_removed_is_counted)
 {
-	expect_said(true, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
+	expect_said(true, "--json --delete",
+		"{\"event\":\"synced\",\"files\":2,"
 		"\"sent\":1,\"bytes\":5,\"sent_bytes\":5,\"removed\":1,\"refused\":0}");
-	expect_said(false, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
+	expect_said(false, "--json --delete",
+		"{\"event\":\"synced\",\"files\":2,"
 		"\"sent\":1,\"bytes\":4,\"received_bytes\":4,\"removed\":1,\"refused\":0}");
 	ck_assert(is_there("here/old") && !is_there("here/new"));
 }
@@ -348,10 +361,15 @@ START_TEST(many_are_removed_at_once)
 	batch = "{\"success\":true,\"failed\":[]}";
 	struct command_result result = sync_with(true, "--json --delete");
 	ck_assert_msg(result.status == 0, "%s", result.err.text);
-	ck_assert_ptr_ne(strstr(buffer_text(&result.output), "{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
-		"{\"event\":\"removed\",\"name\":\"older\",\"bytes\":4}\n"), NULL);
-	ck_assert_ptr_ne(strstr(web_trace(web), "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"old\"}\n"
-		"{\"type\":\"deleteFile\",\"path\":\"older\"}\n"), NULL);
+	ck_assert_ptr_ne(strstr(buffer_text(&result.output),
+				 "{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
+				 "{\"event\":\"removed\",\"name\":\"older\",\"bytes\":4}\n"),
+		NULL);
+	ck_assert_ptr_ne(
+		strstr(web_trace(web),
+			"POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"old\"}\n"
+			"{\"type\":\"deleteFile\",\"path\":\"older\"}\n"),
+		NULL);
 	ck_assert_uint_eq(removals(), 0);
 	command_result_release(&result);
 }
@@ -365,10 +383,15 @@ START_TEST(a_removal_that_is_refused_is_named_and_stops_no_other)
 	struct command_result result = sync_with(true, "--json --delete");
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_int_eq(result.err.kind, ERROR_DENIED);
-	ck_assert_str_eq(result.err.text, "1 of the objects to remove stay, the first because: held");
+	ck_assert_str_eq(
+		result.err.text, "1 of the objects to remove stay, the first because: held");
 	const char *const output = buffer_text(&result.output);
-	ck_assert_msg(strstr(output, "{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
-		"{\"event\":\"refused\",\"name\":\"older\",\"code\":\"denied\",\"message\":\"held\"}\n") != NULL, "%s", output);
+	ck_assert_msg(
+		strstr(output,
+			"{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
+			"{\"event\":\"refused\",\"name\":\"older\",\"code\":\"denied\",\"message\":\"held\"}\n") !=
+			NULL,
+		"%s", output);
 	ck_assert_msg(strstr(output, "\"removed\":1,\"refused\":1}") != NULL, "%s", output);
 	ck_assert_uint_eq(removals(), 0);
 	command_result_release(&result);

@@ -59,7 +59,8 @@ static void swap_to(struct follow_folder *folder, uint64_t step)
 	snprintf(text, sizeof text, "%llu", (unsigned long long)step);
 	put(file, text);
 	const struct proven_files none = {0};
-	struct follow_swap swap = {.name = name, .step = step, .label = "epoch \"1\"", .files = &none};
+	struct follow_swap swap = {
+		.name = name, .step = step, .label = "epoch \"1\"", .files = &none};
 	memset(swap.digest.bytes, (int)step, sizeof swap.digest.bytes);
 	swap.held = swap.digest;
 	ck_assert_msg(follow_folder_swap(folder, &swap, &err) == 0, "%s", err.text);
@@ -144,7 +145,8 @@ END_TEST
 
 START_TEST(a_dangling_or_foreign_link_is_nothing)
 {
-	static const char *const TARGETS[] = {"generations/000099", "/etc", "generations/../..", "elsewhere", "generations/"};
+	static const char *const TARGETS[] = {
+		"generations/000099", "/etc", "generations/../..", "elsewhere", "generations/"};
 	struct follow_folder folder;
 	open_folder(&folder);
 	follow_folder_close(&folder);
@@ -272,7 +274,7 @@ START_TEST(a_link_that_was_left_is_no_hindrance)
 }
 END_TEST
 
-static bool has_executed(const struct follow_folder *const folder)
+static bool has_executed(const struct follow_folder *folder)
 {
 	return follow_folder_has_executed(folder, "load");
 }
@@ -307,7 +309,8 @@ START_TEST(older_folders_do_not_run_a_command_again)
 	swap_to(&folder, 1);
 	follow_folder_close(&folder);
 	char *const state = folder_files_join(path, ".deltabucket");
-	put(state, "{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"executed\":\"000001\"}\n");
+	put(state,
+		"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"executed\":\"000001\"}\n");
 	free(state);
 	open_folder(&folder);
 	ck_assert(has_executed(&folder));
@@ -323,8 +326,8 @@ START_TEST(foreign_folders_are_refused_and_left_alone)
 	struct error err = {0};
 	char *const foreign = folder_files_join(path, "model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err),
-		-1);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
 	ck_assert(!exists(".deltabucket"));
@@ -365,7 +368,8 @@ START_TEST(a_folder_without_its_state_is_known_by_its_generations)
 	swap_to(&folder, 8);
 	follow_folder_close(&folder);
 	remove_state();
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other", &err), -1);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	open_folder(&folder);
 	ck_assert_uint_eq(folder.current.step, 8);
@@ -412,7 +416,8 @@ END_TEST
 
 START_TEST(a_folder_that_was_removed_is_noticed)
 {
-	static const char *const REMOVALS[] = {"rm -r into", "rm -r into/*", "mv into old && mkdir -p into/generations"};
+	static const char *const REMOVALS[] = {
+		"rm -r into", "rm -r into/*", "mv into old && mkdir -p into/generations"};
 	struct follow_folder folder;
 	char command[9000];
 	open_folder(&folder);
@@ -435,11 +440,12 @@ START_TEST(another_runs_folder_is_refused)
 	struct error err = {0};
 	open_folder(&folder);
 	follow_folder_close(&folder);
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other",
-		&err), -1);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, "http://elsewhere", "b/r",
-		&err), -1);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), path, "http://elsewhere", "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -450,8 +456,8 @@ START_TEST(one_follower_at_a_time)
 	struct follow_folder second;
 	struct error err = {0};
 	open_folder(&folder);
-	ck_assert_int_eq(follow_folder_open(&second, file_system(), path, ENDPOINT, "b/r", &err),
-		-1);
+	ck_assert_int_eq(
+		follow_folder_open(&second, file_system(), path, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	follow_folder_close(&folder);
 }
@@ -465,8 +471,8 @@ START_TEST(a_damaged_state_is_refused)
 	follow_folder_close(&folder);
 	char *const state = folder_files_join(path, ".deltabucket");
 	put(state, "{\"version\":1");
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err),
-		-1);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(state);
 }
@@ -493,7 +499,8 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);
 	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
 	tcase_add_test(tests, a_folder_without_its_state_is_known_by_its_generations);
-	tcase_add_loop_test(tests, what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is, 0,
+	tcase_add_loop_test(tests,
+		what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is, 0,
 		sizeof leftovers / sizeof leftovers[0]);
 	tcase_add_loop_test(tests, a_folder_that_was_removed_is_noticed, 0, 3);
 	tcase_add_test(tests, another_runs_folder_is_refused);

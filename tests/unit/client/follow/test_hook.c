@@ -33,9 +33,11 @@ START_TEST(the_command_sees_the_variables)
 	char *const file = folder_files_join(folder, "out");
 	setenv("DELTABUCKET_STEP", "of before", 1);
 	setenv("DELTABUCKET_OTHER", "kept", 1);
-	const struct hook_variable variables[] = {{"DELTABUCKET_STEP", "7"}, {"OUT", file}, {"DELTABUCKET_LABEL", "a \"b\" $c"}};
+	const struct hook_variable variables[] = {
+		{"DELTABUCKET_STEP", "7"}, {"OUT", file}, {"DELTABUCKET_LABEL", "a \"b\" $c"}};
 	const struct hook hook = {
-		.command = "printf '%s|%s|%s' \"$DELTABUCKET_STEP\" \"$DELTABUCKET_LABEL\" \"$DELTABUCKET_OTHER\" > \"$OUT\"",
+		.command =
+			"printf '%s|%s|%s' \"$DELTABUCKET_STEP\" \"$DELTABUCKET_LABEL\" \"$DELTABUCKET_OTHER\" > \"$OUT\"",
 		.variables = variables,
 		.count = 3,
 	};
@@ -98,7 +100,7 @@ START_TEST(what_the_command_says_goes_where_it_is_wanted)
 }
 END_TEST
 
-static bool closes_within(const int fd, const int ms)
+static bool closes_within(int fd, int ms)
 {
 	struct pollfd waiting = {.fd = fd, .events = POLLIN};
 	char byte;

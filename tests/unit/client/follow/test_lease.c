@@ -36,7 +36,7 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	struct reports *const all = owner;
 	pthread_mutex_lock(&all->mutex);
@@ -52,7 +52,7 @@ static void answer(void *const owner, const struct web_request *const request, s
 	pthread_mutex_unlock(&all->mutex);
 }
 
-static void await(const size_t count)
+static void await(size_t count)
 {
 	pthread_mutex_lock(&reports.mutex);
 	while (reports.count < count)
@@ -68,7 +68,7 @@ static size_t count(void)
 	return so_far;
 }
 
-static struct lease *begin(const unsigned lease_s)
+static struct lease *begin(unsigned lease_s)
 {
 	reports.lease_s = lease_s;
 	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w1"};
@@ -104,7 +104,8 @@ START_TEST(a_lease_is_renewed_well_before_it_ends)
 	await(3);
 	lease_stop(lease, false);
 	for (size_t i = 1; i < 3; i++)
-		ck_assert_int_lt(reports.at_ms[i] - reports.at_ms[i - 1], SHORT_LEASE_S * 1000 * 5 / 6);
+		ck_assert_int_lt(
+			reports.at_ms[i] - reports.at_ms[i - 1], SHORT_LEASE_S * 1000 * 5 / 6);
 }
 END_TEST
 
@@ -170,8 +171,13 @@ END_TEST
 
 START_TEST(a_report_says_what_is_held_and_wanted)
 {
-	struct lease_facts facts = {.state = REPLICA_FETCHING, .has_step = true, .step = 7, .has_wanted = true, .wanted = 9};
-	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w 1", .tensors = "rank 0/2"};
+	struct lease_facts facts = {.state = REPLICA_FETCHING,
+		.has_step = true,
+		.step = 7,
+		.has_wanted = true,
+		.wanted = 9};
+	const struct lease_params params = {
+		.remote = &remote, .run = &run, .id = "w 1", .tensors = "rank 0/2"};
 	memset(&facts.digest, 0x5a, sizeof facts.digest);
 	reports.lease_s = LONG_LEASE_S;
 	struct lease *const lease = lease_start(&params);
@@ -187,10 +193,11 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 END_TEST
 
 /* What a worker that the server refuses three reports says; `is_let_in`: though it may follow. */
-static void hear_of_refusals(const bool is_let_in, char *const said, const size_t size)
+static void hear_of_refusals(bool is_let_in, char *said, size_t size)
 {
 	const struct output output = {0};
-	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w1", .output = &output};
+	const struct lease_params params = {
+		.remote = &remote, .run = &run, .id = "w1", .output = &output};
 	const struct lease_facts ready = {.state = REPLICA_READY};
 	FILE *const to = tmpfile();
 	const int kept = dup(STDERR_FILENO);
@@ -231,7 +238,9 @@ START_TEST(a_folder_has_an_id)
 	char *const other = lease_default_id("/somewhere/b");
 	ck_assert_str_eq(id, again);
 	ck_assert_str_ne(id, other);
-	ck_assert_uint_eq(strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."), strlen(id));
+	ck_assert_uint_eq(
+		strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."),
+		strlen(id));
 	free(other);
 	free(again);
 	free(id);
@@ -252,7 +261,8 @@ Suite *test_lease_suite(void)
 	tcase_add_test(tests, a_worker_that_is_well_again_tells_of_no_failure);
 	tcase_add_test(tests, a_worker_that_ends_in_order_signs_off);
 	tcase_add_test(tests, a_report_says_what_is_held_and_wanted);
-	tcase_add_loop_test(tests, a_report_that_is_not_taken_is_told_of_once_by_who_may_follow, 0, 2);
+	tcase_add_loop_test(
+		tests, a_report_that_is_not_taken_is_told_of_once_by_who_may_follow, 0, 2);
 	tcase_add_test(tests, a_folder_has_an_id);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -24,17 +24,17 @@ static const char ENDPOINT[] = "https://host:9000";
 enum way { BY_ANCHOR, BY_DELTA, BY_DELTA_OF_A_FILE, AS_SUBSET, WAYS };
 
 static char *scratch;
-static char *into;                        /* the follower's folder, on the disk */
-static char *steps[STEPS];                /* the checkpoints as they were published */
+static char *into;         /* the follower's folder, on the disk */
+static char *steps[STEPS]; /* the checkpoints as they were published */
 /* what the generations hold: with a subset not the same */
 static char *wanted[STEPS];
 static struct snapshot snapshots[STEPS];
 static struct remote_options remote;
 static struct subset subset;
 static struct power_disk *disk;
-static bool has_links;                    /* of the file system: hard ones */
+static bool has_links; /* of the file system: hard ones */
 
-static void put(const char *const folder, const char *const name, const struct span bytes)
+static void put(const char *folder, const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
@@ -43,7 +43,7 @@ static void put(const char *const folder, const char *const name, const struct s
 	free(path);
 }
 
-static void write_step(const char *const folder, const unsigned step, const bool is_alone)
+static void write_step(const char *folder, unsigned step, bool is_alone)
 {
 	char header[256];
 	struct buffer bytes;
@@ -63,15 +63,14 @@ static void write_step(const char *const folder, const unsigned step, const bool
 	buffer_release(&bytes);
 }
 
-static char *in_scratch(const char *const name, const unsigned number)
+static char *in_scratch(const char *name, unsigned number)
 {
 	char full[32];
 	snprintf(full, sizeof full, "%s-%u", name, number);
 	return folder_files_join(scratch, full);
 }
 
-static struct path_link make_link(const enum way way, const unsigned step,
-	struct step_object *const object)
+static struct path_link make_link(enum way way, unsigned step, struct step_object *object)
 {
 	const bool is_anchor = way == BY_ANCHOR || step == 0;
 	*object = (struct step_object){.name = span_text("model.safetensors")};
@@ -80,29 +79,33 @@ static struct path_link make_link(const enum way way, const unsigned step,
 		.from = step == 0 ? 0 : step - 1,
 		.digest = snapshots[step].digest,
 		.form = {.kind = is_anchor ? STEP_ANCHOR : STEP_DELTA,
-			.format = span_text(is_anchor ? "full" : "ulp-class"), .objects = object,
+			.format = span_text(is_anchor ? "full" : "ulp-class"),
+			.objects = object,
 			.object_count = 1},
 		.files = snapshots[step].files,
 		.file_count = snapshots[step].file_count,
 	};
 }
 
-static void diff(const char *const from, const char *const to, const enum delta_format format,
-	const char *const out)
+static void diff(const char *from, const char *to, enum delta_format format, const char *out)
 {
 	struct error err = {0};
 	struct delta_stats stats;
 	struct checkpoint *const base = checkpoint_open(from, &err);
 	struct checkpoint *const next = checkpoint_open(to, &err);
-	const struct delta_diff_params params = {.base = base, .next = next, .format = format,
-		.model_version = 1, .threads = 1, .out = out};
+	const struct delta_diff_params params = {.base = base,
+		.next = next,
+		.format = format,
+		.model_version = 1,
+		.threads = 1,
+		.out = out};
 	ck_assert_msg(base != NULL && next != NULL && delta_diff(&params, &stats, &err) == 0, "%s",
 		err.text);
 	checkpoint_close(next);
 	checkpoint_close(base);
 }
 
-static void diff_files(const char *const from, const char *const to, const char *const out)
+static void diff_files(const char *from, const char *to, const char *out)
 {
 	char *const base = folder_files_join(from, "model.safetensors");
 	char *const next = folder_files_join(to, "model.safetensors");
@@ -116,14 +119,15 @@ static void diff_files(const char *const from, const char *const to, const char 
 }
 
 /* The link's objects as transfers leave them. */
-static void place_link(const struct path_link *const link, const enum way way)
+static void place_link(const struct path_link *link, enum way way)
 {
 	struct error err = {0};
 	char *const work = folder_files_join(into, "incoming");
 	char *const files = path_fetch_files(work, link);
 	ck_assert_int_eq(file_make_parent(file_system(), files, 0755, &err), 0);
 	if (link->form.kind == STEP_ANCHOR)
-		ck_assert_msg(snapshot_copy(file_system(), steps[link->step], NULL, files, &err) == 0,
+		ck_assert_msg(
+			snapshot_copy(file_system(), steps[link->step], NULL, files, &err) == 0,
 			"%s", err.text);
 	else if (way == BY_DELTA_OF_A_FILE)
 		diff_files(steps[link->from], steps[link->step], files);
@@ -133,7 +137,7 @@ static void place_link(const struct path_link *const link, const enum way way)
 	free(work);
 }
 
-static int no_link(const struct file_ops *const ops, const char *const from, const char *const to)
+static int no_link(const struct file_ops *ops, const char *from, const char *to)
 {
 	(void)ops, (void)from, (void)to;
 	errno = EPERM;
@@ -141,14 +145,16 @@ static int no_link(const struct file_ops *const ops, const char *const from, con
 }
 
 /* As follower does it: makes, swaps, trims. */
-static void advance(const struct file_ops *const files, const enum way way, const unsigned step)
+static void advance(const struct file_ops *files, enum way way, unsigned step)
 {
 	struct error err = {0};
 	struct follow_folder folder;
 	struct step_object object;
 	struct path_link link = make_link(way, step, &object);
-	struct path_message path = {.from_nothing = link.form.kind == STEP_ANCHOR, .to_step = step,
-		.links = &link, .link_count = 1};
+	struct path_message path = {.from_nothing = link.form.kind == STEP_ANCHOR,
+		.to_step = step,
+		.links = &link,
+		.link_count = 1};
 	struct catch_up_result result = {0};
 	char *name;
 	char *out;
@@ -171,8 +177,12 @@ static void advance(const struct file_ops *const files, const enum way way, cons
 	};
 	ck_assert_msg(catch_up_make(&params, &result, &err) == 0, "%s", err.text);
 	const struct proven_files none = {0};
-	const struct follow_swap swap = {.name = name, .step = step, .digest = link.digest,
-		.label = "", .held = link.digest, .files = &none};
+	const struct follow_swap swap = {.name = name,
+		.step = step,
+		.digest = link.digest,
+		.label = "",
+		.held = link.digest,
+		.files = &none};
 	ck_assert_msg(follow_folder_swap(&folder, &swap, &err) == 0, "%s", err.text);
 	ck_assert_msg(follow_folder_trim(&folder, 0, &err) == 0, "%s", err.text);
 	follow_folder_close(&folder);
@@ -183,7 +193,7 @@ static void advance(const struct file_ops *const files, const enum way way, cons
 }
 
 /* The generation as it is now, for comparison. */
-static void keep_wanted(const unsigned step)
+static void keep_wanted(unsigned step)
 {
 	struct error err = {0};
 	char *const current = folder_files_join(into, "current");
@@ -195,22 +205,23 @@ static void keep_wanted(const unsigned step)
 	free(current);
 }
 
-static void begin(const enum way way)
+static void begin(enum way way)
 {
 	struct error err = {0};
 	struct step_object objects[STEPS];
 	struct follow_folder folder;
 	scratch = unit_scratch_make();
 	into = folder_files_join(scratch, "into");
-	ck_assert_int_eq(follow_folder_open(&folder, file_system(), into, ENDPOINT, "b/r", &err),
-		0);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, file_system(), into, ENDPOINT, "b/r", &err), 0);
 	follow_folder_close(&folder);
 	ck_assert_int_eq(subset_init(&subset, "a", NULL, &err), 0);
 	for (unsigned step = 0; step < STEPS; step++) {
 		steps[step] = in_scratch("step", step);
 		write_step(steps[step], step, way == BY_DELTA_OF_A_FILE);
-		ck_assert_msg(snapshot_open(&snapshots[step], steps[step], NULL, 1, NULL, &err) == 0, "%s",
-			err.text);
+		ck_assert_msg(
+			snapshot_open(&snapshots[step], steps[step], NULL, 1, NULL, &err) == 0,
+			"%s", err.text);
 		const struct path_link link = make_link(way, step, &objects[step]);
 		place_link(&link, way);
 		if (step == 0) {
@@ -234,7 +245,7 @@ static void end(void)
 	unit_scratch_remove(scratch);
 }
 
-static bool same_file(const char *const left, const char *const right)
+static bool same_file(const char *left, const char *right)
 {
 	struct error err = {0};
 	struct digest128 a;
@@ -243,7 +254,7 @@ static bool same_file(const char *const left, const char *const right)
 		transfer_file_digest(right, &b, &err) == 0 && digest128_equal(&a, &b);
 }
 
-static bool same_tree(const char *const left, const char *const right)
+static bool same_tree(const char *left, const char *right)
 {
 	struct error err = {0};
 	struct folder_files a;
@@ -260,7 +271,7 @@ static bool same_tree(const char *const left, const char *const right)
 }
 
 /* What engines read while no follower runs. */
-static void check_current(const char *const folder, const char *const line)
+static void check_current(const char *folder, const char *line)
 {
 	char *const current = folder_files_join(folder, "current");
 	ck_assert_msg(file_exists(current), "cut before \"%s\": current leads nowhere", line);
@@ -269,7 +280,7 @@ static void check_current(const char *const folder, const char *const line)
 	free(current);
 }
 
-static void check_generation(const char *const folder, const unsigned step, const char *const line)
+static void check_generation(const char *folder, unsigned step, const char *line)
 {
 	char name[64];
 	snprintf(name, sizeof name, "generations/%06u", step);
@@ -280,14 +291,15 @@ static void check_generation(const char *const folder, const unsigned step, cons
 }
 
 /* The step that a follower finds to be current. */
-static uint64_t check_survived(const char *const survived, const char *const line)
+static uint64_t check_survived(const char *survived, const char *line)
 {
 	struct error err = {0};
 	struct follow_folder folder;
 	check_current(survived, line);
 	check_generation(survived, 1, line); /* it appears whole */
-	ck_assert_msg(follow_folder_open(&folder, file_system(), survived, ENDPOINT, "b/r",
-		&err) == 0, "cut before \"%s\": %s", line, err.text);
+	ck_assert_msg(
+		follow_folder_open(&folder, file_system(), survived, ENDPOINT, "b/r", &err) == 0,
+		"cut before \"%s\": %s", line, err.text);
 	ck_assert_msg(folder.has_current, "cut before \"%s\": nothing is current", line);
 	const uint64_t step = folder.current.step;
 	char *const current = follow_folder_current(&folder);
@@ -300,7 +312,7 @@ static uint64_t check_survived(const char *const survived, const char *const lin
 	return step;
 }
 
-static void check_advance(const enum way way, const enum power_cut cut)
+static void check_advance(enum way way, enum power_cut cut)
 {
 	size_t count;
 	begin(way);
@@ -345,14 +357,16 @@ START_TEST(a_new_folder_is_never_foreign)
 	into = folder_files_join(scratch, "into");
 	disk = power_disk_new(scratch);
 	power_disk_cut_each(disk, (enum power_cut)_i);
-	ck_assert_int_eq(follow_folder_open(&folder, power_disk_files(disk), into, ENDPOINT, "b/r",
-		&err), 0);
+	ck_assert_int_eq(
+		follow_folder_open(&folder, power_disk_files(disk), into, ENDPOINT, "b/r", &err),
+		0);
 	follow_folder_close(&folder);
 	const struct power_taken *const taken = power_disk_taken(disk, &count);
 	for (size_t i = 0; i < count; i++) {
 		char *const left = folder_files_join(taken[i].folder, "into");
-		ck_assert_msg(follow_folder_open(&folder, file_system(), left, ENDPOINT, "b/r",
-			&err) == 0, "cut before \"%s\": %s", taken[i].line, err.text);
+		ck_assert_msg(follow_folder_open(
+				      &folder, file_system(), left, ENDPOINT, "b/r", &err) == 0,
+			"cut before \"%s\": %s", taken[i].line, err.text);
 		follow_folder_close(&folder);
 		free(left);
 	}

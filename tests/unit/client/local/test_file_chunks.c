@@ -31,7 +31,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void write_file(const void *const bytes, const size_t len)
+static void write_file(const void *bytes, size_t len)
 {
 	struct error err = {0};
 	ck_assert_int_eq(file_place(file_system(), path, span_of(bytes, len), 0644, &err), 0);
@@ -43,8 +43,12 @@ START_TEST(a_file_of_one_chunk_has_the_hash_that_every_client_finds)
 	struct file_chunks chunks;
 	uint8_t id[CHUNK_ID_BYTES];
 	uint8_t hash[CHUNK_ID_BYTES];
-	ck_assert(decode_hex(span_text("a29cfb08e608d4d8726dd8659a90b9134b3240d5d8e42d5fcb28e2a6e763a3e8"), id, sizeof id));
-	ck_assert(decode_hex(span_text("bd60b088ade0daa9b195cfbd7ac8e7d74f6db014045ac9326571b887d268eb6b"), hash, sizeof hash));
+	ck_assert(decode_hex(
+		span_text("a29cfb08e608d4d8726dd8659a90b9134b3240d5d8e42d5fcb28e2a6e763a3e8"), id,
+		sizeof id));
+	ck_assert(decode_hex(
+		span_text("bd60b088ade0daa9b195cfbd7ac8e7d74f6db014045ac9326571b887d268eb6b"), hash,
+		sizeof hash));
 	write_file("Hello World!", 12);
 	ck_assert_int_eq(file_chunks_read(path, NULL, &chunks, &err), 0);
 	ck_assert_uint_eq(chunks.count, 1);
@@ -101,7 +105,7 @@ END_TEST
 static _Atomic bool is_read;
 
 /* As a trainer that saves into the file that is sent; its size stays. */
-static void *rewrite(void *const unused)
+static void *rewrite(void *unused)
 {
 	const int fd = open(path, O_WRONLY);
 	while (!atomic_load(&is_read))

@@ -29,7 +29,9 @@ static void set_up(void)
 	for (size_t i = 0; i < SIZE; i++)
 		content[i] = (uint8_t)(i * 2654435761u >> 9);
 	for (size_t i = 0; i < PIECES; i++) {
-		chunks[i] = (struct map_chunk){.offset = i * PIECE, .size = PIECE, .id = chunk_hash(span_of(content + i * PIECE, PIECE))};
+		chunks[i] = (struct map_chunk){.offset = i * PIECE,
+			.size = PIECE,
+			.id = chunk_hash(span_of(content + i * PIECE, PIECE))};
 		entries[i] = (struct chunk_entry){.id = chunks[i].id, .size = PIECE};
 	}
 	hash = chunk_hash_file(entries, PIECES);
@@ -44,7 +46,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void open_map(struct file_map *const map)
+static void open_map(struct file_map *map)
 {
 	struct error err = {0};
 	ck_assert_int_eq(file_map_open(map, file_system(), SIZE, &hash, journal, fd, &err), 0);
@@ -96,7 +98,8 @@ START_TEST(the_journal_brings_back_what_is_in_place_and_nothing_else)
 	ck_assert_int_eq(file_map_add(&map, chunks, 5, &err), 0);
 	file_map_close(&map);
 	const int cut = open(journal, O_RDWR);
-	ck_assert_int_eq(ftruncate(cut, lseek(cut, 0, SEEK_END) - 10), 0); /* the fifth record is torn */
+	/* the fifth record is torn */
+	ck_assert_int_eq(ftruncate(cut, lseek(cut, 0, SEEK_END) - 10), 0);
 	close(cut);
 	const uint8_t other = (uint8_t)(content[2100] ^ 1);
 	ck_assert_int_eq(pwrite(fd, &other, 1, 2100), 1);

@@ -34,7 +34,7 @@ struct list {
 	size_t count;
 };
 
-static int collect(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int collect(void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct list *const list = taker;
 	(void)err;
@@ -43,7 +43,7 @@ static int collect(void *const taker, const struct chunk_id *const id, const str
 	return 0;
 }
 
-static void fill_random(uint8_t *const bytes, const size_t len, uint64_t state)
+static void fill_random(uint8_t *bytes, size_t len, uint64_t state)
 {
 	for (size_t i = 0; i < len; i++) {
 		state = state * 6364136223846793005u + 1442695040888963407u;
@@ -51,33 +51,34 @@ static void fill_random(uint8_t *const bytes, const size_t len, uint64_t state)
 	}
 }
 
-static void fill_plainly(uint8_t *const bytes)
+static void fill_plainly(uint8_t *bytes)
 {
 	fill_random(bytes, BYTES, 1);
 }
 
 /* No place is ever marked. */
-static void fill_constant(uint8_t *const bytes)
+static void fill_constant(uint8_t *bytes)
 {
 	memset(bytes, 59, BYTES);
 }
 
 /* Cuts come every 128 KiB, from an odd place on: nothing but the chunk before tells where. */
-static void fill_constant_behind_random(uint8_t *const bytes)
+static void fill_constant_behind_random(uint8_t *bytes)
 {
 	memset(bytes, 59, BYTES);
 	fill_random(bytes, 100001, 2);
 }
 
-static void fill_constant_with_islands(uint8_t *const bytes)
+static void fill_constant_with_islands(uint8_t *bytes)
 {
 	memset(bytes, 0, BYTES);
 	for (size_t at = 77777; at + 20000 < BYTES; at += 233333)
 		fill_random(bytes + at, 20000, at);
 }
 
-/* 64 bytes with a mark at their end, as often as they fit: places are marked far closer than chunks may end. */
-static void fill_marks(uint8_t *const bytes)
+/* 64 bytes with a mark at their end, as often as they fit: places are marked far closer than chunks
+ * may end. */
+static void fill_marks(uint8_t *bytes)
 {
 	uint8_t found[64];
 	uint8_t *const content = memory_new(BYTES);
@@ -92,27 +93,32 @@ static void fill_marks(uint8_t *const bytes)
 	free(content);
 }
 
-static void fill_ramp(uint8_t *const bytes)
+static void fill_ramp(uint8_t *bytes)
 {
 	for (size_t i = 0; i < BYTES; i++)
 		bytes[i] = (uint8_t)(i / 4096 * 7 + i % 251);
 }
 
-static void (*const fills[])(uint8_t *) = {fill_plainly, fill_constant, fill_constant_behind_random, fill_constant_with_islands, fill_marks, fill_ramp};
+static void (*const fills[])(uint8_t *) = {fill_plainly, fill_constant, fill_constant_behind_random,
+	fill_constant_with_islands, fill_marks, fill_ramp};
 enum { FILLS = sizeof fills / sizeof *fills };
 
-static int read_segments(const size_t size, const size_t segment_bytes, const unsigned workers, struct chunk_entry **const out, size_t *const out_count,
-	struct error *const err)
+static int read_segments(size_t size, size_t segment_bytes, unsigned workers,
+	struct chunk_entry **out, size_t *out_count, struct error *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const struct file_segments what = {.fd = fd, .path = path, .size = size, .workers = workers, .segment_bytes = segment_bytes};
+	const struct file_segments what = {.fd = fd,
+		.path = path,
+		.size = size,
+		.workers = workers,
+		.segment_bytes = segment_bytes};
 	ck_assert_int_ge(fd, 0);
 	const int result = file_segments_read(&what, out, out_count, err);
 	close(fd);
 	return result;
 }
 
-static void expect_same(const uint8_t *const bytes, const size_t len, const size_t segment_bytes, const unsigned workers)
+static void expect_same(const uint8_t *bytes, size_t len, size_t segment_bytes, unsigned workers)
 {
 	struct error err = {0};
 	struct list *const wanted = memory_new(sizeof *wanted);
@@ -147,7 +153,8 @@ END_TEST
 
 START_TEST(any_length_is_cut_as_by_one_thread)
 {
-	static const size_t LENGTHS[] = {1, 63, 64, 65, 8191, 8192, 8193, 65536, 131071, 131072, 131073, 262144, 300000};
+	static const size_t LENGTHS[] = {
+		1, 63, 64, 65, 8191, 8192, 8193, 65536, 131071, 131072, 131073, 262144, 300000};
 	uint8_t *const bytes = memory_new(BYTES);
 	fill_plainly(bytes);
 	for (size_t i = 0; i < sizeof LENGTHS / sizeof *LENGTHS; i++) {

@@ -102,14 +102,15 @@ END_TEST
 START_TEST(what_a_killed_write_left_is_removed_and_nothing_else)
 {
 	struct error err = {0};
-	const char *const names[] = {"state.json", "state.json.tmp-0123456789abcdef", "other.tmp-0123456789abcdef"};
+	const char *const names[] = {
+		"state.json", "state.json.tmp-0123456789abcdef", "other.tmp-0123456789abcdef"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char *const path = folder_files_join(folder, names[i]);
 		ck_assert_int_eq(file_publish(file_system(), path, span_text("x"), 0600, &err), 0);
 		free(path);
 	}
-	ck_assert_int_eq(folder_files_remove_temporary(file_system(), folder, "state.json", &err),
-		0);
+	ck_assert_int_eq(
+		folder_files_remove_temporary(file_system(), folder, "state.json", &err), 0);
 	char **left;
 	size_t count;
 	ck_assert_int_eq(file_list(folder, &left, &count, &err), 0);

@@ -15,7 +15,11 @@ enum { MS = 1000000, LATER_MS = 10000000 };
 static char *folder;
 static char *path;
 static const struct chunk_id HASH = {{1, 2, 3}};
-static const struct file_facts FACTS = {.size = 5, .mtime_ns = 77 * (int64_t)MS, .ctime_ns = 78 * (int64_t)MS, .inode = 3, .device = 4};
+static const struct file_facts FACTS = {.size = 5,
+	.mtime_ns = 77 * (int64_t)MS,
+	.ctime_ns = 78 * (int64_t)MS,
+	.inode = 3,
+	.device = 4};
 
 static void set_up(void)
 {
@@ -29,14 +33,14 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void remember(const char *const name, const struct file_facts *const facts)
+static void remember(const char *name, const struct file_facts *facts)
 {
 	struct hash_cache *const cache = hash_cache_open(file_system(), path);
 	hash_cache_add(cache, name, facts, &HASH, LATER_MS);
 	hash_cache_close(cache);
 }
 
-static bool knows(const char *const name, const struct file_facts *const facts)
+static bool knows(const char *name, const struct file_facts *facts)
 {
 	struct chunk_id hash;
 	struct hash_cache *const cache = hash_cache_open(file_system(), path);
@@ -85,7 +89,7 @@ START_TEST(what_another_process_wrote_meanwhile_stays)
 }
 END_TEST
 
-static void flip(const off_t at)
+static void flip(off_t at)
 {
 	uint8_t byte;
 	const int fd = open(path, O_RDWR);

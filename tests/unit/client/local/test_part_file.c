@@ -57,7 +57,7 @@ START_TEST(one_process_has_it_and_it_has_its_size)
 END_TEST
 
 /* As downloads do, one after the other: whoever gets it finishes it at once. */
-static void *finish_many(void *const argument)
+static void *finish_many(void *argument)
 {
 	(void)argument;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -67,7 +67,8 @@ static void *finish_many(void *const argument)
 		const int fd = part_file_open(file_system(), path, SIZE, &err);
 		if (fd < 0)
 			continue;
-		if (fstat(fd, &own) != 0 || stat(path, &named) != 0 || own.st_ino != named.st_ino || rename(path, whole) != 0)
+		if (fstat(fd, &own) != 0 || stat(path, &named) != 0 || own.st_ino != named.st_ino ||
+			rename(path, whole) != 0)
 			atomic_fetch_add(&strays, 1);
 		atomic_fetch_add(&finished, 1);
 		close(fd);
@@ -114,7 +115,8 @@ START_TEST(a_name_that_is_too_long_gets_a_short_one)
 		ck_assert_int_eq(strncmp(part, "a/", 2), 0);
 		ck_assert_uint_le(strlen(part + 2) + strlen(".journal"), NAME_MAX);
 		ck_assert_str_eq(part + strlen(part) - 5, ".part");
-		ck_assert_int_eq(strncmp(part, name, strlen(name)) == 0, strlen(name + 2) + 13 <= NAME_MAX);
+		ck_assert_int_eq(
+			strncmp(part, name, strlen(name)) == 0, strlen(name + 2) + 13 <= NAME_MAX);
 		free(again);
 		free(part);
 	}

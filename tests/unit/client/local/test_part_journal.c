@@ -15,7 +15,8 @@ enum { PART_BYTES = 100, DATA_BYTES = 250 };
 
 static char *folder;
 static char *path;
-static const struct part_plan PLAN = {.size = DATA_BYTES, .part_bytes = PART_BYTES, .identity = {(const uint8_t *)"etag-1", 6}};
+static const struct part_plan PLAN = {
+	.size = DATA_BYTES, .part_bytes = PART_BYTES, .identity = {(const uint8_t *)"etag-1", 6}};
 
 static void set_up(void)
 {
@@ -84,10 +85,18 @@ END_TEST
 START_TEST(another_plan_starts_afresh)
 {
 	static const struct part_plan OTHERS[] = {
-		{.size = DATA_BYTES, .part_bytes = PART_BYTES, .identity = {(const uint8_t *)"etag-2", 6}},
-		{.size = DATA_BYTES + 1, .part_bytes = PART_BYTES, .identity = {(const uint8_t *)"etag-1", 6}},
-		{.size = DATA_BYTES, .part_bytes = PART_BYTES + 1, .identity = {(const uint8_t *)"etag-1", 6}},
-		{.size = DATA_BYTES, .part_bytes = PART_BYTES, .identity = {(const uint8_t *)"etag-", 5}},
+		{.size = DATA_BYTES,
+			.part_bytes = PART_BYTES,
+			.identity = {(const uint8_t *)"etag-2", 6}},
+		{.size = DATA_BYTES + 1,
+			.part_bytes = PART_BYTES,
+			.identity = {(const uint8_t *)"etag-1", 6}},
+		{.size = DATA_BYTES,
+			.part_bytes = PART_BYTES + 1,
+			.identity = {(const uint8_t *)"etag-1", 6}},
+		{.size = DATA_BYTES,
+			.part_bytes = PART_BYTES,
+			.identity = {(const uint8_t *)"etag-", 5}},
 	};
 	struct part_journal *journal = open_journal(&PLAN);
 	add(journal, 0, 7);
@@ -101,10 +110,12 @@ START_TEST(another_plan_starts_afresh)
 }
 END_TEST
 
-/* Whatever a kill or a power cut left behind the whole lines, they hold and later lines are readable. */
+/* Whatever a kill or a power cut left behind the whole lines, they hold and later lines are
+ * readable. */
 START_TEST(broken_tails_are_dropped)
 {
-	static const char *const TAILS[] = {"1", "1 12", "x y\n", "1 12x\n", "99 5\n", "3 5\n", "-1 5\n", "\n\n", " 1 5\n", "1\n"};
+	static const char *const TAILS[] = {"1", "1 12", "x y\n", "1 12x\n", "99 5\n", "3 5\n",
+		"-1 5\n", "\n\n", " 1 5\n", "1\n"};
 	struct part_journal *journal = open_journal(&PLAN);
 	add(journal, 0, 7);
 	part_journal_close(journal);
@@ -148,9 +159,12 @@ START_TEST(parts_whose_bytes_differ_come_again)
 		data[i] = (uint8_t)(i * 7);
 	struct part_journal *journal = open_journal(&PLAN);
 	for (size_t i = 0; i < 3; i++)
-		add(journal, i, checksum_of(data + part_plan_offset(&PLAN, i), (size_t)part_plan_bytes(&PLAN, i)));
+		add(journal, i,
+			checksum_of(data + part_plan_offset(&PLAN, i),
+				(size_t)part_plan_bytes(&PLAN, i)));
 	data[150] ^= 1;
-	ck_assert_int_eq(file_publish(file_system(), data_path, span_of(data, sizeof data), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_publish(file_system(), data_path, span_of(data, sizeof data), 0600, &err), 0);
 	const int fd = open(data_path, O_RDONLY);
 	ck_assert_msg(part_journal_verify(journal, fd, data_path, &err) == 0, "%s", err.text);
 	ck_assert(part_journal_has(journal, 0));
@@ -169,7 +183,8 @@ END_TEST
 
 START_TEST(absurd_sizes_are_refused)
 {
-	const struct part_plan plan = {.size = UINT64_MAX, .part_bytes = PART_BYTES, .identity = PLAN.identity};
+	const struct part_plan plan = {
+		.size = UINT64_MAX, .part_bytes = PART_BYTES, .identity = PLAN.identity};
 	struct error err = {0};
 	ck_assert_ptr_null(part_journal_open(file_system(), path, &plan, &err));
 	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);

@@ -32,7 +32,8 @@ static char *put(const char *name, struct span bytes)
 /* One BF16 tensor of two elements. */
 static char *put_shard(const char *name, const char *values)
 {
-	static const char HEADER[] = "{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}      ";
+	static const char HEADER[] =
+		"{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}      ";
 	struct buffer bytes;
 	buffer_init(&bytes, 1024);
 	const uint8_t length[8] = {sizeof HEADER - 1};
@@ -92,7 +93,8 @@ END_TEST
 
 START_TEST(content_does_not_depend_on_the_order)
 {
-	struct step_file files[2] = {{.path = span_text("a"), .size = 1}, {.path = span_text("b"), .size = 2}};
+	struct step_file files[2] = {
+		{.path = span_text("a"), .size = 1}, {.path = span_text("b"), .size = 2}};
 	const struct step_file turned[2] = {files[1], files[0]};
 	const struct digest128 content = snapshot_content(files, 2);
 	const struct digest128 same = snapshot_content(turned, 2);
@@ -115,7 +117,7 @@ START_TEST(what_is_no_checkpoint_is_not_copied)
 }
 END_TEST
 
-static void put_small_files(const unsigned first, const unsigned end)
+static void put_small_files(unsigned first, unsigned end)
 {
 	struct error err = {0};
 	for (unsigned i = first; i < end; i++) {

@@ -8,7 +8,14 @@
 #include "client/local/subset.h"
 
 /* Of 10, 20, 30 and 40 bytes. */
-static const char MODEL[] = "a.w\0U8\0" "10\0" "b.w\0U8\0" "20\0" "c.w\0U8\0" "30\0" "d.norm\0U8\0" "40";
+static const char MODEL[] = "a.w\0U8\0"
+			    "10\0"
+			    "b.w\0U8\0"
+			    "20\0"
+			    "c.w\0U8\0"
+			    "30\0"
+			    "d.norm\0U8\0"
+			    "40";
 
 static struct schema *schema;
 
@@ -56,7 +63,8 @@ START_TEST(a_subset_has_its_tensors)
 		ck_assert_str_eq(subset.text, CASES[_i].text);
 	bool *const chosen = subset_select(&subset, schema, &err);
 	ck_assert((chosen != NULL) == (CASES[_i].chosen[0] != '\0'));
-	ck_assert(chosen != NULL || (err.kind == ERROR_NOT_FOUND && strstr(err.text, CASES[_i].text) != NULL));
+	ck_assert(chosen != NULL ||
+		(err.kind == ERROR_NOT_FOUND && strstr(err.text, CASES[_i].text) != NULL));
 	for (size_t i = 0; i < 4 && chosen != NULL; i++)
 		ck_assert_msg(chosen[i] == (CASES[_i].chosen[i] == '+'), "tensor %zu", i);
 	free(chosen);
@@ -66,7 +74,11 @@ END_TEST
 
 /* Of models with three tensors each. */
 static const unsigned SIZES[][3] = {
-	{10, 20, 0}, {30, 0, 0}, {0, 10, 20}, {10, 0, 20}, {0, 0, 0},
+	{10, 20, 0},
+	{30, 0, 0},
+	{0, 10, 20},
+	{10, 0, 20},
+	{0, 0, 0},
 };
 
 static struct schema *schema_of(const unsigned sizes[3])
@@ -87,8 +99,7 @@ static struct schema *schema_of(const unsigned sizes[3])
 	return made;
 }
 
-static void count_owners(const struct schema *const model, const char *const rank,
-	unsigned owners[3])
+static void count_owners(const struct schema *model, const char *rank, unsigned owners[3])
 {
 	struct error err = {0};
 	struct subset subset;
@@ -112,8 +123,8 @@ START_TEST(each_tensor_belongs_to_one_rank)
 			count_owners(model, rank, owners);
 		}
 		for (size_t i = 0; i < 3; i++)
-			ck_assert_msg(owners[i] == 1, "tensor %zu of %u ranks: %u", i, ranks,
-				owners[i]);
+			ck_assert_msg(
+				owners[i] == 1, "tensor %zu of %u ranks: %u", i, ranks, owners[i]);
 	}
 	schema_free(model);
 }
@@ -124,8 +135,19 @@ static const struct {
 	bool is_good;
 	uint64_t rank, ranks;
 } RANKS[] = {
-	{"0/1", true, 0, 1}, {"7/8", true, 7, 8}, {"65535/65536", true, 65535, 65536}, {"0/65537", false, 0, 0}, {"8/8", false, 0, 0}, {"0/0", false, 0, 0},
-	{"/8", false, 0, 0}, {"1/", false, 0, 0}, {"1", false, 0, 0}, {"", false, 0, 0}, {"-1/8", false, 0, 0}, {"1/8/9", false, 0, 0}, {"a/8", false, 0, 0},
+	{"0/1", true, 0, 1},
+	{"7/8", true, 7, 8},
+	{"65535/65536", true, 65535, 65536},
+	{"0/65537", false, 0, 0},
+	{"8/8", false, 0, 0},
+	{"0/0", false, 0, 0},
+	{"/8", false, 0, 0},
+	{"1/", false, 0, 0},
+	{"1", false, 0, 0},
+	{"", false, 0, 0},
+	{"-1/8", false, 0, 0},
+	{"1/8/9", false, 0, 0},
+	{"a/8", false, 0, 0},
 };
 
 START_TEST(a_rank_is_one_of_so_many)
@@ -145,8 +167,8 @@ Suite *test_subset_suite(void)
 	TCase *const tests = tcase_create("subset");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_subset_has_its_tensors, 0, sizeof CASES / sizeof CASES[0]);
-	tcase_add_loop_test(tests, each_tensor_belongs_to_one_rank, 0,
-		sizeof SIZES / sizeof SIZES[0]);
+	tcase_add_loop_test(
+		tests, each_tensor_belongs_to_one_rank, 0, sizeof SIZES / sizeof SIZES[0]);
 	tcase_add_loop_test(tests, a_rank_is_one_of_so_many, 0, sizeof RANKS / sizeof RANKS[0]);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -8,8 +8,16 @@ static const struct {
 	bool due;
 	bool wants;
 } CASES[] = {
-	{"auto", 1, false, false}, {"auto", 1, true, true}, {NULL, 64, false, false}, {NULL, 1, true, true}, {"always", 1, false, true},
-	{"never", 500, true, false}, {"8", 7, false, false}, {"8", 7, true, true}, {"8", 8, false, true}, {"1", 3, false, true},
+	{"auto", 1, false, false},
+	{"auto", 1, true, true},
+	{NULL, 64, false, false},
+	{NULL, 1, true, true},
+	{"always", 1, false, true},
+	{"never", 500, true, false},
+	{"8", 7, false, false},
+	{"8", 7, true, true},
+	{"8", 8, false, true},
+	{"1", 3, false, true},
 };
 
 START_TEST(policies_decide)
@@ -17,7 +25,8 @@ START_TEST(policies_decide)
 	struct anchor_policy policy;
 	struct error err = {0};
 	ck_assert_int_eq(anchor_policy_parse(CASES[_i].policy, &policy, &err), 0);
-	ck_assert_int_eq(anchor_policy_wants(&policy, CASES[_i].step, CASES[_i].due), CASES[_i].wants);
+	ck_assert_int_eq(
+		anchor_policy_wants(&policy, CASES[_i].step, CASES[_i].due), CASES[_i].wants);
 }
 END_TEST
 

@@ -18,7 +18,7 @@ static char *scratch;
 static char *folder;
 static struct power_disk *disk;
 
-static struct publish_mark mark_of(const uint64_t step)
+static struct publish_mark mark_of(uint64_t step)
 {
 	struct publish_mark mark = {.step = step};
 	memset(mark.digest.bytes, (int)step + 1, sizeof mark.digest.bytes);
@@ -26,29 +26,28 @@ static struct publish_mark mark_of(const uint64_t step)
 	return mark;
 }
 
-static void open_state(struct publish_state *const state, const struct file_ops *const files,
-	const char *const at, const char *const line)
+static void open_state(
+	struct publish_state *state, const struct file_ops *files, const char *at, const char *line)
 {
 	struct error err = {0};
 	ck_assert_msg(publish_state_open(state, files, at, ENDPOINT, "b/r", false, &err) == 0,
 		"cut before \"%s\": %s", line, err.text);
 }
 
-static void check_copy(const struct publish_state *const state, const uint64_t step,
-	const char *const line)
+static void check_copy(const struct publish_state *state, uint64_t step, const char *line)
 {
 	struct error err = {0};
 	struct buffer bytes;
 	char *const path = publish_state_path(state, step, "checkpoint/model.safetensors");
 	buffer_init(&bytes, 1000);
-	ck_assert_msg(file_read_all(path, &bytes, &err) == 0 &&
-		strcmp(buffer_text(&bytes), WEIGHTS) == 0,
+	ck_assert_msg(
+		file_read_all(path, &bytes, &err) == 0 && strcmp(buffer_text(&bytes), WEIGHTS) == 0,
 		"cut before \"%s\": the copy of step %u is not there", line, (unsigned)step);
 	buffer_release(&bytes);
 	free(path);
 }
 
-static void copy_checkpoint(const struct publish_state *const state)
+static void copy_checkpoint(const struct publish_state *state)
 {
 	struct error err = {0};
 	char *const fresh = publish_state_new_path(state);
@@ -61,7 +60,7 @@ static void copy_checkpoint(const struct publish_state *const state)
 }
 
 /* As publisher does it: copies, makes it the pending step, sends, commits. */
-static void publish(const struct file_ops *const files, const char *const at, const uint64_t step)
+static void publish(const struct file_ops *files, const char *at, uint64_t step)
 {
 	struct error err = {0};
 	struct publish_state state;
@@ -92,8 +91,9 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-/* As publisher does it where the checkpoint is not copied: the delta is synced before anything is sent. */
-static void publish_delta(const struct file_ops *const files, const char *const at, const uint64_t step)
+/* As publisher does it where the checkpoint is not copied: the delta is synced before anything is
+ * sent. */
+static void publish_delta(const struct file_ops *files, const char *at, uint64_t step)
 {
 	struct error err = {0};
 	struct publish_state state;
@@ -109,16 +109,18 @@ static void publish_delta(const struct file_ops *const files, const char *const 
 }
 
 /* The base's copy, and the delta of each step behind it. */
-static void check_base(const char *const survived, const char *const line)
+static void check_base(const char *survived, const char *line)
 {
 	struct publish_state state;
 	char *const at = folder_files_join(survived, "state");
 	open_state(&state, file_system(), at, line);
-	ck_assert_msg(state.has_committed && state.has_base && state.base.step == 0, "cut before \"%s\": the base is gone", line);
+	ck_assert_msg(state.has_committed && state.has_base && state.base.step == 0,
+		"cut before \"%s\": the base is gone", line);
 	check_copy(&state, 0, line);
 	for (uint64_t step = 1; step <= state.committed.step; step++) {
 		char *const delta = publish_state_path(&state, step, "delta");
-		ck_assert_msg(file_exists(delta), "cut before \"%s\": delta %u is gone", line, (unsigned)step);
+		ck_assert_msg(file_exists(delta), "cut before \"%s\": delta %u is gone", line,
+			(unsigned)step);
 		free(delta);
 	}
 	publish_state_close(&state);
@@ -144,7 +146,7 @@ START_TEST(the_base_stays_with_its_deltas)
 END_TEST
 
 /* Gives the committed step, and goes on as the next call does. */
-static uint64_t check_survived(const char *const survived, const char *const line)
+static uint64_t check_survived(const char *survived, const char *line)
 {
 	struct error err = {0};
 	struct publish_state state;
@@ -181,8 +183,7 @@ START_TEST(the_baseline_advances_or_stays)
 }
 END_TEST
 
-static void check_sent(const char *const survived, const struct publish_mark *const changed,
-	const char *const line)
+static void check_sent(const char *survived, const struct publish_mark *changed, const char *line)
 {
 	struct error err = {0};
 	struct publish_state state;
@@ -190,8 +191,8 @@ static void check_sent(const char *const survived, const struct publish_mark *co
 	char *const at = folder_files_join(survived, "state");
 	open_state(&state, file_system(), at, line);
 	ck_assert_int_eq(publish_state_read_sent(&state, &sent, &err), 0);
-	const bool is_changed = state.has_pending &&
-		digest128_equal(&state.pending.content, &changed->content);
+	const bool is_changed =
+		state.has_pending && digest128_equal(&state.pending.content, &changed->content);
 	ck_assert_msg(!is_changed || strstr(buffer_text(&sent), "/b/one") == NULL,
 		"cut before \"%s\": sent for another checkpoint", line);
 	buffer_release(&sent);
@@ -255,14 +256,13 @@ END_TEST
 
 enum { RECORDS = 20, MS = 1000000, READ_MS = 10000000 };
 
-static struct file_facts facts_of(const unsigned number)
+static struct file_facts facts_of(unsigned number)
 {
-	return (struct file_facts){.size = number, .mtime_ns = MS, .ctime_ns = MS, .inode = number,
-		.device = 1};
+	return (struct file_facts){
+		.size = number, .mtime_ns = MS, .ctime_ns = MS, .inode = number, .device = 1};
 }
 
-static void remember(const struct file_ops *const files, const char *const path,
-	const unsigned first)
+static void remember(const struct file_ops *files, const char *path, unsigned first)
 {
 	struct hash_cache *const cache = hash_cache_open(files, path);
 	for (unsigned i = first; i < first + RECORDS; i++) {
@@ -275,7 +275,7 @@ static void remember(const struct file_ops *const files, const char *const path,
 	hash_cache_close(cache);
 }
 
-static void check_cache(const char *const survived, const char *const line)
+static void check_cache(const char *survived, const char *line)
 {
 	char *const path = folder_files_join(survived, "hashes");
 	struct hash_cache *const cache = hash_cache_open(file_system(), path);

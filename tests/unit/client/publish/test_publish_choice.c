@@ -1,4 +1,5 @@
-/* What a trainer keeps for itself stays behind; what engines need, and what was asked for, comes along. */
+/* What a trainer keeps for itself stays behind; what engines need, and what was asked for, comes
+ * along. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -12,22 +13,44 @@ static const struct {
 	uint64_t size;
 	bool wanted;
 } FILES[] = {
-	{"model.safetensors", LARGE, true}, {"model-00001-of-00002.safetensors", LARGE, true}, {"config.json", 9, true},
-	{"generation_config.json", 9, true}, {"tokenizer.json", 40 << 20, true}, {"tokenizer.model", 5 << 20, true},
-	{"merges.txt", 9, true}, {"chat_template.jinja", 9, true}, {"modeling_own.py", 9, true}, {"trainer_state.json", 9, true},
-	{"scheduler/scheduler_config.json", 9, true}, {"vae/config.json", 9, true}, {"notes.onnx", PUBLISH_CHOICE_MAX_BYTES, true},
-	{"optimizer.pt", 9, false}, {"optimizer.bin", 9, false}, {"optimizer_0/__0_0.distcp", 9, false}, {"scheduler.pt", 9, false},
-	{"scaler.pt", 9, false}, {"rng_state.pth", 9, false}, {"rng_state_3.pth", 9, false}, {"random_states_0.pkl", 9, false},
-	{"training_args.bin", 9, false}, {"global_step40/mp_rank_00_model_states.pt", 9, false}, {"a/global_step40/b.txt", 9, false},
-	{"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", 9, false}, {"pytorch_model_fsdp_0/.metadata2", 9, false},
-	{"pytorch_model.bin", LARGE, false}, {"model.gguf", LARGE, false}, {"optimizer.safetensors", 9, false},
+	{"model.safetensors", LARGE, true},
+	{"model-00001-of-00002.safetensors", LARGE, true},
+	{"config.json", 9, true},
+	{"generation_config.json", 9, true},
+	{"tokenizer.json", 40 << 20, true},
+	{"tokenizer.model", 5 << 20, true},
+	{"merges.txt", 9, true},
+	{"chat_template.jinja", 9, true},
+	{"modeling_own.py", 9, true},
+	{"trainer_state.json", 9, true},
+	{"scheduler/scheduler_config.json", 9, true},
+	{"vae/config.json", 9, true},
+	{"notes.onnx", PUBLISH_CHOICE_MAX_BYTES, true},
+	{"optimizer.pt", 9, false},
+	{"optimizer.bin", 9, false},
+	{"optimizer_0/__0_0.distcp", 9, false},
+	{"scheduler.pt", 9, false},
+	{"scaler.pt", 9, false},
+	{"rng_state.pth", 9, false},
+	{"rng_state_3.pth", 9, false},
+	{"random_states_0.pkl", 9, false},
+	{"training_args.bin", 9, false},
+	{"global_step40/mp_rank_00_model_states.pt", 9, false},
+	{"a/global_step40/b.txt", 9, false},
+	{"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", 9, false},
+	{"pytorch_model_fsdp_0/.metadata2", 9, false},
+	{"pytorch_model.bin", LARGE, false},
+	{"model.gguf", LARGE, false},
+	{"optimizer.safetensors", 9, false},
 };
 
 START_TEST(trainers_files_and_large_ones_stay_behind)
 {
 	struct publish_choice choice;
 	publish_choice_init(&choice, NULL, 0, NULL);
-	ck_assert_msg(choice.choice.wants(choice.choice.chooser, FILES[_i].path, FILES[_i].size) == FILES[_i].wanted, "%s", FILES[_i].path);
+	ck_assert_msg(choice.choice.wants(choice.choice.chooser, FILES[_i].path, FILES[_i].size) ==
+			FILES[_i].wanted,
+		"%s", FILES[_i].path);
 	ck_assert_uint_eq(choice.left_count, FILES[_i].wanted ? 0 : 1);
 	ck_assert_uint_eq(choice.left_bytes, FILES[_i].wanted ? 0 : FILES[_i].size);
 	publish_choice_release(&choice);
@@ -47,7 +70,8 @@ START_TEST(what_is_included_comes_whatever_it_is)
 	publish_choice_release(&choice);
 	publish_choice_init(&choice, all, 1, NULL);
 	for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
-		ck_assert_msg(publish_choice_wants(&choice, FILES[i].path, FILES[i].size), "%s", FILES[i].path);
+		ck_assert_msg(publish_choice_wants(&choice, FILES[i].path, FILES[i].size), "%s",
+			FILES[i].path);
 	publish_choice_release(&choice);
 }
 END_TEST
@@ -88,7 +112,8 @@ Suite *test_publish_choice_suite(void)
 {
 	Suite *const suite = suite_create("publish_choice");
 	TCase *const tc = tcase_create("all");
-	tcase_add_loop_test(tc, trainers_files_and_large_ones_stay_behind, 0, (int)(sizeof FILES / sizeof *FILES));
+	tcase_add_loop_test(tc, trainers_files_and_large_ones_stay_behind, 0,
+		(int)(sizeof FILES / sizeof *FILES));
 	tcase_add_test(tc, what_is_included_comes_whatever_it_is);
 	tcase_add_test(tc, a_marker_stays_behind_without_a_word);
 	tcase_add_test(tc, names_of_any_number_and_length_are_counted);

@@ -1,5 +1,5 @@
-/* What a publisher makes of where the run is: gone, with a step that it could not fetch, or with one
- * of other content; and in which forms a step goes there. */
+/* What a publisher makes of where the run is: gone, with a step that it could not fetch, or with
+ * one of other content; and in which forms a step goes there. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void tear_down(void)
 	training_stop(&training);
 }
 
-static bool has_form(const uint64_t step, const enum step_form_kind kind)
+static bool has_form(uint64_t step, enum step_form_kind kind)
 {
 	return step_message_form(run_server_step(server, step), kind) != NULL;
 }
@@ -48,13 +48,15 @@ START_TEST(an_anchor_comes_when_the_server_says_that_one_is_due)
 }
 END_TEST
 
-static void write_tiny(const char value)
+static void write_tiny(char value)
 {
-	static const char header[] = "{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}";
+	static const char header[] =
+		"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}";
 	char bytes[100] = {sizeof header - 1};
 	memcpy(bytes + 8, header, sizeof header - 1);
 	memset(bytes + 8 + sizeof header - 1, value, 4);
-	training_put(&training, "trained/model.safetensors", span_of(bytes, 8 + sizeof header - 1 + 4));
+	training_put(
+		&training, "trained/model.safetensors", span_of(bytes, 8 + sizeof header - 1 + 4));
 }
 
 /* Readers would fetch more for it. */
@@ -164,7 +166,8 @@ static void expect_whole(void)
 	training_expect_worker(&training, 3);
 }
 
-static const char *const whole_words[] = {"", "--anchor auto --step 2", "--anchor always", "--anchor 7", "--take-over"};
+static const char *const whole_words[] = {
+	"", "--anchor auto --step 2", "--anchor always", "--anchor 7", "--take-over"};
 
 /* Nothing can be built upon it, whether its bytes are at hand or not. */
 START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
@@ -191,7 +194,8 @@ START_TEST(a_failed_head_is_followed_by_no_delta_alone)
 {
 	fail_head();
 	struct command_result refused = training_publish(&training, "--anchor never", "state");
-	ck_assert_ptr_ne(strstr(refused.err.text, "failed its proof (its delta leads elsewhere)"), NULL);
+	ck_assert_ptr_ne(
+		strstr(refused.err.text, "failed its proof (its delta leads elsewhere)"), NULL);
 	ck_assert_ptr_ne(strstr(refused.err.text, "--anchor auto"), NULL);
 	training_expect_failed(refused, ERROR_STEP_FAILED);
 	training_expect_ok(training_publish(&training, "", "state"), "\"step\":2,");
@@ -232,7 +236,8 @@ START_TEST(a_taker_that_is_refused_has_ended_nobody)
 	training_step(&training, 0, "state", "\"step\":0");
 	training_step(&training, 1, "state", "\"step\":1");
 	training_write(&training, 2);
-	training_expect_failed(training_publish(&training, refused_takers[_i].words, "other"), refused_takers[_i].kind);
+	training_expect_failed(training_publish(&training, refused_takers[_i].words, "other"),
+		refused_takers[_i].kind);
 	expect_healthy();
 }
 END_TEST
@@ -244,7 +249,8 @@ START_TEST(a_taker_with_other_tensors_has_ended_nobody)
 	training_put_shard(&training, "trained/b.safetensors", "c", 2);
 	training_put(&training, "trained/model.safetensors.index.json",
 		span_text("{\"weight_map\":{\"a\":\"a.safetensors\",\"c\":\"b.safetensors\"}}"));
-	training_expect_failed(training_publish(&training, "--take-over", "other"), ERROR_SCHEMA_MISMATCH);
+	training_expect_failed(
+		training_publish(&training, "--take-over", "other"), ERROR_SCHEMA_MISMATCH);
 	training_write(&training, 2);
 	expect_healthy();
 }
@@ -254,8 +260,9 @@ END_TEST
 START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained", training.scratch,
-		training.scratch);
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained",
+		training.scratch, training.scratch);
 	training_step(&training, 0, "state", "\"step\":0");
 	training_step(&training, 1, "state", "\"step\":1");
 	training_write(&training, 2);
@@ -264,8 +271,10 @@ START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
 		struct file_faults faults;
 		file_faults_init(&faults, FILE_FAULT_WRITE, count, ENOSPC);
 		faults.sticky = true;
-		struct command_result taker = command_fixture_run_on(&faults.ops, command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words);
-		ck_assert_msg(taker.status == 0 || taker.err.kind == ERROR_NO_SPACE, "%s", taker.err.text);
+		struct command_result taker = command_fixture_run_on(&faults.ops, command_publish,
+			COMMAND_PUBLISH, web_endpoint(server->web), words);
+		ck_assert_msg(taker.status == 0 || taker.err.kind == ERROR_NO_SPACE, "%s",
+			taker.err.text);
 		command_result_release(&taker);
 	}
 	ck_assert_int_gt(count, 5);
@@ -297,11 +306,15 @@ static void publish_other(void)
 	char words[4096];
 	training_put_shard(&training, "older/a.safetensors", "a", 7);
 	training_put_shard(&training, "older/b.safetensors", "b", 8);
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --state %s/state %s/older", training.scratch, training.scratch);
-	training_expect_ok(command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words), "\"step\":1,");
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r --state %s/state %s/older",
+		training.scratch, training.scratch);
+	training_expect_ok(command_fixture_run(command_publish, COMMAND_PUBLISH,
+				   web_endpoint(server->web), words),
+		"\"step\":1,");
 }
 
-static int make_folder_late(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int make_folder_late(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	struct racing *const racing = (struct racing *)ops->state;
 	if (!racing->is_done && strstr(path, "other/step-000001/.") != NULL) {
@@ -317,11 +330,14 @@ START_TEST(a_step_that_comes_before_the_run_is_taken_over_is_the_base)
 	struct racing racing = {.ops = *file_system()};
 	racing.ops.mkdir = make_folder_late;
 	racing.ops.state = &racing;
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained", training.scratch,
-		training.scratch);
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained",
+		training.scratch, training.scratch);
 	training_step(&training, 0, "state", "\"step\":0");
 	training_write(&training, 1);
-	training_expect_ok(command_fixture_run_on(&racing.ops, command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words), "\"step\":2,");
+	training_expect_ok(command_fixture_run_on(&racing.ops, command_publish, COMMAND_PUBLISH,
+				   web_endpoint(server->web), words),
+		"\"step\":2,");
 	ck_assert(racing.is_done && has_form(2, STEP_DELTA));
 	ck_assert_uint_eq(server->epoch, 2);
 	training_expect_worker(&training, 1);
@@ -372,11 +388,13 @@ Suite *test_publish_head_suite(void)
 	tcase_add_test(tests, a_step_with_another_config_is_not_the_one_that_was_refused);
 	tcase_add_test(tests, a_step_that_is_named_is_published_also_without_a_change);
 	tcase_add_test(tests, a_delta_that_is_published_by_mistake_is_refused);
-	tcase_add_loop_test(tests, a_head_that_failed_its_proof_is_followed_by_a_full_copy, 0, sizeof whole_words / sizeof *whole_words);
+	tcase_add_loop_test(tests, a_head_that_failed_its_proof_is_followed_by_a_full_copy, 0,
+		sizeof whole_words / sizeof *whole_words);
 	tcase_add_test(tests, a_trainer_without_a_state_follows_a_failed_head_too);
 	tcase_add_test(tests, a_failed_head_is_followed_by_no_delta_alone);
 	tcase_add_test(tests, a_head_that_comes_damaged_is_followed_by_a_full_copy);
-	tcase_add_loop_test(tests, a_taker_that_is_refused_has_ended_nobody, 0, sizeof refused_takers / sizeof *refused_takers);
+	tcase_add_loop_test(tests, a_taker_that_is_refused_has_ended_nobody, 0,
+		sizeof refused_takers / sizeof *refused_takers);
 	tcase_add_test(tests, a_taker_with_other_tensors_has_ended_nobody);
 	tcase_add_test(tests, a_taker_with_a_full_disk_has_ended_nobody);
 	tcase_add_test(tests, a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over);

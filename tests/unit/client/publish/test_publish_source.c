@@ -1,4 +1,5 @@
-/* A checkpoint that is published where it lies: what changes meanwhile is seen, and what was left alone is found again. */
+/* A checkpoint that is published where it lies: what changes meanwhile is seen, and what was left
+ * alone is found again. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -10,12 +11,13 @@
 #include "client/local/folder_files.h"
 #include "client/publish/publish_source.h"
 
-static const char WEIGHTS[] = "{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}      ";
+static const char WEIGHTS[] =
+	"{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}      ";
 static char *scratch;
 static struct publish_state state;
 static struct publish_source source;
 
-static void put(const char *const name, const struct span bytes)
+static void put(const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -24,7 +26,7 @@ static void put(const char *const name, const struct span bytes)
 	free(path);
 }
 
-static void put_weights(const char *const name, const char *const values)
+static void put_weights(const char *name, const char *values)
 {
 	struct buffer bytes;
 	const uint8_t length[8] = {sizeof WEIGHTS - 1};
@@ -36,7 +38,7 @@ static void put_weights(const char *const name, const char *const values)
 	buffer_release(&bytes);
 }
 
-static void take(const char *const name)
+static void take(const char *name)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
@@ -50,7 +52,9 @@ static void set_up(void)
 	struct error err = {0};
 	scratch = unit_scratch_make();
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "http://host", "b/r", false, &err), 0);
+	ck_assert_int_eq(publish_state_open(
+				 &state, file_system(), folder, "http://host", "b/r", false, &err),
+		0);
 	free(folder);
 	put_weights("trained/model.safetensors", "abcd");
 	put("trained/config.json", span_text("{}"));
@@ -141,7 +145,8 @@ static void remove_config(void)
 static const struct {
 	void (*change)(void);
 	enum error_kind seen;
-} changes[] = {{overwrite, ERROR_INVALID}, {overwrite_config, ERROR_INVALID}, {append, ERROR_INVALID}, {remove_config, ERROR_INVALID}};
+} changes[] = {{overwrite, ERROR_INVALID}, {overwrite_config, ERROR_INVALID},
+	{append, ERROR_INVALID}, {remove_config, ERROR_INVALID}};
 
 START_TEST(what_changed_is_seen_and_not_found)
 {
@@ -188,9 +193,11 @@ Suite *test_publish_source_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, what_was_left_alone_is_found_again);
 	tcase_add_test(tests, one_file_is_a_checkpoint_too);
-	tcase_add_loop_test(tests, what_changed_is_seen_and_not_found, 0, sizeof changes / sizeof changes[0]);
+	tcase_add_loop_test(
+		tests, what_changed_is_seen_and_not_found, 0, sizeof changes / sizeof changes[0]);
 	tcase_add_test(tests, files_that_were_not_taken_do_not_matter);
-	tcase_add_loop_test(tests, a_note_that_is_torn_finds_nothing, 0, sizeof notes / sizeof notes[0]);
+	tcase_add_loop_test(
+		tests, a_note_that_is_torn_finds_nothing, 0, sizeof notes / sizeof notes[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

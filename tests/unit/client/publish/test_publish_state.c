@@ -27,7 +27,8 @@ static void tear_down(void)
 static void open_state(struct publish_state *state)
 {
 	struct error err = {0};
-	ck_assert_msg(publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", false, &err) == 0,
+	ck_assert_msg(
+		publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", false, &err) == 0,
 		"%s", err.text);
 }
 
@@ -157,7 +158,8 @@ START_TEST(deltas_without_copies_stay_behind_the_base)
 	publish_state_close(&state);
 	open_state(&state);
 	ck_assert(state.has_base && state.base.step == 4 && state.committed.step == 6);
-	ck_assert(has_step(&state, 4, "checkpoint") && has_step(&state, 5, "delta") && has_step(&state, 6, "delta"));
+	ck_assert(has_step(&state, 4, "checkpoint") && has_step(&state, 5, "delta") &&
+		has_step(&state, 6, "delta"));
 	char *const fresh = publish_state_new_path(&state);
 	char *const file = folder_files_join(fresh, "model.safetensors");
 	put(file, "weights");
@@ -167,7 +169,8 @@ START_TEST(deltas_without_copies_stay_behind_the_base)
 	publish_state_close(&state);
 	open_state(&state);
 	ck_assert(state.has_base && state.base.step == 6);
-	ck_assert(has_step(&state, 6, "checkpoint/model.safetensors") && !has_step(&state, 6, "delta"));
+	ck_assert(has_step(&state, 6, "checkpoint/model.safetensors") &&
+		!has_step(&state, 6, "delta"));
 	ck_assert(!has_step(&state, 4, "") && !has_step(&state, 5, ""));
 	publish_state_close(&state);
 }
@@ -202,7 +205,8 @@ START_TEST(a_state_without_a_base_has_it_in_the_committed_step)
 	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
 	char *const path = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
-	put(path, "{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":1,\"committed\":{\"step\":3,"
+	put(path,
+		"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":1,\"committed\":{\"step\":3,"
 		"\"digest\":\"xxh3-128:00000000000000000000000000000001\",\"content\":\"xxh3-128:00000000000000000000000000000002\"},"
 		"\"pending\":null}");
 	free(path);
@@ -289,7 +293,8 @@ START_TEST(leftovers_are_removed)
 	struct publish_state state;
 	for (size_t i = 0; i < sizeof strays / sizeof strays[0]; i++) {
 		open_state(&state);
-		char *const stray = publish_state_path(&state, strays[i], "checkpoint/model.safetensors");
+		char *const stray =
+			publish_state_path(&state, strays[i], "checkpoint/model.safetensors");
 		put(stray, "half a step");
 		publish_state_close(&state);
 		open_state(&state);
@@ -321,7 +326,8 @@ START_TEST(one_publisher_at_a_time)
 	struct publish_state second;
 	struct error err = {0};
 	open_state(&state);
-	ck_assert_int_eq(publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", false, &err),
+	ck_assert_int_eq(
+		publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	publish_state_close(&state);
@@ -334,11 +340,13 @@ START_TEST(another_runs_state_is_refused)
 	struct error err = {0};
 	open_state(&state);
 	publish_state_close(&state);
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/other",
-		false, &err), -1);
+	ck_assert_int_eq(
+		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/other", false, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "https://elsewhere",
-		"b/r", false, &err), -1);
+				 "b/r", false, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -350,7 +358,8 @@ START_TEST(a_folder_with_other_files_is_never_touched)
 	struct error err = {0};
 	char *const foreign = folder_files_join(folder, "step-000100/model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
+	ck_assert_int_eq(
+		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
@@ -359,7 +368,10 @@ START_TEST(a_folder_with_other_files_is_never_touched)
 END_TEST
 
 static const char *const BROKEN[] = {
-	"", "{", "[]", "{\"version\":1}",
+	"",
+	"{",
+	"[]",
+	"{\"version\":1}",
 	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":\"x\"}",
 	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"committed\":{\"step\":1}}",
 };
@@ -372,14 +384,15 @@ START_TEST(a_damaged_state_is_not_guessed_at)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, BROKEN[_i]);
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
+	ck_assert_int_eq(
+		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_msg(err.kind == ERROR_CORRUPT, "%s", err.text);
 	free(file);
 }
 END_TEST
 
-static int open_anew(struct publish_state *const state, struct error *const err)
+static int open_anew(struct publish_state *state, struct error *err)
 {
 	return publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", true, err);
 }
@@ -401,10 +414,13 @@ START_TEST(what_is_left_of_a_state_is_begun_anew_on_demand)
 		put(file, "{\"version\":");
 	else
 		ck_assert_int_eq(file_remove_tree(file_system(), file, &err), 0);
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err), -1);
+	ck_assert_int_eq(
+		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
+		-1);
 	ck_assert_msg(strstr(err.text, "--take-over begins it anew") != NULL, "%s", err.text);
 	ck_assert_msg(open_anew(&state, &err) == 0, "%s", err.text);
-	ck_assert(!state.has_epoch && !state.has_committed && !state.has_base && !has_step(&state, 3, ""));
+	ck_assert(!state.has_epoch && !state.has_committed && !state.has_base &&
+		!has_step(&state, 3, ""));
 	publish_state_close(&state);
 	open_state(&state);
 	publish_state_close(&state);
@@ -419,7 +435,8 @@ START_TEST(what_is_not_ours_is_never_begun_anew)
 	static const struct {
 		const char *name;
 		const char *text;
-	} foreign[] = {{"weights.bin", "x"}, {"step-final/weights.bin", "x"}, {"state.json", "{\"epoch\": 3, \"optimizer\": \"adam\"}"}};
+	} foreign[] = {{"weights.bin", "x"}, {"step-final/weights.bin", "x"},
+		{"state.json", "{\"epoch\": 3, \"optimizer\": \"adam\"}"}};
 	struct publish_state state;
 	struct error err = {0};
 	char *const path = folder_files_join(folder, foreign[_i].name);
@@ -438,7 +455,8 @@ START_TEST(a_newer_version_is_refused)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, "{\"version\":2,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
+	ck_assert_int_eq(
+		publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	free(file);
@@ -483,7 +501,8 @@ Suite *test_publish_state_suite(void)
 	tcase_add_test(tests, one_publisher_at_a_time);
 	tcase_add_test(tests, another_runs_state_is_refused);
 	tcase_add_test(tests, a_folder_with_other_files_is_never_touched);
-	tcase_add_loop_test(tests, a_damaged_state_is_not_guessed_at, 0, sizeof BROKEN / sizeof BROKEN[0]);
+	tcase_add_loop_test(
+		tests, a_damaged_state_is_not_guessed_at, 0, sizeof BROKEN / sizeof BROKEN[0]);
 	tcase_add_loop_test(tests, what_is_left_of_a_state_is_begun_anew_on_demand, 0, 2);
 	tcase_add_loop_test(tests, what_is_not_ours_is_never_begun_anew, 0, 3);
 	tcase_add_test(tests, a_newer_version_is_refused);

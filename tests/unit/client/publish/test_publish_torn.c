@@ -1,5 +1,5 @@
-/* A trainer that writes into its checkpoint while it is being published, and what the next call finds: no step is ever made of
- * a delta that was read half before and half after. */
+/* A trainer that writes into its checkpoint while it is being published, and what the next call
+ * finds: no step is ever made of a delta that was read half before and half after. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -13,7 +13,8 @@
 
 static struct training training;
 
-/* The real table; the first folder whose path has `before` in it waits until the trainer has written. */
+/* The real table; the first folder whose path has `before` in it waits until the trainer has
+ * written. */
 struct writing {
 	struct file_ops ops; /* first */
 	const char *before;
@@ -32,7 +33,7 @@ static void tear_down(void)
 }
 
 /* In place: the file stays the one that it was. */
-static void overwrite(const char *const name, const unsigned iteration)
+static void overwrite(const char *name, unsigned iteration)
 {
 	struct buffer bytes;
 	struct error err = {0};
@@ -49,7 +50,7 @@ static void overwrite(const char *const name, const unsigned iteration)
 	free(fresh);
 }
 
-static int make_folder(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int make_folder(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	struct writing *const writing = (struct writing *)ops->state;
 	if (!writing->is_done && strstr(path, writing->before) != NULL) {
@@ -59,15 +60,17 @@ static int make_folder(const struct file_ops *const ops, const char *const path,
 	return file_system()->mkdir(file_system(), path, mode);
 }
 
-static struct command_result publish_while_writing(struct writing *const writing)
+static struct command_result publish_while_writing(struct writing *writing)
 {
 	char words[4096];
-	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --state %s/state %s/trained", training.scratch,
-		training.scratch);
+	snprintf(words, sizeof words,
+		"--json --quiet --retries 0 --threads 1 --run b/r --state %s/state %s/trained",
+		training.scratch, training.scratch);
 	writing->ops = *file_system();
 	writing->ops.mkdir = make_folder;
 	writing->ops.state = writing;
-	return command_fixture_run_on(&writing->ops, command_publish, COMMAND_PUBLISH, web_endpoint(training.server.web), words);
+	return command_fixture_run_on(&writing->ops, command_publish, COMMAND_PUBLISH,
+		web_endpoint(training.server.web), words);
 }
 
 static bool has_step_folder(void)
@@ -85,7 +88,8 @@ START_TEST(a_checkpoint_that_changes_meanwhile_is_no_step)
 	training_write(&training, 1);
 	struct writing writing = {.before = "step-000001/.", .iteration = 4};
 	struct command_result result = publish_while_writing(&writing);
-	const bool shares_bytes = result.status == 0; /* then a copy was taken first, and it is the step */
+	/* then a copy was taken first, and it is the step */
+	const bool shares_bytes = result.status == 0;
 	ck_assert(writing.is_done);
 	if (!shares_bytes) {
 		training_expect_failed(result, ERROR_INVALID);
@@ -127,7 +131,8 @@ static void spoil_delta(void)
 	free(folder);
 }
 
-/* A call that was killed between making the delta and looking whether the checkpoint was still the same. */
+/* A call that was killed between making the delta and looking whether the checkpoint was still the
+ * same. */
 START_TEST(a_delta_that_nobody_has_proven_is_made_again)
 {
 	struct error err = {0};

@@ -1,5 +1,5 @@
-/* One rank's part of a delta: of shards whose weights alone have changed, against the very step that
- * workers hold. */
+/* One rank's part of a delta: of shards whose weights alone have changed, against the very step
+ * that workers hold. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static char *folder;
 
-static void put(const char *const name, const struct span bytes)
+static void put(const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
@@ -21,12 +21,12 @@ static void put(const char *const name, const struct span bytes)
 	free(path);
 }
 
-static void put_text(const char *const name, const char *const text)
+static void put_text(const char *name, const char *text)
 {
 	put(name, span_text(text));
 }
 
-static void take_away(const char *const name)
+static void take_away(const char *name)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
@@ -35,7 +35,7 @@ static void take_away(const char *const name)
 }
 
 /* One BF16 tensor of two elements. */
-static void put_shard(const char *const name, const char *const tensor, const char *const values)
+static void put_shard(const char *name, const char *tensor, const char *values)
 {
 	char header[128];
 	struct buffer bytes;
@@ -50,7 +50,7 @@ static void put_shard(const char *const name, const char *const tensor, const ch
 	buffer_release(&bytes);
 }
 
-static void put_share(const char *const weights, const char *const side)
+static void put_share(const char *weights, const char *side)
 {
 	char name[64];
 	snprintf(name, sizeof name, "%s/b.safetensors", side);
@@ -73,7 +73,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static struct digest128 digest_of(const char *const side)
+static struct digest128 digest_of(const char *side)
 {
 	struct error err = {0};
 	struct rank_share share;
@@ -85,18 +85,22 @@ static struct digest128 digest_of(const char *const side)
 	return digest;
 }
 
-static int make(const struct digest128 *const base_digest, struct delta_stats *const stats,
-	struct error *const err)
+static int make(const struct digest128 *base_digest, struct delta_stats *stats, struct error *err)
 {
 	char *const base = folder_files_join(folder, "base");
 	char *const next = folder_files_join(folder, "next");
 	char *const out = folder_files_join(folder, "out");
 	struct rank_share share;
 	ck_assert_msg(rank_share_open(&share, next, 1, err) == 0, "%s", err->text);
-	const struct rank_delta_params params = {.files = file_system(), .base = base, .next = next,
-		.out = out, .step = 1, .threads = 1,
+	const struct rank_delta_params params = {.files = file_system(),
+		.base = base,
+		.next = next,
+		.out = out,
+		.step = 1,
+		.threads = 1,
 		.schema = checkpoint_schema(share.snapshot.checkpoint),
-		.next_digests = share.snapshot.tensor_digests, .base_digest = base_digest};
+		.next_digests = share.snapshot.tensor_digests,
+		.base_digest = base_digest};
 	const int result = rank_delta_make(&params, stats, err);
 	rank_share_release(&share);
 	free(out);
@@ -129,7 +133,7 @@ END_TEST
 START_TEST(who_has_the_index_says_where_each_tensor_is)
 {
 	static const char index[] = "{\"metadata\":{\"total_size\":8},\"weight_map\":"
-		"{\"w\":\"b.safetensors\",\"others\":\"z.safetensors\"}}";
+				    "{\"w\":\"b.safetensors\",\"others\":\"z.safetensors\"}}";
 	struct error err = {0};
 	struct delta_stats stats;
 	struct buffer text;
@@ -164,7 +168,7 @@ static const char *const changes[] = {"+tokenizer.json", "-tokenizer.json", "+ad
 	"-added.json", "!config.json", "+z.safetensors", "-z.safetensors", "+a.safetensors",
 	"-a.safetensors", "!c.safetensors", "!" RANK_SHARE_INDEX};
 
-static void change(const char *const what)
+static void change(const char *what)
 {
 	char name[64];
 	for (unsigned i = 0; i < 2; i++) {
@@ -187,8 +191,8 @@ START_TEST(whatever_else_has_changed_wants_an_anchor)
 	change(changes[_i]);
 	ck_assert_int_eq(make(NULL, &stats, &err), -1);
 	ck_assert_msg(err.kind == ERROR_UNSUPPORTED, "%s: %s", changes[_i], err.text);
-	ck_assert_msg(changes[_i][0] == '-' || strstr(err.text, changes[_i] + 1) != NULL, "%s",
-		err.text);
+	ck_assert_msg(
+		changes[_i][0] == '-' || strstr(err.text, changes[_i] + 1) != NULL, "%s", err.text);
 	ck_assert_msg(strstr(err.text, "--anchor always") != NULL, "%s", err.text);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* A rank that publishes alone: what its steps are made of, what a call that failed leaves to the next
- * one, and that a worker ends with the very weights. */
+/* A rank that publishes alone: what its steps are made of, what a call that failed leaves to the
+ * next one, and that a worker ends with the very weights. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -24,20 +24,19 @@ static void tear_down(void)
 	training_stop(&training);
 }
 
-static struct command_result publish_as(const char *const rank, const char *const more,
-	const char *const state)
+static struct command_result publish_as(const char *rank, const char *more, const char *state)
 {
 	char words[256];
 	snprintf(words, sizeof words, "--rank %s %s", rank, more);
 	return training_publish(&training, words, state);
 }
 
-static struct command_result publish(const char *const more, const char *const state)
+static struct command_result publish(const char *more, const char *state)
 {
 	return publish_as("0/1", more, state);
 }
 
-static void publish_ok(const unsigned iteration, const char *const state, const char *const said)
+static void publish_ok(unsigned iteration, const char *state, const char *said)
 {
 	training_write(&training, iteration);
 	training_expect_ok(publish("", state), said);
@@ -51,8 +50,8 @@ START_TEST(the_first_step_is_an_anchor_and_all_others_are_deltas)
 		publish_ok(i, "ranks", "\"published\"");
 		const struct step_message *const step = run_server_step(server, i);
 		ck_assert_ptr_eq(step_message_form(step, STEP_ANCHOR), NULL);
-		ck_assert_uint_lt(step_form_bytes(step_message_form(step, STEP_DELTA)),
-			TRAINING_SHARD_BYTES);
+		ck_assert_uint_lt(
+			step_form_bytes(step_message_form(step, STEP_DELTA)), TRAINING_SHARD_BYTES);
 		training_expect_worker(&training, i);
 	}
 }
@@ -163,8 +162,7 @@ START_TEST(a_rank_of_a_trainer_that_was_fenced_sends_nothing)
 }
 END_TEST
 
-static void expect_part(const char *const rank, const char *const more, const uint64_t epoch,
-	const char *const file)
+static void expect_part(const char *rank, const char *more, uint64_t epoch, const char *file)
 {
 	server->waits = 1;
 	training_expect_failed(publish_as(rank, more, "ranks"), ERROR_NOT_READY);
@@ -301,7 +299,8 @@ START_TEST(ranks_that_were_fenced_are_told_what_happened)
 	server->epoch++;
 	training_write(&training, 1);
 	struct command_result fenced = publish_as("0/2", "--wait 0", "ranks");
-	ck_assert_ptr_ne(strstr(fenced.err.text, "another publisher has taken run b/r over since"), NULL);
+	ck_assert_ptr_ne(
+		strstr(fenced.err.text, "another publisher has taken run b/r over since"), NULL);
 	ck_assert_ptr_ne(strstr(fenced.err.text, "--take-over"), NULL);
 	training_expect_failed(fenced, ERROR_STALE_EPOCH);
 	struct command_result stranger = publish_as("0/2", "--wait 0", "strangers");

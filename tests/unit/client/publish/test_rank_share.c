@@ -8,7 +8,7 @@
 #include "client/publish/rank_share.h"
 
 static const char INDEX[] = "{\"weight_map\":{\"1\":\"a.safetensors\",\"2\":\"b.safetensors\","
-	"\"3\":\"c.safetensors\",\"4\":\"d.safetensors\"}}";
+			    "\"3\":\"c.safetensors\",\"4\":\"d.safetensors\"}}";
 
 static char *scratch;
 
@@ -23,7 +23,7 @@ static void tear_down(void)
 }
 
 /* Into the checkpoint; names with a space between. */
-static void put_all(const char *const names)
+static void put_all(const char *names)
 {
 	struct span rest = span_text(names);
 	struct span name;
@@ -31,16 +31,19 @@ static void put_all(const char *const names)
 	while (rest.len > 0 && span_split(&rest, ' ', &name)) {
 		struct buffer path;
 		buffer_init(&path, 4096);
-		buffer_format(&path, "%s/trained/%.*s", scratch, (int)name.len, (const char *)name.data);
+		buffer_format(
+			&path, "%s/trained/%.*s", scratch, (int)name.len, (const char *)name.data);
 		const bool is_index = span_equal_text(name, RANK_SHARE_INDEX_NAME);
-		ck_assert_int_eq(file_make_parent(file_system(), buffer_text(&path), 0755, &err), 0);
+		ck_assert_int_eq(
+			file_make_parent(file_system(), buffer_text(&path), 0755, &err), 0);
 		ck_assert_int_eq(file_place(file_system(), buffer_text(&path),
-			is_index ? span_text(INDEX) : name, 0600, &err), 0);
+					 is_index ? span_text(INDEX) : name, 0600, &err),
+			0);
 		buffer_release(&path);
 	}
 }
 
-static int copy(const uint64_t rank, const uint64_t ranks, struct error *const err)
+static int copy(uint64_t rank, uint64_t ranks, struct error *err)
 {
 	char *const from = folder_files_join(scratch, "trained");
 	char *const to = folder_files_join(scratch, "copy");
@@ -51,7 +54,7 @@ static int copy(const uint64_t rank, const uint64_t ranks, struct error *const e
 	return result;
 }
 
-static void expect_share(const uint64_t rank, const uint64_t ranks, const char *const names)
+static void expect_share(uint64_t rank, uint64_t ranks, const char *names)
 {
 	struct error err = {0};
 	struct folder_files found;
@@ -72,8 +75,9 @@ START_TEST(ranks_that_share_a_folder_take_turns)
 {
 	put_all("a.safetensors b.safetensors c.safetensors d.safetensors config.json .cache sub/.x"
 		" sub/e.safetensors " RANK_SHARE_INDEX_NAME);
-	expect_share(0, 2, RANK_SHARE_INDEX " a.safetensors c.safetensors config.json"
-		" sub/e.safetensors");
+	expect_share(0, 2,
+		RANK_SHARE_INDEX " a.safetensors c.safetensors config.json"
+				 " sub/e.safetensors");
 	expect_share(1, 2, "b.safetensors d.safetensors");
 	expect_share(3, 4, "d.safetensors");
 }
@@ -119,7 +123,7 @@ START_TEST(more_ranks_than_shards_are_told_all)
 END_TEST
 
 /* The real table; the trainer writes into its first shard when the copy's folder is made. */
-static int make_folder_and_write(const struct file_ops *const ops, const char *const path, const mode_t mode)
+static int make_folder_and_write(const struct file_ops *ops, const char *path, mode_t mode)
 {
 	struct error err = {0};
 	char *const shard = folder_files_join(scratch, "trained/a.safetensors");
@@ -138,7 +142,9 @@ START_TEST(shards_that_change_meanwhile_are_no_share)
 	writing.mkdir = make_folder_and_write;
 	put_all("a.safetensors b.safetensors c.safetensors d.safetensors " RANK_SHARE_INDEX_NAME);
 	ck_assert_int_eq(rank_share_copy(&writing, from, 0, 2, NULL, to, &err), -1);
-	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "changed while it was being published") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_INVALID &&
+			strstr(err.text, "changed while it was being published") != NULL,
+		"%s", err.text);
 	free(to);
 	free(from);
 }

@@ -20,7 +20,8 @@ static void tear_down(void)
 
 static void check_text(struct span text, const char *expected)
 {
-	ck_assert_msg(span_equal_text(text, expected), "%.*s is not %s", (int)text.len, (const char *)text.data, expected);
+	ck_assert_msg(span_equal_text(text, expected), "%.*s is not %s", (int)text.len,
+		(const char *)text.data, expected);
 }
 
 START_TEST(objects_and_prefixes_come_in_order)
@@ -63,7 +64,8 @@ END_TEST
 
 START_TEST(names_are_left_alone_without_an_encoding)
 {
-	static const char XML[] = "<ListBucketResult><Contents><Key>100%25</Key></Contents></ListBucketResult>";
+	static const char XML[] =
+		"<ListBucketResult><Contents><Key>100%25</Key></Contents></ListBucketResult>";
 	struct listing listing;
 	struct error err = {0};
 	ck_assert_int_eq(listing_parse(span_text(XML), arena, &listing, &err), 0);
@@ -73,7 +75,8 @@ END_TEST
 
 START_TEST(buckets_are_listed)
 {
-	static const char XML[] = "<ListAllMyBucketsResult><Owner><ID>i</ID></Owner><Buckets><Bucket><Name>one</Name>"
+	static const char XML[] =
+		"<ListAllMyBucketsResult><Owner><ID>i</ID></Owner><Buckets><Bucket><Name>one</Name>"
 		"<CreationDate>d</CreationDate></Bucket>"
 		"<Bucket><Name>two</Name></Bucket></Buckets></ListAllMyBucketsResult>";
 	struct listing listing;
@@ -87,7 +90,11 @@ START_TEST(buckets_are_listed)
 END_TEST
 
 static const char *const REFUSED[] = {
-	"", "no xml", "<ListBucketResult>", "<ListBucketResult></Other>", "<A/><B/>",
+	"",
+	"no xml",
+	"<ListBucketResult>",
+	"<ListBucketResult></Other>",
+	"<A/><B/>",
 	"<ListBucketResult><Contents><Key>k</Key><Size>12x</Size></Contents></ListBucketResult>",
 	"<ListBucketResult><Contents><Key>k</Key><Size>-1</Size></Contents></ListBucketResult>",
 	"<ListBucketResult><Contents><Key>%zz</Key></Contents><EncodingType>url</EncodingType></ListBucketResult>",
@@ -138,7 +145,8 @@ START_TEST(a_small_arena_fails_cleanly)
 	struct arena *const small = arena_new(256);
 	struct listing listing;
 	struct error err = {0};
-	static const char XML[] = "<ListBucketResult><Contents><Key>a</Key></Contents><Contents><Key>b</Key></Contents></ListBucketResult>";
+	static const char XML[] =
+		"<ListBucketResult><Contents><Key>a</Key></Contents><Contents><Key>b</Key></Contents></ListBucketResult>";
 	ck_assert_int_eq(listing_parse(span_text(XML), small, &listing, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	arena_free(small);
@@ -148,7 +156,9 @@ END_TEST
 START_TEST(errors_are_told_from_other_answers)
 {
 	struct listing_error error;
-	ck_assert(listing_parse_error(span_text("<Error><Code>NoSuchKey</Code><Message>gone</Message></Error>"), arena, &error));
+	ck_assert(listing_parse_error(
+		span_text("<Error><Code>NoSuchKey</Code><Message>gone</Message></Error>"), arena,
+		&error));
 	check_text(error.code, "NoSuchKey");
 	check_text(error.message, "gone");
 	ck_assert(!listing_parse_error(span_text("<ListBucketResult/>"), arena, &error));

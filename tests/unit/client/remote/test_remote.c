@@ -9,7 +9,7 @@
 #include "tests/unit/client/web_fixture.h"
 
 #define DIGEST "xxh3-128:00112233445566778899aabbccddeeff"
-#define HASH "0000000000000001000000000000000000000000000000000000000000000000"
+#define HASH   "0000000000000001000000000000000000000000000000000000000000000000"
 
 static struct web *web;
 static struct remote_options options;
@@ -18,7 +18,7 @@ static unsigned answers;
 static const char *headers;
 static const char *body;
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	(void)owner;
 	(void)request;
@@ -43,7 +43,7 @@ static void tear_down(void)
 	web_stop(web);
 }
 
-static int delete_one(struct error *const err)
+static int delete_one(struct error *err)
 {
 	struct remote *const remote = remote_new(&options, err);
 	const int result = remote_object_delete(remote, "/b/k", err);
@@ -55,9 +55,18 @@ static const struct {
 	int status;
 	enum error_kind kind; /* ERROR_NONE: it is tried again */
 } FAILURES[] = {
-	{0, ERROR_NONE}, {429, ERROR_NONE}, {500, ERROR_NONE}, {502, ERROR_NONE}, {503, ERROR_NONE}, {504, ERROR_NONE},
-	{304, ERROR_UPSTREAM}, {400, ERROR_INVALID}, {403, ERROR_DENIED}, {404, ERROR_NOT_FOUND},
-	{412, ERROR_PRECONDITION}, {507, ERROR_NO_SPACE},
+	{0, ERROR_NONE},
+	{429, ERROR_NONE},
+	{500, ERROR_NONE},
+	{502, ERROR_NONE},
+	{503, ERROR_NONE},
+	{504, ERROR_NONE},
+	{304, ERROR_UPSTREAM},
+	{400, ERROR_INVALID},
+	{403, ERROR_DENIED},
+	{404, ERROR_NOT_FOUND},
+	{412, ERROR_PRECONDITION},
+	{507, ERROR_NO_SPACE},
 };
 
 START_TEST(what_may_pass_is_tried_again_and_nothing_else)
@@ -95,7 +104,7 @@ START_TEST(a_server_that_says_when_is_asked_then)
 }
 END_TEST
 
-static int head(struct remote_object_facts *const facts, struct error *const err)
+static int head(struct remote_object_facts *facts, struct error *err)
 {
 	struct remote *const remote = remote_new(&options, err);
 	const int result = remote_object_head(remote, "/b/k", facts, err);
@@ -112,15 +121,16 @@ START_TEST(the_head_of_an_object_says_what_it_is)
 	ck_assert(digest128_parse(span_text(DIGEST), &digest));
 	ck_assert(chunk_id_parse(span_text(HASH), &hash));
 	body = "seven b";
-	headers = "ETag: \"e\"\r\nx-deltabucket-digest: " DIGEST "\r\nx-deltabucket-file-hash: " HASH
-		"\r\nx-deltabucket-derived: true\r\n";
+	headers = "ETag: \"e\"\r\nx-deltabucket-digest: " DIGEST
+		  "\r\nx-deltabucket-file-hash: " HASH "\r\nx-deltabucket-derived: true\r\n";
 	ck_assert_msg(head(&facts, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(facts.size, 7);
 	ck_assert_str_eq(facts.etag, "e");
 	ck_assert(facts.has_digest && digest128_equal(&facts.digest, &digest));
 	ck_assert(facts.has_hash && chunk_id_equal(&facts.hash, &hash));
 	ck_assert(facts.is_derived);
-	headers = "x-deltabucket-digest: md5:1\r\nx-deltabucket-file-hash: 12\r\nx-deltabucket-derived: false\r\n";
+	headers =
+		"x-deltabucket-digest: md5:1\r\nx-deltabucket-file-hash: 12\r\nx-deltabucket-derived: false\r\n";
 	ck_assert_msg(head(&facts, &err) == 0, "%s", err.text);
 	ck_assert(!facts.has_digest && !facts.has_hash && !facts.is_derived);
 	ck_assert_str_eq(facts.etag, "");
@@ -143,7 +153,10 @@ static const struct {
 	const char *code;
 	enum error_kind kind;
 } BUCKETS[] = {
-	{200, "", ERROR_NONE}, {409, "BucketAlreadyOwnedByYou", ERROR_NONE}, {409, "BucketAlreadyExists", ERROR_BUCKET_TAKEN}, {403, "AccessDenied", ERROR_DENIED},
+	{200, "", ERROR_NONE},
+	{409, "BucketAlreadyOwnedByYou", ERROR_NONE},
+	{409, "BucketAlreadyExists", ERROR_BUCKET_TAKEN},
+	{403, "AccessDenied", ERROR_DENIED},
 };
 
 START_TEST(a_bucket_that_is_ours_already_is_made)
@@ -151,12 +164,14 @@ START_TEST(a_bucket_that_is_ours_already_is_made)
 	struct error err = {0};
 	char text[200];
 	struct remote *const remote = remote_new(&options, &err);
-	snprintf(text, sizeof text, "<Error><Code>%s</Code><Message>m</Message></Error>", BUCKETS[_i].code);
+	snprintf(text, sizeof text, "<Error><Code>%s</Code><Message>m</Message></Error>",
+		BUCKETS[_i].code);
 	statuses[0] = BUCKETS[_i].status;
 	body = text;
 	const int result = remote_object_make_bucket(remote, span_text("a b"), &err);
 	ck_assert_int_eq(result, BUCKETS[_i].kind == ERROR_NONE ? 0 : -1);
-	ck_assert_msg(result == 0 || err.kind == BUCKETS[_i].kind, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_msg(result == 0 || err.kind == BUCKETS[_i].kind, "%s: %s",
+		error_kind_name(err.kind), err.text);
 	ck_assert_str_eq(web_trace(web), "PUT /a%20b\n");
 	remote_free(remote);
 }
@@ -169,12 +184,14 @@ Suite *test_remote_suite(void)
 	Suite *const suite = suite_create("remote");
 	TCase *const tests = tcase_create("remote");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, what_may_pass_is_tried_again_and_nothing_else, 0, sizeof FAILURES / sizeof FAILURES[0]);
+	tcase_add_loop_test(tests, what_may_pass_is_tried_again_and_nothing_else, 0,
+		sizeof FAILURES / sizeof FAILURES[0]);
 	tcase_add_test(tests, tries_run_out);
 	tcase_add_test(tests, a_server_that_says_when_is_asked_then);
 	tcase_add_test(tests, the_head_of_an_object_says_what_it_is);
 	tcase_add_loop_test(tests, an_object_that_is_not_there_is_told_from_a_refusal, 0, 2);
-	tcase_add_loop_test(tests, a_bucket_that_is_ours_already_is_made, 0, sizeof BUCKETS / sizeof BUCKETS[0]);
+	tcase_add_loop_test(tests, a_bucket_that_is_ours_already_is_made, 0,
+		sizeof BUCKETS / sizeof BUCKETS[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,4 +1,5 @@
-/* What the client makes of a Hub half's answers: batches of which lines were refused, listings of several pages, files that are not there. */
+/* What the client makes of a Hub half's answers: batches of which lines were refused, listings of
+ * several pages, files that are not there. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 #define H1 "0000000000000001000000000000000000000000000000000000000000000000"
 #define H2 "0000000000000002000000000000000000000000000000000000000000000000"
-#define FILE_OF(path, size, hash) "{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" hash "\"}"
+#define FILE_OF(path, size, hash)                                                                  \
+	"{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" hash "\"}"
 
 static struct web *web;
 static struct remote_options options;
@@ -18,7 +20,7 @@ static int status;
 static const char *body;
 static const char *next; /* what the Link of every page but the second says; NULL: none */
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	(void)owner;
 	const bool is_second = strstr(request->target, "cursor=two") != NULL;
@@ -51,7 +53,9 @@ static void name_changes(void)
 {
 	static const char *const names[] = {"a", "b \"c\"", "d"};
 	for (size_t i = 0; i < 3; i++) {
-		changes[i] = (struct hub_change){.key = span_text(names[i]), .kind = i == 1 ? HUB_CHANGE_DELETE : HUB_CHANGE_ADD, .mtime_ms = 1234,
+		changes[i] = (struct hub_change){.key = span_text(names[i]),
+			.kind = i == 1 ? HUB_CHANGE_DELETE : HUB_CHANGE_ADD,
+			.mtime_ms = 1234,
 			.failure = {.kind = ERROR_IO}};
 		ck_assert(chunk_id_parse(span_text(H1), &changes[i].hash));
 	}
@@ -66,7 +70,8 @@ START_TEST(a_batch_has_a_line_for_each_change)
 	ck_assert_int_eq(remote_hub_check(changes, 3, &err), 0);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_int_eq(changes[i].failure.kind, ERROR_NONE);
-	ck_assert_str_eq(web_trace(web), "POST /api/buckets/-/bucket/batch "
+	ck_assert_str_eq(web_trace(web),
+		"POST /api/buckets/-/bucket/batch "
 		"{\"type\":\"addFile\",\"path\":\"a\",\"xetHash\":\"" H1 "\",\"mtime\":1234}\n"
 		"{\"type\":\"deleteFile\",\"path\":\"b \\\"c\\\"\"}\n"
 		"{\"type\":\"addFile\",\"path\":\"d\",\"xetHash\":\"" H1 "\",\"mtime\":1234}\n\n");
@@ -80,7 +85,8 @@ START_TEST(lines_that_were_refused_are_marked_and_the_first_is_named)
 	status = _i == 0 ? 200 : 422;
 	body = "{\"success\":false,\"failed\":[{\"path\":\"d\",\"error\":\"no such bytes\"},{\"path\":\"a\",\"code\":\"denied\",\"error\":\"other\"}]}";
 	name_changes();
-	ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		remote_hub_change(remote, span_text("b"), changes, 3, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(changes[0].failure.kind, ERROR_DENIED);
 	ck_assert_int_eq(changes[1].failure.kind, ERROR_NONE);
 	ck_assert_int_eq(changes[2].failure.kind, ERROR_INVALID);
@@ -97,35 +103,45 @@ START_TEST(an_answer_that_says_less_than_it_has_to_is_no_answer)
 		int status;
 		const char *body;
 	} cases[] = {
-		{422, "{\"failed\":[]}"}, {200, "{\"success\":true}"}, {200, ""}, {200, "[]"}, {200, "{\"failed\":"},
-		{200, "{\"failed\":[{\"path\":\"other\",\"error\":\"e\"}]}"}, {200, "{\"failed\":[{\"error\":\"e\"}]}"},
-		{400, "{\"failed\":[]}"}, {500, "{\"failed\":[]}"}, {409, "{\"failed\":[{\"path\":\"a\",\"error\":\"e\"}]}"},
+		{422, "{\"failed\":[]}"},
+		{200, "{\"success\":true}"},
+		{200, ""},
+		{200, "[]"},
+		{200, "{\"failed\":"},
+		{200, "{\"failed\":[{\"path\":\"other\",\"error\":\"e\"}]}"},
+		{200, "{\"failed\":[{\"error\":\"e\"}]}"},
+		{400, "{\"failed\":[]}"},
+		{500, "{\"failed\":[]}"},
+		{409, "{\"failed\":[{\"path\":\"a\",\"error\":\"e\"}]}"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct error err = {0};
 		status = cases[i].status;
 		body = cases[i].body;
 		name_changes();
-		ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &err) == -1, "%zu", i);
+		ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &err) == -1,
+			"%zu", i);
 		ck_assert_int_ne(err.kind, ERROR_NONE);
 	}
 }
 END_TEST
 
-static int take(void *const owner, const struct hub_file *const file, struct error *const err)
+static int take(void *owner, const struct hub_file *file, struct error *err)
 {
 	struct buffer *const seen = owner;
 	char hash[CHUNK_ID_TEXT_BYTES];
 	chunk_id_format(&file->hash, hash);
-	buffer_format(seen, "%.*s %d %c\n", (int)file->key.len, (const char *)file->key.data, (int)file->size, hash[15]);
+	buffer_format(seen, "%.*s %d %c\n", (int)file->key.len, (const char *)file->key.data,
+		(int)file->size, hash[15]);
 	return span_equal_text(file->key, "stop") ? error_set(err, ERROR_BUSY, "stop") : 0;
 }
 
-static int list(const char *const prefix, const char *const seen_wanted, struct error *const err)
+static int list(const char *prefix, const char *seen_wanted, struct error *err)
 {
 	struct buffer seen;
 	buffer_init(&seen, 1000);
-	const int result = remote_hub_list(remote, span_text("b"), span_text(prefix), take, &seen, err);
+	const int result =
+		remote_hub_list(remote, span_text("b"), span_text(prefix), take, &seen, err);
 	ck_assert_str_eq(buffer_text(&seen), seen_wanted);
 	buffer_release(&seen);
 	return result;
@@ -136,14 +152,17 @@ START_TEST(a_listing_goes_on_with_the_next_page)
 	struct error err = {0};
 	body = "[{\"type\":\"directory\",\"path\":\"p/x\"}," FILE_OF("p/first", "1", H1) "]";
 	next = "<http://elsewhere/api/tree?cursor=two>; rel=\"next\"";
-	ck_assert_msg(list(_i == 0 ? "p" : "p/", "p/first 1 1\np/second 2 2\n", &err) == 0, "%s", err.text);
-	ck_assert_str_eq(web_trace(web), "GET /api/buckets/-/b/tree/p?recursive=true&limit=1000\nGET /api/tree?cursor=two\n");
+	ck_assert_msg(list(_i == 0 ? "p" : "p/", "p/first 1 1\np/second 2 2\n", &err) == 0, "%s",
+		err.text);
+	ck_assert_str_eq(web_trace(web),
+		"GET /api/buckets/-/b/tree/p?recursive=true&limit=1000\nGET /api/tree?cursor=two\n");
 }
 END_TEST
 
 START_TEST(other_links_lead_nowhere)
 {
-	static const char *const links[] = {NULL, "<http://h/api/tree?cursor=two>; rel=\"prev\"", "http://h/api/tree?cursor=two; rel=\"next\""};
+	static const char *const links[] = {NULL, "<http://h/api/tree?cursor=two>; rel=\"prev\"",
+		"http://h/api/tree?cursor=two; rel=\"next\""};
 	struct error err = {0};
 	body = "[]";
 	next = links[_i];
@@ -153,8 +172,13 @@ START_TEST(other_links_lead_nowhere)
 END_TEST
 
 static const char *const BAD_PAGES[] = {
-	"{}", "", "[{\"type\":\"file\",\"path\":\"p\",\"size\":1}]", "[{\"type\":\"file\",\"size\":1,\"xetHash\":\"" H1 "\"}]",
-	"[{\"type\":\"file\",\"path\":\"p\",\"xetHash\":\"" H1 "\"}]", "[" FILE_OF("p", "1", "12") "]", "[" FILE_OF("p", "-1", H1) "]",
+	"{}",
+	"",
+	"[{\"type\":\"file\",\"path\":\"p\",\"size\":1}]",
+	"[{\"type\":\"file\",\"size\":1,\"xetHash\":\"" H1 "\"}]",
+	"[{\"type\":\"file\",\"path\":\"p\",\"xetHash\":\"" H1 "\"}]",
+	"[" FILE_OF("p", "1", "12") "]",
+	"[" FILE_OF("p", "-1", H1) "]",
 };
 
 START_TEST(a_listing_that_says_less_than_it_has_to_is_refused)
@@ -182,15 +206,18 @@ START_TEST(a_file_is_found_by_its_whole_name)
 	uint64_t size = 0;
 	struct chunk_id hash;
 	body = "[" FILE_OF("k", "7", H2) "," FILE_OF("k2", "8", H1) "]";
-	ck_assert_int_eq(remote_hub_find(remote, span_text("b"), span_text("k"), &size, &hash, &err), 1);
+	ck_assert_int_eq(
+		remote_hub_find(remote, span_text("b"), span_text("k"), &size, &hash, &err), 1);
 	ck_assert_uint_eq(size, 7);
 	struct chunk_id wanted;
 	ck_assert(chunk_id_parse(span_text(H2), &wanted));
 	ck_assert(chunk_id_equal(&hash, &wanted));
 	ck_assert_str_eq(web_trace(web), "POST /api/buckets/-/b/paths-info {\"paths\":[\"k\"]}\n");
-	ck_assert_int_eq(remote_hub_find(remote, span_text("b"), span_text("k3"), &size, &hash, &err), 0);
+	ck_assert_int_eq(
+		remote_hub_find(remote, span_text("b"), span_text("k3"), &size, &hash, &err), 0);
 	status = 403;
-	ck_assert_int_eq(remote_hub_find(remote, span_text("b"), span_text("k"), &size, &hash, &err), -1);
+	ck_assert_int_eq(
+		remote_hub_find(remote, span_text("b"), span_text("k"), &size, &hash, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
 }
 END_TEST
@@ -207,7 +234,8 @@ Suite *test_remote_hub_suite(void)
 	tcase_add_test(tests, an_answer_that_says_less_than_it_has_to_is_no_answer);
 	tcase_add_loop_test(tests, a_listing_goes_on_with_the_next_page, 0, 2);
 	tcase_add_loop_test(tests, other_links_lead_nowhere, 0, 3);
-	tcase_add_loop_test(tests, a_listing_that_says_less_than_it_has_to_is_refused, 0, sizeof BAD_PAGES / sizeof BAD_PAGES[0]);
+	tcase_add_loop_test(tests, a_listing_that_says_less_than_it_has_to_is_refused, 0,
+		sizeof BAD_PAGES / sizeof BAD_PAGES[0]);
 	tcase_add_test(tests, a_listing_ends_where_its_reader_fails);
 	tcase_add_test(tests, a_file_is_found_by_its_whole_name);
 	suite_add_tcase(suite, tests);

@@ -18,8 +18,8 @@ START_TEST(a_name_gives_its_target)
 }
 END_TEST
 
-static const char *const REFUSED[] = {NULL, "", "bucket", "/run", "bucket/", "bucket/a/b", "bucket/.hidden",
-	"bucket/-flag", "bucket/a b", "bucket/ü"};
+static const char *const REFUSED[] = {NULL, "", "bucket", "/run", "bucket/", "bucket/a/b",
+	"bucket/.hidden", "bucket/-flag", "bucket/a b", "bucket/ü"};
 
 START_TEST(other_forms_are_refused)
 {

@@ -23,7 +23,8 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int parse(struct options *options, enum command_bit command, const char *const *words, struct error *err)
+static int parse(struct options *options, enum command_bit command, const char *const *words,
+	struct error *err)
 {
 	size_t count = 0;
 	while (words[count] != NULL)
@@ -35,7 +36,8 @@ START_TEST(flags_and_arguments_mix)
 {
 	struct options options;
 	struct error err = {0};
-	const char *const words[] = {"--run", "b/r", "model", "--step=7", "--metadata", "a=1", "--metadata", "b=x=y", "--json", NULL};
+	const char *const words[] = {"--run", "b/r", "model", "--step=7", "--metadata", "a=1",
+		"--metadata", "b=x=y", "--json", NULL};
 	ck_assert_msg(parse(&options, COMMAND_PUBLISH, words, &err) == 0, "%s", err.text);
 	ck_assert_str_eq(options.run, "b/r");
 	ck_assert(options.step.given);
@@ -98,7 +100,8 @@ START_TEST(common_flags_may_stand_before_the_command)
 	static const struct {
 		const char *words[6];
 		size_t at;
-	} cases[] = {{{"ls"}, 0}, {{"--json", "ls", "-r"}, 1}, {{"--endpoint", "ls", "-q", "put"}, 3}, {{"--token=x", "rm"}, 1}, {{"--json"}, 1},
+	} cases[] = {{{"ls"}, 0}, {{"--json", "ls", "-r"}, 1},
+		{{"--endpoint", "ls", "-q", "put"}, 3}, {{"--token=x", "rm"}, 1}, {{"--json"}, 1},
 		{{"--ca"}, 1}, {{NULL}, 0}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct error err = {0};
@@ -106,7 +109,9 @@ START_TEST(common_flags_may_stand_before_the_command)
 		size_t at = 99;
 		while (cases[i].words[count] != NULL)
 			count++;
-		ck_assert_int_eq(options_find_command((char *const *)(const void *)cases[i].words, count, &at, &err), 0);
+		ck_assert_int_eq(options_find_command((char *const *)(const void *)cases[i].words,
+					 count, &at, &err),
+			0);
 		ck_assert_uint_eq(at, cases[i].at);
 	}
 	struct error err = {0};
@@ -147,9 +152,9 @@ static const struct {
 } REFUSED[] = {
 	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
-	{COMMAND_PUBLISH, {"--once", NULL}, "--once"},          /* another command's */
+	{COMMAND_PUBLISH, {"--once", NULL}, "--once"}, /* another command's */
 	{COMMAND_DIFF, {"--endpoint", "http://x", NULL}, "--endpoint"},
-	{COMMAND_PUBLISH, {"--run", NULL}, "--run"},            /* no value */
+	{COMMAND_PUBLISH, {"--run", NULL}, "--run"}, /* no value */
 	{COMMAND_PUBLISH, {"--run=", NULL}, "--run"},
 	{COMMAND_PUBLISH, {"--json=1", NULL}, "takes no value"},
 	{COMMAND_PUBLISH, {"--step", "x", NULL}, "--step"},
@@ -187,7 +192,8 @@ START_TEST(flags_win_over_environment_and_that_over_the_file)
 	struct options options;
 	struct error err = {0};
 	const char *const words[] = {"--endpoint", "http://flag/", NULL};
-	char *const config = write_config("# a comment\n\nendpoint = http://flag//\r\n token=file-token  \nca = /file/ca");
+	char *const config = write_config(
+		"# a comment\n\nendpoint = http://flag//\r\n token=file-token  \nca = /file/ca");
 	setenv("DELTABUCKET_ENDPOINT", "http://environment", 1);
 	setenv("DELTABUCKET_TOKEN", "environment-token", 1);
 	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
@@ -206,7 +212,8 @@ START_TEST(the_token_and_ca_of_the_file_are_for_its_endpoint)
 	struct options options;
 	struct error err = {0};
 	const char *const words[] = {"--endpoint", "http://flag", NULL};
-	char *const config = write_config("endpoint = http://file\ntoken = t\nca = /ca\n[lab]\nendpoint = http://lab\ntoken = u");
+	char *const config = write_config(
+		"endpoint = http://file\ntoken = t\nca = /ca\n[lab]\nendpoint = http://lab\ntoken = u");
 	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
 	ck_assert_int_eq(options_complete(&options, config, &err), 0);
 	ck_assert_pstr_eq(options.token, NULL);
@@ -322,7 +329,8 @@ Suite *test_options_suite(void)
 	tcase_add_test(tests, the_file_alone_is_enough);
 	tcase_add_test(tests, the_token_and_ca_of_the_file_are_for_its_endpoint);
 	tcase_add_test(tests, an_absent_file_and_empty_variables_are_fine);
-	tcase_add_loop_test(tests, a_wrong_line_is_named, 0, sizeof BAD_CONFIGS / sizeof BAD_CONFIGS[0]);
+	tcase_add_loop_test(
+		tests, a_wrong_line_is_named, 0, sizeof BAD_CONFIGS / sizeof BAD_CONFIGS[0]);
 	tcase_add_test(tests, the_config_folder_can_be_moved);
 	tcase_add_test(tests, help_lists_only_the_commands_own_flags);
 	suite_add_tcase(suite, tests);

@@ -21,7 +21,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void place(const char *const text)
+static void place(const char *text)
 {
 	struct error err = {0};
 	char parent[4096];
@@ -30,7 +30,7 @@ static void place(const char *const text)
 	ck_assert_int_eq(file_place(file_system(), path, span_text(text), 0644, &err), 0);
 }
 
-static void expect_file(const char *const text)
+static void expect_file(const char *text)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -43,7 +43,8 @@ static void expect_file(const char *const text)
 	buffer_release(&bytes);
 }
 
-static void expect(const char *const name, const int found, const char *const endpoint, const char *const token, const char *const ca)
+static void expect(
+	const char *name, int found, const char *endpoint, const char *token, const char *ca)
 {
 	struct profile profile;
 	struct error err = {0};
@@ -55,14 +56,18 @@ static void expect(const char *const name, const int found, const char *const en
 	profile_release(&profile);
 }
 
-static void put(const char *const name, const char *const endpoint, const char *const token, const char *const ca)
+static void put(const char *name, const char *endpoint, const char *token, const char *ca)
 {
-	const struct profile profile = {.endpoint = (char *)(uintptr_t)endpoint, .token = (char *)(uintptr_t)token, .ca = (char *)(uintptr_t)ca};
+	const struct profile profile = {.endpoint = (char *)(uintptr_t)endpoint,
+		.token = (char *)(uintptr_t)token,
+		.ca = (char *)(uintptr_t)ca};
 	struct error err = {0};
-	ck_assert_msg(profile_write(file_system(), path, name, &profile, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		profile_write(file_system(), path, name, &profile, &err) == 0, "%s", err.text);
 }
 
-#define TWO "# mine\nendpoint = http://a\n token=t=1 \r\n\n[ lab ]\nendpoint = http://lab\nca = /lab ca.pem\n[other]\ntoken = x"
+#define TWO                                                                                        \
+	"# mine\nendpoint = http://a\n token=t=1 \r\n\n[ lab ]\nendpoint = http://lab\nca = /lab ca.pem\n[other]\ntoken = x"
 
 START_TEST(each_profile_has_its_lines)
 {
@@ -86,9 +91,11 @@ START_TEST(one_profile_changes_and_the_rest_stays)
 {
 	place(TWO);
 	put("lab", "http://new", "secret", NULL);
-	expect_file("# mine\nendpoint = http://a\n token=t=1 \n\n[ lab ]\nendpoint = http://new\ntoken = secret\n[other]\ntoken = x\n");
+	expect_file(
+		"# mine\nendpoint = http://a\n token=t=1 \n\n[ lab ]\nendpoint = http://new\ntoken = secret\n[other]\ntoken = x\n");
 	put(NULL, "http://b", "u", "/ca");
-	expect_file("endpoint = http://b\ntoken = u\nca = /ca\n# mine\n\n[ lab ]\nendpoint = http://new\ntoken = secret\n[other]\ntoken = x\n");
+	expect_file(
+		"endpoint = http://b\ntoken = u\nca = /ca\n# mine\n\n[ lab ]\nendpoint = http://new\ntoken = secret\n[other]\ntoken = x\n");
 	put("third", "http://c", "v", NULL);
 	expect("third", 1, "http://c", "v", NULL);
 	expect("other", 1, NULL, "x", NULL);
@@ -119,7 +126,8 @@ static const struct {
 	const char *text;
 	const char *says;
 } WRONG[] = {
-	{"endpoint http://x\n", "line 1: this is no `key = value` line"}, {"\n[lab]\ncolour = red\n", "line 3: there is no key \"colour\""},
+	{"endpoint http://x\n", "line 1: this is no `key = value` line"},
+	{"\n[lab]\ncolour = red\n", "line 3: there is no key \"colour\""},
 	{"[lab]\nendpoint = \n", "line 2: endpoint has no value"},
 };
 
@@ -154,7 +162,8 @@ Suite *test_profile_suite(void)
 	tcase_add_test(tests, one_profile_changes_and_the_rest_stays);
 	tcase_add_test(tests, the_folder_and_a_private_file_are_made);
 	tcase_add_test(tests, a_profile_goes_with_its_header);
-	tcase_add_loop_test(tests, a_wrong_line_is_named_in_whichever_profile, 0, sizeof WRONG / sizeof WRONG[0]);
+	tcase_add_loop_test(tests, a_wrong_line_is_named_in_whichever_profile, 0,
+		sizeof WRONG / sizeof WRONG[0]);
 	tcase_add_test(tests, names_stay_inside_of_brackets_and_folders);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -24,7 +24,7 @@ static void tear_down(void)
 }
 
 /* What is written to the stream can be read from the result. */
-static int turn(const int stream, const bool to_terminal)
+static int turn(int stream, bool to_terminal)
 {
 	int ends[2];
 	if (to_terminal) {
@@ -39,12 +39,12 @@ static int turn(const int stream, const bool to_terminal)
 	return ends[0];
 }
 
-static void draw_quarter(const bool wanted)
+static void draw_quarter(bool wanted)
 {
 	struct progress *const progress = progress_new("uploading", 4000, wanted);
 	progress_add(progress, 500);
 	progress_take_back(progress, 500); /* lost on the way: it comes again */
-	usleep(300 * 1000); /* it is not drawn at once */
+	usleep(300 * 1000);                /* it is not drawn at once */
 	progress_add(progress, 1000);
 	progress_free(progress);
 }
@@ -52,10 +52,9 @@ static void draw_quarter(const bool wanted)
 static const struct {
 	bool out_is_terminal, err_is_terminal, wanted, drawn;
 } cases[] = {
-	{true, true, true, true},
-	{false, true, true, true}, /* deltabucket get --json ... | jq */
-	{true, false, true, false}, /* deltabucket get ... 2>log */
-	{true, true, false, false}, /* --quiet */
+	{true, true, true, true}, {false, true, true, true}, /* deltabucket get --json ... | jq */
+	{true, false, true, false},                          /* deltabucket get ... 2>log */
+	{true, true, false, false},                          /* --quiet */
 };
 
 START_TEST(the_bar_is_drawn_where_stderr_is_a_terminal)

@@ -6,13 +6,23 @@ static const struct {
 	enum error_kind kind;
 	bool wants;
 } CASES[] = {
-	{ERROR_WRONG_BASE, true}, {ERROR_DIGEST_MISMATCH, true}, {ERROR_CORRUPT, true}, {ERROR_INVALID, true}, {ERROR_NOT_FOUND, true},
+	{ERROR_WRONG_BASE, true},
+	{ERROR_DIGEST_MISMATCH, true},
+	{ERROR_CORRUPT, true},
+	{ERROR_INVALID, true},
+	{ERROR_NOT_FOUND, true},
 	{ERROR_UNSUPPORTED, true},
-	{ERROR_UPSTREAM, false}, {ERROR_NO_SPACE, false}, {ERROR_DENIED, false}, {ERROR_BUSY, false}, {ERROR_NO_RUN, false},
-	{ERROR_NOT_READY, false}, {ERROR_COLLECTED, false},
+	{ERROR_UPSTREAM, false},
+	{ERROR_NO_SPACE, false},
+	{ERROR_DENIED, false},
+	{ERROR_BUSY, false},
+	{ERROR_NO_RUN, false},
+	{ERROR_NOT_READY, false},
+	{ERROR_COLLECTED, false},
 };
 
-/* An anchor cures damage; for a lost connection, a full disk or a signal it would only cost more. */
+/* An anchor cures damage; for a lost connection, a full disk or a signal it would only cost
+ * more. */
 START_TEST(only_damage_wants_an_anchor)
 {
 	const struct error err = {.kind = CASES[_i].kind};

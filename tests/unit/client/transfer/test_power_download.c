@@ -27,7 +27,7 @@ static struct remote_options remote;
 static char *folder;
 static struct power_disk *disk;
 
-static void write_file(const char *const name, const struct span bytes)
+static void write_file(const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
@@ -57,13 +57,13 @@ static void tear_down(void)
 }
 
 /* Two files in folders of their own, of which one replaces another. */
-static int download(const char *const root, const struct file_ops *const files,
-	const bool has_digest, struct error *const err)
+static int download(
+	const char *root, const struct file_ops *files, bool has_digest, struct error *err)
 {
 	static const char *const names[FILES] = {"a/x", "b/y"};
 	static const char *const part_names[FILES] = {"a/x.part", "b/y.part"};
-	const struct transfer_options options = {.remote = &remote, .files = files, .parallel = 2,
-		.part_bytes = PART_BYTES};
+	const struct transfer_options options = {
+		.remote = &remote, .files = files, .parallel = 2, .part_bytes = PART_BYTES};
 	struct transfer_download downloads[FILES];
 	for (size_t i = 0; i < FILES; i++)
 		downloads[i] = (struct transfer_download){
@@ -84,8 +84,7 @@ static int download(const char *const root, const struct file_ops *const files,
 }
 
 /* `text` NULL: it may be absent. */
-static void check_file(const char *const root, const char *const name, const char *const old,
-	const char *const line)
+static void check_file(const char *root, const char *name, const char *old, const char *line)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -93,17 +92,17 @@ static void check_file(const char *const root, const char *const name, const cha
 	buffer_init(&bytes, 2 * CONTENT_BYTES);
 	const bool is_there = file_exists(path);
 	ck_assert_msg(!is_there || file_read_all(path, &bytes, &err) == 0, "%s", err.text);
-	const bool is_old = old == NULL ? !is_there : is_there &&
-		strcmp(buffer_text(&bytes), old) == 0;
-	const bool is_new = is_there && span_equal(buffer_span(&bytes),
-		span_of(content, CONTENT_BYTES));
+	const bool is_old =
+		old == NULL ? !is_there : is_there && strcmp(buffer_text(&bytes), old) == 0;
+	const bool is_new =
+		is_there && span_equal(buffer_span(&bytes), span_of(content, CONTENT_BYTES));
 	ck_assert_msg(is_new || (is_old && line != NULL), "%s, cut before \"%s\"", name,
 		line != NULL ? line : "nothing more");
 	buffer_release(&bytes);
 	free(path);
 }
 
-static void check_files(const char *const root, const char *const line)
+static void check_files(const char *root, const char *line)
 {
 	check_file(root, "a/x", OLD, line);
 	check_file(root, "b/y", NULL, line);
@@ -192,11 +191,14 @@ START_TEST(what_is_there_already_is_made_to_last)
 	const int fd = open(to, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(file_sync(power_disk_files(disk), fd, to, &err), 0);
 	close(fd);
-	const struct transfer_options options = {.remote = &remote,
-		.files = power_disk_files(disk)};
-	const struct transfer_download same = {.target = "/b/x", .size = CONTENT_BYTES,
+	const struct transfer_options options = {
+		.remote = &remote, .files = power_disk_files(disk)};
+	const struct transfer_download same = {.target = "/b/x",
+		.size = CONTENT_BYTES,
 		.has_digest = true,
-		.digest = xxh3_128(span_of(content, CONTENT_BYTES)), .path = to, .part_path = part};
+		.digest = xxh3_128(span_of(content, CONTENT_BYTES)),
+		.path = to,
+		.part_path = part};
 	ck_assert_msg(transfer_download(&options, &same, 1, &err) == 0, "%s", err.text);
 	char *const left = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
 	check_file(left, "in/y", NULL, NULL);
@@ -218,10 +220,10 @@ START_TEST(an_empty_file_lasts_as_well)
 	char *const path = folder_files_join(folder, "b/empty");
 	char *const part = folder_files_join(folder, "b/empty.part");
 	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
-	const struct xet_download_file file = {.hash = merkle_file(&merkle), .path = path,
-		.part_path = part};
-	const struct xet_download whole = {.files = power_disk_files(disk), .options = &remote,
-		.parallel = 1, .cache = cache};
+	const struct xet_download_file file = {
+		.hash = merkle_file(&merkle), .path = path, .part_path = part};
+	const struct xet_download whole = {
+		.files = power_disk_files(disk), .options = &remote, .parallel = 1, .cache = cache};
 	ck_assert_msg(xet_download(&whole, &file, 1, &err) == 0, "%s", err.text);
 	char *const survived = power_disk_cut(disk, (enum power_cut)_i);
 	char *const left = folder_files_join(survived, "b/empty");
@@ -240,17 +242,17 @@ START_TEST(what_came_before_a_failure_lasts)
 	struct error err = {0};
 	struct merkle merkle;
 	merkle_init(&merkle);
-	char *const paths[] = {folder_files_join(folder, "a/good"),
-		folder_files_join(folder, "b/bad")};
-	char *const parts[] = {folder_files_join(folder, "a/good.part"),
-		folder_files_join(folder, "b/bad.part")};
+	char *const paths[] = {
+		folder_files_join(folder, "a/good"), folder_files_join(folder, "b/bad")};
+	char *const parts[] = {
+		folder_files_join(folder, "a/good.part"), folder_files_join(folder, "b/bad.part")};
 	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
 	const struct xet_download_file wanted[] = {
 		{.hash = merkle_file(&merkle), .path = paths[0], .part_path = parts[0]},
 		{.hash = {{1}}, .path = paths[1], .part_path = parts[1]},
 	};
-	const struct xet_download both = {.files = power_disk_files(disk), .options = &remote,
-		.parallel = 1, .cache = cache};
+	const struct xet_download both = {
+		.files = power_disk_files(disk), .options = &remote, .parallel = 1, .cache = cache};
 	ck_assert_int_eq(xet_download(&both, wanted, 2, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DIGEST_MISMATCH);
 	char *const survived = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
@@ -266,10 +268,11 @@ START_TEST(what_came_before_a_failure_lasts)
 }
 END_TEST
 
-static struct map_chunk chunk_of(const unsigned number)
+static struct map_chunk chunk_of(unsigned number)
 {
 	const struct span bytes = span_of(content + (size_t)number * CHUNK_BYTES, CHUNK_BYTES);
-	return (struct map_chunk){.offset = (uint64_t)number * CHUNK_BYTES, .size = CHUNK_BYTES,
+	return (struct map_chunk){.offset = (uint64_t)number * CHUNK_BYTES,
+		.size = CHUNK_BYTES,
 		.id = chunk_hash(bytes)};
 }
 
@@ -284,17 +287,18 @@ START_TEST(a_map_believes_only_bytes_that_are_there)
 	char *const journal = folder_files_join(folder, "a/z.part.chunks");
 	const int fd = part_file_open(files, part, CHUNKS * CHUNK_BYTES, &err);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(file_map_open(&map, files, CHUNKS * CHUNK_BYTES, &hash, journal, fd, &err),
-		0);
+	ck_assert_int_eq(
+		file_map_open(&map, files, CHUNKS * CHUNK_BYTES, &hash, journal, fd, &err), 0);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		const struct map_chunk chunk = chunk_of(i);
-		ck_assert_int_eq(file_write_at(files, fd,
-			span_of(content + chunk.offset, chunk.size), (off_t)chunk.offset, part,
-			&err), 0);
+		ck_assert_int_eq(
+			file_write_at(files, fd, span_of(content + chunk.offset, chunk.size),
+				(off_t)chunk.offset, part, &err),
+			0);
 		ck_assert_int_eq(file_map_add(&map, &chunk, 1, &err), 0);
 		if (i == 2)
-			ck_assert_int_eq(file_sync(files, _i % 2 == 0 ? fd : map.journal_fd, part,
-				&err), 0);
+			ck_assert_int_eq(
+				file_sync(files, _i % 2 == 0 ? fd : map.journal_fd, part, &err), 0);
 	}
 	file_map_close(&map);
 	close(fd);
@@ -303,11 +307,13 @@ START_TEST(a_map_believes_only_bytes_that_are_there)
 	char *const left_journal = folder_files_join(survived, "a/z.part.chunks");
 	const int found = part_file_open(file_system(), left, CHUNKS * CHUNK_BYTES, &err);
 	ck_assert_int_eq(file_map_open(&map, file_system(), CHUNKS * CHUNK_BYTES, &hash,
-		left_journal, found, &err), 0);
+				 left_journal, found, &err),
+		0);
 	for (size_t i = 0; i < map.count; i++) {
 		uint8_t bytes[CHUNK_BYTES];
 		ck_assert_int_eq(file_read_at(file_system(), found, bytes, CHUNK_BYTES,
-			(off_t)map.chunks[i].offset, left, &err), 0);
+					 (off_t)map.chunks[i].offset, left, &err),
+			0);
 		ck_assert_mem_eq(bytes, content + map.chunks[i].offset, CHUNK_BYTES);
 	}
 	if (_i / 2 == POWER_CUT_KEEPS_ALL)

@@ -31,8 +31,8 @@ static void set_up(void)
 	memset(&faults, 0, sizeof faults);
 	server = range_server_start(span_of(content, CONTENT_BYTES), &faults);
 	remote = (struct remote_options){.endpoint = range_server_endpoint(server), .retries = 3};
-	options = (struct transfer_options){.remote = &remote, .files = file_system(),
-		.parallel = 3, .part_bytes = PART_BYTES};
+	options = (struct transfer_options){
+		.remote = &remote, .files = file_system(), .parallel = 3, .part_bytes = PART_BYTES};
 	folder = unit_scratch_make();
 	path = folder_files_join(folder, "x");
 	part_path = folder_files_join(folder, "x.part");
@@ -87,7 +87,8 @@ static void check_succeeds(void)
 START_TEST(a_file_comes_in_parts)
 {
 	check_succeeds();
-	ck_assert_int_eq(atomic_load(&faults.requests), (CONTENT_BYTES + PART_BYTES - 1) / PART_BYTES);
+	ck_assert_int_eq(
+		atomic_load(&faults.requests), (CONTENT_BYTES + PART_BYTES - 1) / PART_BYTES);
 	ck_assert_uint_eq(atomic_load(&faults.sent), CONTENT_BYTES);
 }
 END_TEST
@@ -112,7 +113,8 @@ START_TEST(a_file_of_the_same_size_is_not_taken_for_it)
 {
 	struct error err = {0};
 	uint8_t *const other = calloc(1, CONTENT_BYTES);
-	ck_assert_int_eq(file_publish(file_system(), path, span_of(other, CONTENT_BYTES), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_publish(file_system(), path, span_of(other, CONTENT_BYTES), 0600, &err), 0);
 	free(other);
 	download.has_digest = _i == 0; /* nothing at all is known of it otherwise */
 	check_succeeds();
@@ -201,11 +203,12 @@ START_TEST(parts_of_another_version_are_not_mixed_in)
 END_TEST
 
 /* Serves its first two answers from one version of the object and the others from the next. */
-static void answer_changing(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer_changing(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	int *const answers = owner;
 	const bool is_first = (*answers)++ < 2;
-	if (strstr(request->head, is_first ? "If-Match: \"second\"" : "If-Match: \"first\"") != NULL) {
+	if (strstr(request->head, is_first ? "If-Match: \"second\"" : "If-Match: \"first\"") !=
+		NULL) {
 		reply->status = 412;
 		return;
 	}
@@ -251,7 +254,8 @@ START_TEST(refusals_that_stay_are_reported)
 {
 	atomic_store(&faults.status, 404);
 	check_fails(ERROR_NOT_FOUND);
-	ck_assert_int_le(atomic_load(&faults.requests), 3); /* not repeated: one per connection at most */
+	/* not repeated: one per connection at most */
+	ck_assert_int_le(atomic_load(&faults.requests), 3);
 }
 END_TEST
 
@@ -278,7 +282,7 @@ START_TEST(retries_begin_anew_where_something_came)
 }
 END_TEST
 
-static void answer_short(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer_short(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	const bool *const is_ranged = owner;
 	ck_assert((strstr(request->head, "\r\nRange: ") != NULL) == *is_ranged);

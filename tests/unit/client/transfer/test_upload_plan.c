@@ -1,4 +1,5 @@
-/* The table, the search and the plan, over made-up chunks: an id is its number, a xorb of the server a run of numbers. */
+/* The table, the search and the plan, over made-up chunks: an id is its number, a xorb of the
+ * server a run of numbers. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static void tear_down(void)
 }
 
 /* The modulo word is the number; the rest is spread. */
-static struct chunk_entry entry_of(const uint64_t number)
+static struct chunk_entry entry_of(uint64_t number)
 {
 	struct chunk_entry entry = {.size = CHUNK_BYTES + number % 7};
 	entry.id = chunk_hash(span_of(&number, sizeof number));
@@ -32,7 +33,7 @@ static struct chunk_entry entry_of(const uint64_t number)
 	return entry;
 }
 
-static void answer(const uint64_t first, const uint32_t count, const uint8_t key_byte)
+static void answer(uint64_t first, uint32_t count, uint8_t key_byte)
 {
 	struct buffer bytes;
 	struct error err = {0};
@@ -49,27 +50,30 @@ static void answer(const uint64_t first, const uint32_t count, const uint8_t key
 	free(entries);
 }
 
-/* A server that has the chunks [from, to) in xorbs of SERVER_XORB_CHUNKS, and an index of the multiples of 16 and each xorb's first. */
+/* A server that has the chunks [from, to) in xorbs of SERVER_XORB_CHUNKS, and an index of the
+ * multiples of 16 and each xorb's first. */
 struct server {
 	uint64_t from, to;
 	int questions;
 };
 
-static int ask(void *const owner, const struct chunk_id *const id, struct error *const err)
+static int ask(void *owner, const struct chunk_id *id, struct error *err)
 {
 	struct server *const server = owner;
 	(void)err;
 	const uint64_t number = chunk_id_modulo_word(id);
 	server->questions++;
-	const uint64_t begin = server->from + (number - server->from) / SERVER_XORB_CHUNKS * SERVER_XORB_CHUNKS;
+	const uint64_t begin =
+		server->from + (number - server->from) / SERVER_XORB_CHUNKS * SERVER_XORB_CHUNKS;
 	if (number < server->from || number >= server->to || (number % 16 != 0 && number != begin))
 		return 0;
-	const uint64_t end = begin + SERVER_XORB_CHUNKS < server->to ? begin + SERVER_XORB_CHUNKS : server->to;
+	const uint64_t end =
+		begin + SERVER_XORB_CHUNKS < server->to ? begin + SERVER_XORB_CHUNKS : server->to;
 	answer(begin, (uint32_t)(end - begin), 9);
 	return 1;
 }
 
-static size_t count_unknown(const struct chunk_entry *const entries, const size_t count)
+static size_t count_unknown(const struct chunk_entry *entries, size_t count)
 {
 	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
 	struct table_place place;
@@ -91,18 +95,21 @@ START_TEST(an_answer_is_found_under_its_key)
 	answer(22, 5, 8); /* holds some of the same */
 	for (uint64_t number = 10; number < 27; number++) {
 		const struct chunk_entry entry = entry_of(number);
-		ck_assert_int_eq(chunk_table_find(table, &entry.id, nowhere, &place), number < 15 || number >= 20);
+		ck_assert_int_eq(chunk_table_find(table, &entry.id, nowhere, &place),
+			number < 15 || number >= 20);
 	}
 	const struct chunk_entry entry = entry_of(23);
 	ck_assert(chunk_table_find(table, &entry.id, nowhere, &place));
 	ck_assert_uint_eq(place.xorb, 1);
 	ck_assert_uint_eq(place.index, 3);
-	ck_assert(chunk_table_find(table, &entry.id, (struct table_place){.xorb = 2, .index = 0}, &place));
+	ck_assert(chunk_table_find(
+		table, &entry.id, (struct table_place){.xorb = 2, .index = 0}, &place));
 	ck_assert_uint_eq(place.xorb, 2); /* it follows there */
 	ck_assert_uint_eq(place.index, 1);
 	ck_assert(chunk_table_chunk(table, place, &size, &first));
 	ck_assert_uint_eq(size, entry.size);
-	ck_assert(!chunk_table_chunk(table, (struct table_place){.xorb = 2, .index = 5}, &size, &first));
+	ck_assert(!chunk_table_chunk(
+		table, (struct table_place){.xorb = 2, .index = 5}, &size, &first));
 	ck_assert(!chunk_table_chunk(table, (struct table_place){.xorb = 3}, &size, &first));
 }
 END_TEST
@@ -116,7 +123,7 @@ START_TEST(nonsense_is_no_answer)
 }
 END_TEST
 
-static struct chunk_entry *run(const uint64_t first, const size_t count)
+static struct chunk_entry *run(uint64_t first, size_t count)
 {
 	struct chunk_entry *const entries = calloc(count, sizeof *entries);
 	for (size_t i = 0; i < count; i++)
@@ -129,7 +136,8 @@ START_TEST(a_new_file_costs_few_questions)
 	struct error err = {0};
 	struct server server = {0};
 	struct chunk_entry *const entries = run(1000001, 16384);
-	const struct chunk_search search = {.entries = entries, .count = 16384, .table = table, .ask = ask, .owner = &server};
+	const struct chunk_search search = {
+		.entries = entries, .count = 16384, .table = table, .ask = ask, .owner = &server};
 	ck_assert_int_eq(chunk_search(&search, &err), 0);
 	ck_assert_int_le(server.questions, 8 + 16);
 	free(entries);
@@ -141,9 +149,11 @@ START_TEST(a_changed_file_costs_a_question_for_each_xorb_and_finds_all)
 	struct error err = {0};
 	struct server server = {.from = 32000, .to = 36000};
 	struct chunk_entry *const entries = run(32000, 4000);
-	for (size_t i = 1000; i < 1040; i++) /* 1 % is new, and a late known stretch begins among rare questions */
+	for (size_t i = 1000; i < 1040;
+		i++) /* 1 % is new, and a late known stretch begins among rare questions */
 		entries[i] = entry_of(5000000 + i);
-	const struct chunk_search search = {.entries = entries, .count = 4000, .table = table, .ask = ask, .owner = &server};
+	const struct chunk_search search = {
+		.entries = entries, .count = 4000, .table = table, .ask = ask, .owner = &server};
 	ck_assert_int_eq(chunk_search(&search, &err), 0);
 	ck_assert_uint_eq(count_unknown(entries, 4000), 40);
 	ck_assert_int_le(server.questions, 40 + 8);
@@ -151,7 +161,8 @@ START_TEST(a_changed_file_costs_a_question_for_each_xorb_and_finds_all)
 }
 END_TEST
 
-/* What an earlier change left: few chunks, none of them sampled, known by the first of their xorb alone. */
+/* What an earlier change left: few chunks, none of them sampled, known by the first of their xorb
+ * alone. */
 START_TEST(an_island_of_an_earlier_upload_is_found)
 {
 	struct error err = {0};
@@ -160,7 +171,8 @@ START_TEST(an_island_of_an_earlier_upload_is_found)
 	for (size_t i = 0; i < 8; i++)
 		entries[40 + i] = entry_of(32001 + i);
 	answer(500, 100, 9);
-	const struct chunk_search search = {.entries = entries, .count = 100, .table = table, .ask = ask, .owner = &server};
+	const struct chunk_search search = {
+		.entries = entries, .count = 100, .table = table, .ask = ask, .owner = &server};
 	ck_assert_int_eq(chunk_search(&search, &err), 0);
 	ck_assert_uint_eq(count_unknown(entries, 100), 0);
 	ck_assert_int_eq(server.questions, 1);
@@ -176,7 +188,8 @@ START_TEST(many_edges_without_an_answer_are_asked_about_no_more)
 	for (size_t i = 5; i < 1000; i += 10)
 		entries[i] = entry_of(700001 + 16 * i);
 	answer(500, 1000, 9);
-	const struct chunk_search search = {.entries = entries, .count = 1000, .table = table, .ask = ask, .owner = &server};
+	const struct chunk_search search = {
+		.entries = entries, .count = 1000, .table = table, .ask = ask, .owner = &server};
 	ck_assert_int_eq(chunk_search(&search, &err), 0);
 	ck_assert_int_eq(server.questions, 16);
 	free(entries);
@@ -190,21 +203,21 @@ START_TEST(a_known_tail_behind_much_that_is_new_is_found)
 	struct chunk_entry *const entries = run(9000001, 8000);
 	for (size_t i = 0; i < 200; i++)
 		entries[7800 + i] = entry_of(64000 + i);
-	const struct chunk_search search = {.entries = entries, .count = 8000, .table = table, .ask = ask, .owner = &server};
+	const struct chunk_search search = {
+		.entries = entries, .count = 8000, .table = table, .ask = ask, .owner = &server};
 	ck_assert_int_eq(chunk_search(&search, &err), 0);
 	ck_assert_uint_eq(count_unknown(entries, 8000), 7800);
 	free(entries);
 }
 END_TEST
 
-static struct file_chunks file_of(struct chunk_entry *const entries, const size_t count)
+static struct file_chunks file_of(struct chunk_entry *entries, size_t count)
 {
 	return (struct file_chunks){.entries = entries, .count = count};
 }
 
 /* A term takes chunks of its xorb, and of no other behind it. */
-static void check_within_xorb(const struct upload_plan *const plan,
-	const struct upload_term *const term)
+static void check_within_xorb(const struct upload_plan *plan, const struct upload_term *term)
 {
 	const struct table_place last = {.xorb = term->xorb, .index = term->end - 1};
 	struct table_place first;
@@ -217,21 +230,25 @@ static void check_within_xorb(const struct upload_plan *const plan,
 }
 
 /* Every term leads to the file's chunks, in order. */
-static void check_terms(const struct upload_plan *const plan, const struct file_chunks *const files, const size_t number)
+static void check_terms(
+	const struct upload_plan *plan, const struct file_chunks *files, size_t number)
 {
 	size_t at = 0;
 	for (size_t i = 0; i < plan->files[number].count; i++) {
 		const struct upload_term *const term = &plan->terms[plan->files[number].first + i];
 		uint64_t bytes = 0;
-		const struct chunk_id range = chunk_hash_range(files[number].entries + at, term->end - term->first);
+		const struct chunk_id range =
+			chunk_hash_range(files[number].entries + at, term->end - term->first);
 		ck_assert(chunk_id_equal(&range, &term->range));
 		check_within_xorb(plan, term);
 		for (uint32_t k = term->first; k < term->end; k++, at++) {
 			bytes += files[number].entries[at].size;
 			if (!term->is_new)
 				continue;
-			const struct upload_chunk *const chunk = &plan->chunks[plan->xorbs[term->xorb].first + k];
-			ck_assert(chunk_id_equal(&files[chunk->file].entries[chunk->index].id, &files[number].entries[at].id));
+			const struct upload_chunk *const chunk =
+				&plan->chunks[plan->xorbs[term->xorb].first + k];
+			ck_assert(chunk_id_equal(&files[chunk->file].entries[chunk->index].id,
+				&files[number].entries[at].id));
 		}
 		ck_assert_uint_eq(bytes, term->bytes);
 	}
@@ -316,7 +333,8 @@ END_TEST
 
 START_TEST(what_repeats_is_sent_once_and_xorbs_keep_their_limits)
 {
-	struct file_chunks files[3] = {file_of(run(1, 30), 30), file_of(run(11, 30), 30), file_of(NULL, 0)};
+	struct file_chunks files[3] = {
+		file_of(run(1, 30), 30), file_of(run(11, 30), 30), file_of(NULL, 0)};
 	struct upload_plan plan;
 	upload_plan_make(files, 3, table, 9 * CHUNK_BYTES + 100, &plan);
 	ck_assert_uint_eq(plan.chunk_count, 40);

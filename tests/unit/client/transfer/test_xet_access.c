@@ -1,4 +1,5 @@
-/* Tokens of the content-addressed half: which are taken, where they go and when another one is fetched. */
+/* Tokens of the content-addressed half: which are taken, where they go and when another one is
+ * fetched. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -7,7 +8,8 @@
 #include "client/transfer/xet_access.h"
 #include "tests/unit/client/web_fixture.h"
 
-#define TOKEN(token, url, end) "{\"accessToken\":\"" token "\",\"casUrl\":\"" url "\",\"exp\":" end "}"
+#define TOKEN(token, url, end)                                                                     \
+	"{\"accessToken\":\"" token "\",\"casUrl\":\"" url "\",\"exp\":" end "}"
 #define ASKED "GET /api/buckets/-/b/xet-read-token\n"
 
 static struct web *web;
@@ -15,10 +17,10 @@ static struct remote_options options;
 static struct remote *remote;
 static const char *tokens[2]; /* what the first question gives and what all others give */
 static unsigned asked;
-static int status;            /* of answers with tokens */
-static const char *refused;   /* the token that is refused by all else */
+static int status;          /* of answers with tokens */
+static const char *refused; /* the token that is refused by all else */
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	char line[200];
 	(void)owner;
@@ -50,7 +52,7 @@ static void tear_down(void)
 	web_stop(web);
 }
 
-static int send_one(struct error *const err)
+static int send_one(struct error *err)
 {
 	struct xet_access *const access = xet_access_open(remote, span_text("b"), false, err);
 	ck_assert_msg(access != NULL, "%s", err->text);
@@ -106,10 +108,17 @@ START_TEST(a_token_that_is_over_is_not_sent)
 END_TEST
 
 static const char *const WRONG[] = {
-	"", "[]", "{}", "{\"accessToken\":\"t\",\"exp\":99999999999}", "{\"accessToken\":\"t\",\"casUrl\":\"http://h\"}",
-	TOKEN("", "http://h", "99999999999"), TOKEN("t", "", "99999999999"),
-	TOKEN("t\\r\\nx-other: 1", "http://h", "99999999999"), TOKEN("two words", "http://h", "99999999999"),
-	TOKEN("\\u00e9", "http://h", "99999999999"), TOKEN("t", "http://h", "\"soon\""),
+	"",
+	"[]",
+	"{}",
+	"{\"accessToken\":\"t\",\"exp\":99999999999}",
+	"{\"accessToken\":\"t\",\"casUrl\":\"http://h\"}",
+	TOKEN("", "http://h", "99999999999"),
+	TOKEN("t", "", "99999999999"),
+	TOKEN("t\\r\\nx-other: 1", "http://h", "99999999999"),
+	TOKEN("two words", "http://h", "99999999999"),
+	TOKEN("\\u00e9", "http://h", "99999999999"),
+	TOKEN("t", "http://h", "\"soon\""),
 };
 
 START_TEST(what_is_no_token_is_refused)
@@ -126,7 +135,9 @@ START_TEST(a_token_has_a_longest_length)
 	struct error err = {0};
 	char text[2 * XET_TOKEN_MAX_BYTES];
 	const int length = XET_TOKEN_MAX_BYTES - 1 + _i;
-	snprintf(text, sizeof text, "{\"accessToken\":\"%0*d\",\"casUrl\":\"http://h\",\"exp\":99999999999}", length, 0);
+	snprintf(text, sizeof text,
+		"{\"accessToken\":\"%0*d\",\"casUrl\":\"http://h\",\"exp\":99999999999}", length,
+		0);
 	tokens[0] = text;
 	struct xet_access *const access = xet_access_open(remote, span_text("b"), false, &err);
 	ck_assert((access != NULL) == (_i == 0));
@@ -138,8 +149,18 @@ static const struct {
 	int status;
 	bool is_without; /* there is no such half, or not for this caller */
 } STATUSES[] = {
-	{302, true}, {400, true}, {401, true}, {403, true}, {404, true}, {405, true}, {501, true},
-	{429, false}, {500, false}, {502, false}, {503, false}, {507, false},
+	{302, true},
+	{400, true},
+	{401, true},
+	{403, true},
+	{404, true},
+	{405, true},
+	{501, true},
+	{429, false},
+	{500, false},
+	{502, false},
+	{503, false},
+	{507, false},
 };
 
 START_TEST(a_server_without_the_half_is_told_from_one_that_fails)
@@ -147,7 +168,8 @@ START_TEST(a_server_without_the_half_is_told_from_one_that_fails)
 	struct error err = {0};
 	status = STATUSES[_i].status;
 	ck_assert_ptr_null(xet_access_open(remote, span_text("b"), false, &err));
-	ck_assert_msg((err.kind == ERROR_UNSUPPORTED) == STATUSES[_i].is_without, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_msg((err.kind == ERROR_UNSUPPORTED) == STATUSES[_i].is_without, "%s: %s",
+		error_kind_name(err.kind), err.text);
 }
 END_TEST
 
@@ -166,12 +188,14 @@ Suite *test_xet_access_suite(void)
 	Suite *const suite = suite_create("xet_access");
 	TCase *const tests = tcase_create("xet_access");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, requests_go_below_the_path_that_the_server_names, 0, sizeof BASES / sizeof BASES[0]);
+	tcase_add_loop_test(tests, requests_go_below_the_path_that_the_server_names, 0,
+		sizeof BASES / sizeof BASES[0]);
 	tcase_add_test(tests, a_token_that_is_refused_is_replaced_once);
 	tcase_add_test(tests, a_token_that_is_over_is_not_sent);
 	tcase_add_loop_test(tests, what_is_no_token_is_refused, 0, sizeof WRONG / sizeof WRONG[0]);
 	tcase_add_loop_test(tests, a_token_has_a_longest_length, 0, 2);
-	tcase_add_loop_test(tests, a_server_without_the_half_is_told_from_one_that_fails, 0, sizeof STATUSES / sizeof STATUSES[0]);
+	tcase_add_loop_test(tests, a_server_without_the_half_is_told_from_one_that_fails, 0,
+		sizeof STATUSES / sizeof STATUSES[0]);
 	tcase_add_test(tests, who_writes_asks_for_another_token);
 	suite_add_tcase(suite, tests);
 	return suite;

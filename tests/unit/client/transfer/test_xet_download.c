@@ -20,7 +20,8 @@
 enum { BYTES = 3000 };
 
 static const char TOKEN[] = "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
-static const char PLAN[] = "{\"offset_into_first_range\":0,\"terms\":[{\"hash\":\"" XORB "\","
+static const char PLAN[] =
+	"{\"offset_into_first_range\":0,\"terms\":[{\"hash\":\"" XORB "\","
 	"\"unpacked_length\":3000,\"range\":{\"start\":0,\"end\":1}}],\"xorbs\":{\"" XORB "\":["
 	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":0,\"end\":1},"
 	"\"bytes\":{\"start\":0,\"end\":3007}}]}]}}";
@@ -33,13 +34,13 @@ static const struct file_ops *files;
 static char *folder;
 static char *path;
 static char *part;
-static char *seed;             /* may be used for the download; NULL: there is none */
-static bool seed_changes;      /* when the server is asked about its chunk */
+static char *seed;        /* may be used for the download; NULL: there is none */
+static bool seed_changes; /* when the server is asked about its chunk */
 
-static void answer_record(struct web_reply *const reply)
+static void answer_record(struct web_reply *reply)
 {
-	const struct xorb_record_header header = {.codec = CODEC_RAW, .stored = BYTES,
-		.size = BYTES};
+	const struct xorb_record_header header = {
+		.codec = CODEC_RAW, .stored = BYTES, .size = BYTES};
 	uint8_t bytes[XORB_RECORD_HEADER_BYTES];
 	xorb_record_put_header(&header, bytes);
 	reply->status = 200;
@@ -65,7 +66,7 @@ static void change_seed(void)
 }
 
 /* That the one chunk is in the xorb. */
-static void answer_chunk(struct web_reply *const reply)
+static void answer_chunk(struct web_reply *reply)
 {
 	const struct shard_answer facts = {.created_s = 1, .expires_s = 2};
 	const struct chunk_entry entry = only_chunk();
@@ -77,8 +78,7 @@ static void answer_chunk(struct web_reply *const reply)
 		change_seed();
 }
 
-static void answer(void *const owner, const struct web_request *const request,
-	struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	(void)owner;
 	if (strcmp(request->target, "/records") == 0) {
@@ -118,19 +118,27 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int download(struct error *const err)
+static int download(struct error *err)
 {
 	const struct chunk_entry entry = only_chunk();
 	const char *const seeds[] = {seed};
-	const struct xet_download_file file = {.hash = chunk_hash_file(&entry, 1), .size = BYTES,
-		.path = path, .part_path = part, .seeds = seeds, .seed_count = seed != NULL};
+	const struct xet_download_file file = {.hash = chunk_hash_file(&entry, 1),
+		.size = BYTES,
+		.path = path,
+		.part_path = part,
+		.seeds = seeds,
+		.seed_count = seed != NULL};
 	const struct remote_options options = {.endpoint = web_endpoint(web)};
 	struct remote *const own = remote_new(&options, err);
 	struct xet_access *const access = xet_access_open(own, span_text("b"), false, err);
 	ck_assert_msg(access != NULL, "%s", err->text);
 	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
-	const struct xet_download job = {.files = files, .options = &options, .own = own,
-		.access = access, .parallel = 1, .cache = cache};
+	const struct xet_download job = {.files = files,
+		.options = &options,
+		.own = own,
+		.access = access,
+		.parallel = 1,
+		.cache = cache};
 	const int result = xet_download(&job, &file, 1, err);
 	hash_cache_close(cache);
 	xet_access_close(access);

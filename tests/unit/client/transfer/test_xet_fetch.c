@@ -1,4 +1,5 @@
-/* A range of a file as records: what is written, and what is made of a server's damaged, refused and hostile answers. */
+/* A range of a file as records: what is written, and what is made of a server's damaged, refused
+ * and hostile answers. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -14,10 +15,15 @@
 #include "tests/unit/client/web_fixture.h"
 
 #define XORB "0000000000000001000000000000000000000000000000000000000000000000"
-#define TERM(bytes, first, end) "{\"hash\":\"" XORB "\",\"unpacked_length\":" bytes ",\"range\":{\"start\":" first ",\"end\":" end "}}"
-#define FETCH(first, end, from, to) "{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":" first ",\"end\":" end \
+#define TERM(bytes, first, end)                                                                    \
+	"{\"hash\":\"" XORB "\",\"unpacked_length\":" bytes ",\"range\":{\"start\":" first         \
+	",\"end\":" end "}}"
+#define FETCH(first, end, from, to)                                                                \
+	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":" first ",\"end\":" end  \
 	"},\"bytes\":{\"start\":" from ",\"end\":" to "}}]}"
-#define PLAN(skip, terms, fetches) "{\"offset_into_first_range\":" skip ",\"terms\":[" terms "],\"xorbs\":{\"" XORB "\":[" fetches "]}}"
+#define PLAN(skip, terms, fetches)                                                                 \
+	"{\"offset_into_first_range\":" skip ",\"terms\":[" terms "],\"xorbs\":{\"" XORB           \
+	"\":[" fetches "]}}"
 #define ALL FETCH("0", "3", "0", "6023")
 
 enum { CHUNKS = 3, BYTES = 6000, SECOND_RECORD = 3008, THIRD_RECORD = 5016, FAULTS_MAX = 8 };
@@ -45,7 +51,7 @@ static char *path;
 static struct map_chunk *chunks;
 static size_t chunk_count;
 
-static void answer_records(const struct fault *const fault, struct web_reply *const reply)
+static void answer_records(const struct fault *fault, struct web_reply *reply)
 {
 	reply->status = fault->status != 0 ? fault->status : 200;
 	if (reply->status != 200)
@@ -55,7 +61,7 @@ static void answer_records(const struct fault *const fault, struct web_reply *co
 		reply->body.data[fault->flip] ^= 1;
 }
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	(void)owner;
 	reply->status = 200;
@@ -69,7 +75,8 @@ static void answer(void *const owner, const struct web_request *const request, s
 		plans++;
 		buffer_add_text(&reply->body, plan);
 	} else {
-		buffer_add_text(&reply->body, "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}");
+		buffer_add_text(&reply->body,
+			"{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}");
 	}
 }
 
@@ -78,7 +85,8 @@ static void add_records(void)
 	size_t at = 0;
 	buffer_init(&records, 2 * BYTES);
 	for (size_t i = 0; i < CHUNKS; i++) {
-		const struct xorb_record_header header = {.codec = CODEC_RAW, .stored = sizes[i], .size = sizes[i]};
+		const struct xorb_record_header header = {
+			.codec = CODEC_RAW, .stored = sizes[i], .size = sizes[i]};
 		uint8_t bytes[XORB_RECORD_HEADER_BYTES];
 		xorb_record_put_header(&header, bytes);
 		buffer_add(&records, bytes, sizeof bytes);
@@ -113,14 +121,15 @@ static void tear_down(void)
 	buffer_release(&records);
 }
 
-static int fetch(const uint64_t size, const uint64_t from, const uint64_t to, struct error *const err)
+static int fetch(uint64_t size, uint64_t from, uint64_t to, struct error *err)
 {
 	struct remote *const remote = remote_new(&options, err);
 	struct xet_access *const access = xet_access_open(remote, span_text("b"), false, err);
 	ck_assert_msg(access != NULL, "%s", err->text);
 	const struct xet_remote xet = {access, remote};
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	const struct xet_fetch what = {.size = size, .files = file_system(), .fd = fd, .path = path};
+	const struct xet_fetch what = {
+		.size = size, .files = file_system(), .fd = fd, .path = path};
 	free(chunks);
 	const int result = xet_fetch_range(&what, &xet, from, to, &chunks, &chunk_count, err);
 	close(fd);
@@ -130,7 +139,7 @@ static int fetch(const uint64_t size, const uint64_t from, const uint64_t to, st
 }
 
 /* Bytes [from, to) of the content are in their place, and nothing else. */
-static void expect_only(const size_t from, const size_t to)
+static void expect_only(size_t from, size_t to)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -150,7 +159,7 @@ static void expect_whole(void)
 	expect_only(0, BYTES);
 }
 
-static void expect_failure(const enum error_kind kind)
+static void expect_failure(enum error_kind kind)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fetch(BYTES, 0, BYTES, &err), -1);
@@ -178,7 +187,8 @@ END_TEST
 
 START_TEST(records_come_from_the_middle_of_a_xorb)
 {
-	plan = PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "1", "3"), FETCH("1", "3", "3008", "6023") "," FETCH("0", "1", "0", "3007"));
+	plan = PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "1", "3"),
+		FETCH("1", "3", "3008", "6023") "," FETCH("0", "1", "0", "3007"));
 	expect_whole();
 	ck_assert_uint_eq(answers, 2);
 }
@@ -187,7 +197,8 @@ END_TEST
 START_TEST(a_chunk_that_repeats_comes_once)
 {
 	memcpy(content + 3000, content, 3000);
-	plan = PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "0", "1"), FETCH("0", "1", "0", "3007"));
+	plan = PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "0", "1"),
+		FETCH("0", "1", "0", "3007"));
 	struct error err = {0};
 	ck_assert_msg(fetch(BYTES, 0, BYTES, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(chunk_count, 2);
@@ -274,7 +285,8 @@ static const struct {
 	{PLAN("0", TERM("3001", "0", "1") "," TERM("2999", "1", "3"), ALL), ERROR_CORRUPT},
 	/* fewer and more records than were announced */
 	{PLAN("0", TERM("6000", "0", "3"), FETCH("0", "4", "0", "6023")), ERROR_CORRUPT},
-	{PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "0", "1"), FETCH("0", "1", "0", "6023")), ERROR_CORRUPT},
+	{PLAN("0", TERM("3000", "0", "1") "," TERM("3000", "0", "1"), FETCH("0", "1", "0", "6023")),
+		ERROR_CORRUPT},
 };
 
 START_TEST(a_wrong_way_is_refused)
@@ -315,7 +327,8 @@ Suite *test_xet_fetch_suite(void)
 	tcase_add_test(tests, records_come_from_the_middle_of_a_xorb);
 	tcase_add_test(tests, a_chunk_that_repeats_comes_once);
 	tcase_add_loop_test(tests, damaged_records_come_again_a_few_times, 0, 5);
-	tcase_add_loop_test(tests, records_that_are_missing_come_again, 0, sizeof SHORTER / sizeof SHORTER[0]);
+	tcase_add_loop_test(
+		tests, records_that_are_missing_come_again, 0, sizeof SHORTER / sizeof SHORTER[0]);
 	tcase_add_test(tests, an_address_that_is_over_is_asked_for_again);
 	tcase_add_loop_test(tests, a_server_that_is_busy_is_asked_again, 0, 3);
 	tcase_add_test(tests, records_that_are_gone_are_told);

@@ -1,4 +1,5 @@
-/* Uploads by chunks: what is asked, what is sent, and what is made of a server that refuses some of it. */
+/* Uploads by chunks: what is asked, what is sent, and what is made of a server that refuses some of
+ * it. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ static char *paths[2];
 static struct web *web;
 static const char *batches[2]; /* answers to the first and to all others */
 static unsigned batch_count;
-static int grant;              /* statuses of answers */
+static int grant; /* statuses of answers */
 static int xorb;
 static int shard;
 static bool changes_meanwhile; /* the file b, when its bytes arrive */
@@ -30,11 +31,12 @@ static char told[10];          /* the numbers of the files that are there, in or
 static char asked[20];         /* a letter for each request: Token, Batch, Grant, Xorb, Shard */
 static char last_batch[1000];
 
-static void write_file(const char *const path, const uint8_t seed)
+static void write_file(const char *path, uint8_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = memory_new(BYTES);
-	const struct timespec times[2] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000, .tv_nsec = 123456789}};
+	const struct timespec times[2] = {
+		{.tv_sec = 1700000000}, {.tv_sec = 1700000000, .tv_nsec = 123456789}};
 	uint64_t state = seed;
 	for (size_t i = 0; i < BYTES; i++) {
 		state = state * 6364136223846793005u + 1442695040888963407u;
@@ -45,13 +47,13 @@ static void write_file(const char *const path, const uint8_t seed)
 	free(bytes);
 }
 
-static bool begins(const char *const text, const char *const with)
+static bool begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
 /* As a program that has it open does it. */
-static void spoil_file(const char *const path)
+static void spoil_file(const char *path)
 {
 	FILE *const file = fopen(path, "r+");
 	ck_assert_ptr_nonnull(file);
@@ -59,19 +61,20 @@ static void spoil_file(const char *const path)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-static void note(const char letter)
+static void note(char letter)
 {
 	ck_assert_uint_lt(strlen(asked), sizeof asked - 1);
 	asked[strlen(asked)] = letter;
 }
 
-static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+static void answer(void *owner, const struct web_request *request, struct web_reply *reply)
 {
 	(void)owner;
 	reply->status = 200;
 	if (strstr(request->target, "/batch") != NULL) {
 		note('B');
-		snprintf(last_batch, sizeof last_batch, "%.*s", (int)request->body.len, (const char *)request->body.data);
+		snprintf(last_batch, sizeof last_batch, "%.*s", (int)request->body.len,
+			(const char *)request->body.data);
 		buffer_add_text(&reply->body, batches[batch_count++ == 0 ? 0 : 1]);
 	} else if (begins(request->target, "/v1/xorb-grants/")) {
 		note('G');
@@ -86,7 +89,8 @@ static void answer(void *const owner, const struct web_request *const request, s
 		reply->status = shard;
 	} else {
 		note('T');
-		buffer_add_text(&reply->body, "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}");
+		buffer_add_text(&reply->body,
+			"{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}");
 	}
 }
 
@@ -117,7 +121,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int tell(void *const owner, const size_t index, struct error *const err)
+static int tell(void *owner, size_t index, struct error *err)
 {
 	(void)owner;
 	(void)err;
@@ -126,16 +130,22 @@ static int tell(void *const owner, const size_t index, struct error *const err)
 	return 0;
 }
 
-static int upload(struct error *const err)
+static int upload(struct error *err)
 {
-	const struct xet_upload_file files[2] = {{paths[0], span_text("k/a")}, {paths[1], span_text("k/b")}};
+	const struct xet_upload_file files[2] = {
+		{paths[0], span_text("k/a")}, {paths[1], span_text("k/b")}};
 	const struct remote_options options = {.endpoint = web_endpoint(web)};
 	struct remote *const own = remote_new(&options, err);
 	struct xet_access *const access = xet_access_open(own, span_text("bucket"), true, err);
 	ck_assert_msg(access != NULL, "%s", err->text);
 	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
-	const struct xet_upload what = {.options = &options, .own = own, .access = access, .bucket = span_text("bucket"),
-		.parallel = 1, .cache = cache, .done = tell};
+	const struct xet_upload what = {.options = &options,
+		.own = own,
+		.access = access,
+		.bucket = span_text("bucket"),
+		.parallel = 1,
+		.cache = cache,
+		.done = tell};
 	const int result = xet_upload(&what, files, 2, err);
 	hash_cache_close(cache);
 	xet_access_close(access);
@@ -143,11 +153,12 @@ static int upload(struct error *const err)
 	return result;
 }
 
-static void expect_failure(const enum error_kind kind, const char *const says)
+static void expect_failure(enum error_kind kind, const char *says)
 {
 	struct error err = {0};
 	ck_assert_int_eq(upload(&err), -1);
-	ck_assert_msg(err.kind == kind && strstr(err.text, says) != NULL, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_msg(err.kind == kind && strstr(err.text, says) != NULL, "%s: %s",
+		error_kind_name(err.kind), err.text);
 	ck_assert_str_eq(told, "");
 }
 
@@ -251,7 +262,8 @@ Suite *test_xet_upload_suite(void)
 	tcase_add_test(tests, what_the_server_has_is_only_named);
 	tcase_add_test(tests, what_the_server_lacks_is_sent);
 	tcase_add_test(tests, a_line_that_is_refused_again_is_a_failure);
-	tcase_add_loop_test(tests, bytes_that_the_server_has_already_are_not_sent, 0, sizeof GRANTS / sizeof GRANTS[0]);
+	tcase_add_loop_test(tests, bytes_that_the_server_has_already_are_not_sent, 0,
+		sizeof GRANTS / sizeof GRANTS[0]);
 	tcase_add_test(tests, a_server_that_fails_gets_no_bytes);
 	tcase_add_loop_test(tests, bytes_that_are_refused_are_not_named, 0, 2);
 	tcase_add_test(tests, a_file_that_changes_meanwhile_is_called_so);

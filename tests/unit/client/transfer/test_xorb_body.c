@@ -55,7 +55,7 @@ struct gathered {
 	size_t stored;
 };
 
-static int gather(void *const taker, const struct xorb_record *const record, struct error *const err)
+static int gather(void *taker, const struct xorb_record *record, struct error *err)
 {
 	struct gathered *const gathered = taker;
 	(void)err;

@@ -19,17 +19,21 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct key_record make_key(const char *const id)
+static struct key_record make_key(const char *id)
 {
-	return (struct key_record){.id = span_text(id), .name = span_text("trainer"), .namespace = span_text("main"),
-		.sealed_secret = span_of("\x00\x01\x02", 3), .token_hash = span_text("0123456789abcdef0123456789abcdef")};
+	return (struct key_record){.id = span_text(id),
+		.name = span_text("trainer"),
+		.namespace = span_text("main"),
+		.sealed_secret = span_of("\x00\x01\x02", 3),
+		.token_hash = span_text("0123456789abcdef0123456789abcdef")};
 }
 
-static size_t list(struct key_record **const out)
+static size_t list(struct key_record **out)
 {
 	struct error err = {0};
 	size_t count;
-	ck_assert_msg(account_list_keys(fixture.store, fixture.arena, out, &count, &err) == 0, "%s", err.text);
+	ck_assert_msg(account_list_keys(fixture.store, fixture.arena, out, &count, &err) == 0, "%s",
+		err.text);
 	return count;
 }
 
@@ -55,10 +59,12 @@ START_TEST(keys_come_back_with_their_grants)
 	ck_assert_int_eq(keys[0].created_ms, 1700000000000);
 	ck_assert(span_equal(keys[1].sealed_secret, span_of("\x00\x01\x02", 3)));
 	ck_assert(span_equal(keys[1].token_hash, key.token_hash));
-	ck_assert(span_equal_text(keys[1].namespace, "main") && span_equal_text(keys[1].name, "trainer"));
+	ck_assert(span_equal_text(keys[1].namespace, "main") &&
+		span_equal_text(keys[1].name, "trainer"));
 	ck_assert_int_eq(keys[1].created_ms, 5);
 	ck_assert_uint_eq(keys[1].grant_count, 2);
-	ck_assert(span_equal_text(keys[1].grants[0].bucket, "weights") && span_equal_text(keys[1].grants[0].prefix, "run/"));
+	ck_assert(span_equal_text(keys[1].grants[0].bucket, "weights") &&
+		span_equal_text(keys[1].grants[0].prefix, "run/"));
 	ck_assert_uint_eq(keys[1].grants[0].permissions, PERMISSION_READ | PERMISSION_LIST);
 	ck_assert_uint_eq(keys[1].grants[1].prefix.len, 0);
 	ck_assert_uint_eq(keys[1].grants[1].permissions, PERMISSION_ADMIN);
@@ -106,7 +112,8 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 	struct key_record key = make_key("ROOT1");
 	key.is_root = true;
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
-	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0); /* the same again at each start */
+	/* the same again at each start */
+	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
 	key.id = span_text("ROOT2");
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
 	ck_assert_uint_eq(list(&keys), 1);
@@ -133,21 +140,27 @@ START_TEST(many_keys_come_back_each_with_its_own)
 	ck_assert_uint_eq(list(&keys), KEYS - 1);
 	for (unsigned i = 1; i < KEYS; i++) {
 		snprintf(id, sizeof id, "AK%02u", i);
-		ck_assert(span_equal_text(keys[i - 1].id, id) && span_equal_text(keys[i - 1].namespace, i % 2 == 0 ? "main" : "team"));
-		ck_assert(keys[i - 1].grant_count == 1 && span_equal_text(keys[i - 1].grants[0].prefix, id));
+		ck_assert(span_equal_text(keys[i - 1].id, id) &&
+			span_equal_text(keys[i - 1].namespace, i % 2 == 0 ? "main" : "team"));
+		ck_assert(keys[i - 1].grant_count == 1 &&
+			span_equal_text(keys[i - 1].grants[0].prefix, id));
 	}
 }
 END_TEST
 
 START_TEST(an_account_exists_by_its_own_name)
 {
-	static const struct { const char *name; bool exists; } asked[] = {{"main", true}, {"ma", false}, {"mains", false}, {"", false}, {"a", false}};
+	static const struct {
+		const char *name;
+		bool exists;
+	} asked[] = {{"main", true}, {"ma", false}, {"mains", false}, {"", false}, {"a", false}};
 	struct error err = {0};
 	bool exists = false;
 	const struct key_record key = make_key("AK1");
 	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
 	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-		ck_assert_int_eq(account_exists(fixture.store, span_text(asked[i].name), &exists, &err), 0);
+		ck_assert_int_eq(
+			account_exists(fixture.store, span_text(asked[i].name), &exists, &err), 0);
 		ck_assert_msg(exists == asked[i].exists, "%s", asked[i].name);
 	}
 }

@@ -58,7 +58,8 @@ static const struct {
 START_TEST(names_follow_the_rules)
 {
 	struct error err = {0};
-	const int result = bucket_check_name(span_text(names[_i].name), span_text(names[_i].namespace), &err);
+	const int result =
+		bucket_check_name(span_text(names[_i].name), span_text(names[_i].namespace), &err);
 	ck_assert_msg(result == (names[_i].good ? 0 : -1), "%s", names[_i].name);
 	ck_assert_int_eq(err.kind, names[_i].good ? ERROR_NONE : ERROR_BAD_NAME);
 }
@@ -68,7 +69,8 @@ START_TEST(a_bucket_has_one_owner)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), -1);
@@ -76,7 +78,8 @@ START_TEST(a_bucket_has_one_owner)
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_TAKEN);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert(span_equal_text(bucket.name, "abc"));
 	ck_assert(span_equal_text(bucket.owner, "main"));
 	ck_assert_int_eq(bucket.created_ms, 1700000000000);
@@ -97,37 +100,49 @@ START_TEST(only_an_empty_bucket_is_deleted)
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_HAS_RUNS);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("abc"), span_text("run"), settled_done, settled), settled,
-		NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("abc"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "abc", "k", NULL, &err), 0);
 }
 END_TEST
 
-static void expect_document(const enum bucket_document_kind kind, const char *const text)
+static void expect_document(enum bucket_document_kind kind, const char *text)
 {
 	struct error err = {0};
 	struct span document;
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("abc"), kind, fixture.arena, &document, &err), 0);
-	ck_assert_msg(span_equal_text(document, text), "%.*s", (int)document.len, (const char *)document.data);
+	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("abc"), kind, fixture.arena,
+				 &document, &err),
+		0);
+	ck_assert_msg(span_equal_text(document, text), "%.*s", (int)document.len,
+		(const char *)document.data);
 }
 
 START_TEST(an_edit_is_whole_and_lasts)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	const struct bucket_document documents[] = {{BUCKET_CORS, span_text("cors")}, {BUCKET_POLICY, span_text("policy")}};
-	const struct bucket_document fewer[] = {{BUCKET_CORS, {NULL, 0}}, {BUCKET_POLICY, span_text("other")}};
-	struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED, .sets_etag_policy = true, .etag_policy = ETAG_FAST,
-		.documents = documents, .document_count = 2};
+	const struct bucket_document documents[] = {
+		{BUCKET_CORS, span_text("cors")}, {BUCKET_POLICY, span_text("policy")}};
+	const struct bucket_document fewer[] = {
+		{BUCKET_CORS, {NULL, 0}}, {BUCKET_POLICY, span_text("other")}};
+	struct bucket_edit edit = {.sets_versioning = true,
+		.versioning = BUCKET_VERSIONED,
+		.sets_etag_policy = true,
+		.etag_policy = ETAG_FAST,
+		.documents = documents,
+		.document_count = 2};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
 	expect_document(BUCKET_CORS, "");
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.versioning, BUCKET_VERSIONED);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_FAST);
 	expect_document(BUCKET_CORS, "cors");
@@ -136,7 +151,8 @@ START_TEST(an_edit_is_whole_and_lasts)
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	expect_document(BUCKET_CORS, "");
 	expect_document(BUCKET_POLICY, "other");
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.versioning, BUCKET_VERSIONED);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM bucket_documents"), 0);
@@ -148,14 +164,17 @@ START_TEST(an_edit_is_of_one_bucket_not_of_its_name)
 	struct error err = {0};
 	struct bucket bucket;
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
-	const struct bucket_edit edit = {.bucket_id = bucket.id, .sets_etag_policy = true, .etag_policy = ETAG_FAST};
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	const struct bucket_edit edit = {
+		.bucket_id = bucket.id, .sets_etag_policy = true, .etag_policy = ETAG_FAST};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_DEFAULT);
 }
 END_TEST
@@ -164,11 +183,18 @@ START_TEST(an_edit_too_large_changes_nothing)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(BUCKET_DOCUMENT_MAX_BYTES + 1, 1);
-	const struct bucket_document document = {BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES + 1)};
+	const struct bucket_document document = {
+		BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES + 1)};
 	static const struct bucket_grant grants[BUCKET_GRANTS_MAX + 1];
 	const struct bucket_edit edits[] = {
-		{.sets_etag_policy = true, .etag_policy = ETAG_FAST, .documents = &document, .document_count = 1},
-		{.sets_etag_policy = true, .etag_policy = ETAG_FAST, .replaces_grants = BUCKET_GRANTS_OF_ACL, .grants = grants,
+		{.sets_etag_policy = true,
+			.etag_policy = ETAG_FAST,
+			.documents = &document,
+			.document_count = 1},
+		{.sets_etag_policy = true,
+			.etag_policy = ETAG_FAST,
+			.replaces_grants = BUCKET_GRANTS_OF_ACL,
+			.grants = grants,
 			.grant_count = BUCKET_GRANTS_MAX + 1},
 	};
 	struct bucket bucket;
@@ -177,14 +203,20 @@ START_TEST(an_edit_too_large_changes_nothing)
 		ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edits[i], &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	}
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_DEFAULT);
 	free(bytes);
 }
 END_TEST
 
 /* account, key, permissions, whether the grants below allow it */
-static const struct { const char *account; const char *key; unsigned permissions; bool allowed; } asked[] = {
+static const struct {
+	const char *account;
+	const char *key;
+	unsigned permissions;
+	bool allowed;
+} asked[] = {
 	{"", "pub/k", PERMISSION_READ, true},
 	{"", "pub/k", PERMISSION_READ | PERMISSION_VERSIONS, false},
 	{"", "pub/k", PERMISSION_WRITE, false},
@@ -216,14 +248,18 @@ static void grant_all(void)
 		ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edits[i], &err), 0);
 }
 
-static bool allows(const char *const account, const char *const key, const unsigned permissions, const bool anywhere)
+static bool allows(const char *account, const char *key, unsigned permissions, bool anywhere)
 {
 	struct error err = {0};
 	struct bucket bucket;
 	bool out = false;
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
-	const struct bucket_question question = {.bucket = bucket.id, .account = span_text(account), .key = span_text(key),
-		.permissions = permissions, .anywhere = anywhere};
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	const struct bucket_question question = {.bucket = bucket.id,
+		.account = span_text(account),
+		.key = span_text(key),
+		.permissions = permissions,
+		.anywhere = anywhere};
 	ck_assert_int_eq(bucket_grant_allows(fixture.store, &question, &out, &err), 0);
 	return out;
 }
@@ -232,7 +268,9 @@ START_TEST(grants_give_what_they_say)
 {
 	grant_all();
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
-		ck_assert_msg(allows(asked[i].account, asked[i].key, asked[i].permissions, false) == asked[i].allowed, "row %zu", i);
+		ck_assert_msg(allows(asked[i].account, asked[i].key, asked[i].permissions, false) ==
+				asked[i].allowed,
+			"row %zu", i);
 	ck_assert(allows("", "", 0, true));
 }
 END_TEST
@@ -243,12 +281,16 @@ START_TEST(a_block_takes_public_grants_out_of_force)
 	struct error err = {0};
 	grant_all();
 	for (size_t i = 0; i < 2; i++) {
-		const struct bucket_document document = {BUCKET_PUBLIC_ACCESS, span_of(&bits[i], 1)};
+		const struct bucket_document document = {
+			BUCKET_PUBLIC_ACCESS, span_of(&bits[i], 1)};
 		const struct bucket_edit edit = {.documents = &document, .document_count = 1};
 		ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
-		ck_assert_int_eq(allows("", "", PERMISSION_LIST, false), bits[i] != IGNORE_PUBLIC_ACLS);
-		ck_assert_int_eq(allows("", "pub/k", PERMISSION_READ, false), bits[i] != RESTRICT_PUBLIC_BUCKETS);
-		ck_assert(allows("team", "in/k", PERMISSION_WRITE, false)); /* named, so not public */
+		ck_assert_int_eq(
+			allows("", "", PERMISSION_LIST, false), bits[i] != IGNORE_PUBLIC_ACLS);
+		ck_assert_int_eq(allows("", "pub/k", PERMISSION_READ, false),
+			bits[i] != RESTRICT_PUBLIC_BUCKETS);
+		/* named, so not public */
+		ck_assert(allows("team", "in/k", PERMISSION_WRITE, false));
 	}
 }
 END_TEST
@@ -261,10 +303,14 @@ START_TEST(grants_go_with_their_source_and_bucket)
 	size_t count;
 	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_POLICY};
 	grant_all();
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
-	ck_assert_int_eq(bucket_grant_list(fixture.store, bucket.id, BUCKET_GRANTS_OF_POLICY, fixture.arena, &grants, &count, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(bucket_grant_list(fixture.store, bucket.id, BUCKET_GRANTS_OF_POLICY,
+				 fixture.arena, &grants, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(span_equal_text(grants[1].account, "team") && span_equal_text(grants[1].prefix, "in/"));
+	ck_assert(span_equal_text(grants[1].account, "team") &&
+		span_equal_text(grants[1].prefix, "in/"));
 	ck_assert_uint_eq(grants[1].permissions, PERMISSION_WRITE);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	ck_assert(!allows("", "pub/k", PERMISSION_READ, false));
@@ -283,26 +329,38 @@ START_TEST(listing_filters_and_pages)
 	for (size_t i = 0; i < 5; i++)
 		ck_assert_int_eq(fixture_create_bucket(fixture.store, mine[i], "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "model-0", "other", &err), 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"), span_text(""), 2, fixture.arena, &buckets, &count,
-		&err), 0);
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"),
+				 span_text(""), 2, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(span_equal_text(buckets[0].name, "model-1") && span_equal_text(buckets[1].name, "model-2"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"), buckets[1].name, 2, fixture.arena, &buckets, &count,
-		&err), 0);
+	ck_assert(span_equal_text(buckets[0].name, "model-1") &&
+		span_equal_text(buckets[1].name, "model-2"));
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text("model-"),
+				 buckets[1].name, 2, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(buckets[0].name, "model-3"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text(""), span_text("model-"), 2, fixture.arena, &buckets, &count,
-		&err), 0);
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text(""),
+				 span_text("model-"), 2, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(span_equal_text(buckets[0].name, "model-1") && span_equal_text(buckets[0].owner, "main"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text("nobody"), span_text(""), span_text(""), 2, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert(span_equal_text(buckets[0].name, "model-1") &&
+		span_equal_text(buckets[0].owner, "main"));
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("nobody"), span_text(""),
+				 span_text(""), 2, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"), span_text("aaa"), 1, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"),
+				 span_text("aaa"), 1, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(buckets[0].name, "model-0"));
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"), span_text("zzz"), 1, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"),
+				 span_text("zzz"), 1, fixture.arena, &buckets, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 0);
-	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text(""), span_text(""), 100, fixture.arena, &buckets, &count, &err),
+	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text(""), span_text(""),
+				 100, fixture.arena, &buckets, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 6);
 	ck_assert(span_equal_text(buckets[1].owner, "other"));

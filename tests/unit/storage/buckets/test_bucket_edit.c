@@ -26,27 +26,31 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct bucket find(const char *const name)
+static struct bucket find(const char *name)
 {
 	struct bucket bucket;
-	ck_assert_msg(bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err) == 0,
+		"%s", err.text);
 	return bucket;
 }
 
-static struct span document_of(const char *const bucket, const enum bucket_document_kind kind)
+static struct span document_of(const char *bucket, enum bucket_document_kind kind)
 {
 	struct span document;
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text(bucket), kind, fixture.arena, &document, &err), 0);
+	ck_assert_int_eq(bucket_document_find(fixture.store, span_text(bucket), kind, fixture.arena,
+				 &document, &err),
+		0);
 	return document;
 }
 
-static void set_documents(const char *const bucket, const struct bucket_document *const documents, const size_t count)
+static void set_documents(const char *bucket, const struct bucket_document *documents, size_t count)
 {
 	const struct bucket_edit edit = {.documents = documents, .document_count = count};
 	ck_assert_msg(fixture_edit_bucket(fixture.store, bucket, &edit, &err) == 0, "%s", err.text);
 }
 
-static int settle(struct bucket_change *const change, struct settled *const settled)
+static int settle(struct bucket_change *change, struct settled *settled)
 {
 	settled_wait(settled);
 	const int result = bucket_change_outcome(change, &err);
@@ -59,8 +63,10 @@ START_TEST(a_bucket_is_found_by_its_number)
 	const struct bucket two = find("two");
 	struct bucket found;
 	ck_assert_int_eq(bucket_find_id(fixture.store, two.id, fixture.arena, &found, &err), 0);
-	ck_assert(found.id == two.id && span_equal_text(found.name, "two") && span_equal_text(found.owner, "main"));
-	ck_assert_int_eq(bucket_find_id(fixture.store, two.id + 1, fixture.arena, &found, &err), -1);
+	ck_assert(found.id == two.id && span_equal_text(found.name, "two") &&
+		span_equal_text(found.owner, "main"));
+	ck_assert_int_eq(
+		bucket_find_id(fixture.store, two.id + 1, fixture.arena, &found, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 }
 END_TEST
@@ -92,12 +98,16 @@ END_TEST
 
 START_TEST(a_rename_is_of_one_bucket_not_of_its_name)
 {
-	const struct bucket_rename rename = {.from = span_text("one"), .to = span_text("new"), .account = span_text("main"),
+	const struct bucket_rename rename = {.from = span_text("one"),
+		.to = span_text("new"),
+		.account = span_text("main"),
 		.bucket_id = find("one").id};
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "one", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "one", "other", &err), 0);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(settle(bucket_rename_start(fixture.store, &rename, settled_done, settled), settled), -1);
+	ck_assert_int_eq(
+		settle(bucket_rename_start(fixture.store, &rename, settled_done, settled), settled),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert(span_equal_text(find("one").owner, "other"));
 }
@@ -106,10 +116,17 @@ END_TEST
 START_TEST(a_bucket_is_made_with_its_settings)
 {
 	const struct bucket_document cors = {BUCKET_CORS, span_text("cors")};
-	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_SUSPENDED, .sets_etag_policy = true,
-		.etag_policy = ETAG_MD5, .documents = &cors, .document_count = 1};
+	const struct bucket_edit edit = {.sets_versioning = true,
+		.versioning = BUCKET_SUSPENDED,
+		.sets_etag_policy = true,
+		.etag_policy = ETAG_MD5,
+		.documents = &cors,
+		.document_count = 1};
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(settle(bucket_create_start(fixture.store, span_text("new"), span_text("main"), &edit, settled_done, settled), settled), 0);
+	ck_assert_int_eq(settle(bucket_create_start(fixture.store, span_text("new"),
+					span_text("main"), &edit, settled_done, settled),
+				 settled),
+		0);
 	const struct bucket made = find("new");
 	ck_assert(made.versioning == BUCKET_SUSPENDED && made.etag_policy == ETAG_MD5);
 	ck_assert(span_equal_text(document_of("new", BUCKET_CORS), "cors"));
@@ -118,11 +135,15 @@ END_TEST
 
 START_TEST(settings_are_those_of_one_bucket)
 {
-	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED, .sets_etag_policy = true,
+	const struct bucket_edit edit = {.sets_versioning = true,
+		.versioning = BUCKET_VERSIONED,
+		.sets_etag_policy = true,
 		.etag_policy = ETAG_FAST};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "one", &edit, &err), 0);
-	ck_assert(find("one").versioning == BUCKET_VERSIONED && find("one").etag_policy == ETAG_FAST);
-	ck_assert(find("two").versioning == BUCKET_UNVERSIONED && find("two").etag_policy == ETAG_DEFAULT);
+	ck_assert(
+		find("one").versioning == BUCKET_VERSIONED && find("one").etag_policy == ETAG_FAST);
+	ck_assert(find("two").versioning == BUCKET_UNVERSIONED &&
+		find("two").etag_policy == ETAG_DEFAULT);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "one", &err), 0);
 	ck_assert_int_gt(find("two").id, 0);
 }
@@ -130,7 +151,8 @@ END_TEST
 
 START_TEST(documents_of_other_kinds_and_buckets_stay)
 {
-	const struct bucket_document all[] = {{BUCKET_CORS, span_text("cors")}, {BUCKET_POLICY, span_text("policy")},
+	const struct bucket_document all[] = {{BUCKET_CORS, span_text("cors")},
+		{BUCKET_POLICY, span_text("policy")},
 		{BUCKET_LIFECYCLE, span_text("{\"rules\":[]}")}};
 	const struct bucket_document none = {.kind = BUCKET_CORS};
 	set_documents("two", all, 3);
@@ -148,19 +170,28 @@ END_TEST
 START_TEST(settings_of_the_largest_size_are_taken)
 {
 	uint8_t *const bytes = fixture_noise(BUCKET_DOCUMENT_MAX_BYTES, 3);
-	const struct bucket_document document = {BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES)};
+	const struct bucket_document document = {
+		BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES)};
 	struct bucket_grant grants[BUCKET_GRANTS_MAX];
 	struct bucket_grant *stored;
 	size_t count = 0;
 	for (size_t i = 0; i < BUCKET_GRANTS_MAX; i++)
-		grants[i] = (struct bucket_grant){.account = span_text("friend"), .prefix = span_text("in/"), .permissions = PERMISSION_READ};
-	const struct bucket_edit edit = {.documents = &document, .document_count = 1, .replaces_grants = BUCKET_GRANTS_OF_POLICY,
-		.grants = grants, .grant_count = BUCKET_GRANTS_MAX};
+		grants[i] = (struct bucket_grant){.account = span_text("friend"),
+			.prefix = span_text("in/"),
+			.permissions = PERMISSION_READ};
+	const struct bucket_edit edit = {.documents = &document,
+		.document_count = 1,
+		.replaces_grants = BUCKET_GRANTS_OF_POLICY,
+		.grants = grants,
+		.grant_count = BUCKET_GRANTS_MAX};
 	ck_assert_msg(fixture_edit_bucket(fixture.store, "one", &edit, &err) == 0, "%s", err.text);
 	ck_assert(span_equal(document_of("one", BUCKET_CORS), document.bytes));
-	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY, fixture.arena, &stored, &count, &err), 0);
+	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY,
+				 fixture.arena, &stored, &count, &err),
+		0);
 	ck_assert_uint_eq(count, BUCKET_GRANTS_MAX);
-	ck_assert(span_equal_text(stored[count - 1].account, "friend") && span_equal_text(stored[count - 1].prefix, "in/"));
+	ck_assert(span_equal_text(stored[count - 1].account, "friend") &&
+		span_equal_text(stored[count - 1].prefix, "in/"));
 	free(bytes);
 }
 END_TEST
@@ -171,8 +202,12 @@ START_TEST(settings_too_large_together_change_nothing)
 	uint8_t *const bytes = fixture_noise(BUCKET_DOCUMENT_MAX_BYTES, 3);
 	struct bucket_document documents[8];
 	for (size_t i = 0; i < 8; i++)
-		documents[i] = (struct bucket_document){BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES)};
-	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = ETAG_FAST, .documents = documents, .document_count = 8};
+		documents[i] = (struct bucket_document){
+			BUCKET_CORS, span_of(bytes, BUCKET_DOCUMENT_MAX_BYTES)};
+	const struct bucket_edit edit = {.sets_etag_policy = true,
+		.etag_policy = ETAG_FAST,
+		.documents = documents,
+		.document_count = 8};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "one", &edit, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	ck_assert_int_eq(find("one").etag_policy, ETAG_DEFAULT);
@@ -187,34 +222,46 @@ START_TEST(the_texts_of_a_change_are_copied)
 	struct bucket_grant *stored;
 	size_t count = 0;
 	const struct bucket_document document = {BUCKET_CORS, span_text(texts[3])};
-	const struct bucket_grant grant = {.account = span_text(texts[1]), .prefix = span_text(texts[2]), .permissions = PERMISSION_READ};
-	const struct bucket_edit edit = {.documents = &document, .document_count = 1, .replaces_grants = BUCKET_GRANTS_OF_POLICY, .grants = &grant,
+	const struct bucket_grant grant = {.account = span_text(texts[1]),
+		.prefix = span_text(texts[2]),
+		.permissions = PERMISSION_READ};
+	const struct bucket_edit edit = {.documents = &document,
+		.document_count = 1,
+		.replaces_grants = BUCKET_GRANTS_OF_POLICY,
+		.grants = &grant,
 		.grant_count = 1};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct settled *const settled = settled_new();
-	struct bucket_change *const change = bucket_edit_start(fixture.store, span_text(texts[0]), &edit, settled_done, settled);
+	struct bucket_change *const change =
+		bucket_edit_start(fixture.store, span_text(texts[0]), &edit, settled_done, settled);
 	memset(texts, 'x', sizeof texts);
 	committer_hold_end(hold);
 	ck_assert_int_eq(settle(change, settled), 0);
 	ck_assert(span_equal_text(document_of("one", BUCKET_CORS), "cors"));
-	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY, fixture.arena, &stored, &count, &err), 0);
-	ck_assert(count == 1 && span_equal_text(stored[0].account, "friend") && span_equal_text(stored[0].prefix, "in/"));
+	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY,
+				 fixture.arena, &stored, &count, &err),
+		0);
+	ck_assert(count == 1 && span_equal_text(stored[0].account, "friend") &&
+		span_equal_text(stored[0].prefix, "in/"));
 }
 END_TEST
 
 static struct bucket_document make_rules(void)
 {
-	return (struct bucket_document){BUCKET_LIFECYCLE, span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"prefix\":\"\","
-		"\"tags\":[],\"expires_markers\":false,\"expire_days\":1}]}")};
+	return (struct bucket_document){BUCKET_LIFECYCLE,
+		span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"prefix\":\"\","
+			  "\"tags\":[],\"expires_markers\":false,\"expire_days\":1}]}")};
 }
 
-static bool expires_in(const char *const bucket)
+static bool expires_in(const char *bucket)
 {
-	const struct lifecycle_subject subject = {.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
+	const struct lifecycle_subject subject = {
+		.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
 	static const struct span none = {NULL, 0};
 	int64_t due_ms;
 	struct span rule;
-	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache, span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
+	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
+		span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
 }
 
 START_TEST(rules_are_in_force_wherever_they_stand_among_documents)
@@ -248,10 +295,12 @@ START_TEST(a_prefix_that_is_a_name_lists_it)
 	size_t count = 0;
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "one-more", "main", &err), 0);
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(bucket_list(fixture.store, span_text(owners[i]), span_text("one"), span_text(""), 10, fixture.arena, &buckets, &count,
-			&err), 0);
+		ck_assert_int_eq(bucket_list(fixture.store, span_text(owners[i]), span_text("one"),
+					 span_text(""), 10, fixture.arena, &buckets, &count, &err),
+			0);
 		ck_assert_uint_eq(count, 2);
-		ck_assert(span_equal_text(buckets[0].name, "one") && span_equal_text(buckets[1].name, "one-more"));
+		ck_assert(span_equal_text(buckets[0].name, "one") &&
+			span_equal_text(buckets[1].name, "one-more"));
 	}
 }
 END_TEST

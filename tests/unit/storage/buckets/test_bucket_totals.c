@@ -34,33 +34,36 @@ static void tear_down(void)
 	free(noise);
 }
 
-static struct bucket_totals totals_of(const char *const name)
+static struct bucket_totals totals_of(const char *name)
 {
 	struct error err = {0};
 	struct bucket bucket;
 	struct bucket_totals totals;
-	ck_assert_int_eq(bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err), 0);
-	ck_assert_msg(bucket_totals_find(fixture.store, &bucket, 1, &totals, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err), 0);
+	ck_assert_msg(
+		bucket_totals_find(fixture.store, &bucket, 1, &totals, &err) == 0, "%s", err.text);
 	return totals;
 }
 
-static void expect_totals(const char *const name, const int64_t files, const int64_t bytes)
+static void expect_totals(const char *name, int64_t files, int64_t bytes)
 {
 	const struct bucket_totals totals = totals_of(name);
 	ck_assert_int_eq(totals.files, files);
 	ck_assert_int_eq(totals.bytes, bytes);
 }
 
-static void expect_counted(const char *const what, const int step)
+static void expect_counted(const char *what, int step)
 {
 	static const char wrong[] =
 		"SELECT COUNT(*) FROM bucket_totals t WHERE t.files <> (SELECT COUNT(*) FROM versions v WHERE v.bucket = t.bucket AND v.state = 1"
 		" AND v.is_marker = 0) OR t.bytes <> (SELECT COALESCE(SUM(size), 0) FROM versions v WHERE v.bucket = t.bucket AND v.state = 1"
 		" AND v.is_marker = 0)";
-	ck_assert_msg(fixture_count(fixture.store, wrong) == 0, "after operation %d, %s", step, what);
+	ck_assert_msg(
+		fixture_count(fixture.store, wrong) == 0, "after operation %d, %s", step, what);
 }
 
-static unsigned below(const unsigned limit)
+static unsigned below(unsigned limit)
 {
 	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (unsigned)(random_state >> 33) % limit;
@@ -77,45 +80,52 @@ static const char *any_key(void)
 	return keys[below(KEYS)];
 }
 
-static void put(const char *const bucket, const char *const key)
+static void put(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	static const unsigned sizes[] = {1, 1025, LARGE, 1000};
-	ck_assert_msg(fixture_put(fixture.store, bucket, key, span_of(noise, below(sizes[below(4)])), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, bucket, key,
+			      span_of(noise, below(sizes[below(4)])), &err) == 0,
+		"%s", err.text);
 }
 
-static void delete_current(const char *const bucket, const char *const key)
+static void delete_current(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	ck_assert_msg(fixture_delete(fixture.store, bucket, key, NULL, &err) == 0, "%s", err.text);
 }
 
-static void delete_any_version(const char *const bucket, const char *const key)
+static void delete_any_version(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	struct version_list list;
-	const struct version_list_params params = {.bucket = span_text(bucket), .prefix = span_text(key), .limit = 100};
-	ck_assert_msg(version_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s", err.text);
+	const struct version_list_params params = {
+		.bucket = span_text(bucket), .prefix = span_text(key), .limit = 100};
+	ck_assert_msg(version_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s",
+		err.text);
 	if (list.entry_count == 0)
 		return;
 	const struct version_entry *const entry = &list.entries[below((unsigned)list.entry_count)];
 	struct object_delete_item item = {.key = entry->object.key};
 	ck_assert(version_ref_parse(span_text(entry->version), &item.ref));
-	ck_assert_msg(fixture_delete_items(fixture.store, bucket, &item, 1, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_delete_items(fixture.store, bucket, &item, 1, &err) == 0, "%s", err.text);
 }
 
-static void copy(const char *const bucket, const char *const key)
+static void copy(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	struct object source;
 	struct object made;
-	if (object_find(fixture.store, span_text(any_bucket()), span_text(any_key()), fixture.arena, &source, &err) != 0)
+	if (object_find(fixture.store, span_text(any_bucket()), span_text(any_key()), fixture.arena,
+		    &source, &err) != 0)
 		return;
-	struct object_copy_params params = {.source = &source, .bucket = span_text(bucket), .key = span_text(key)};
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text(bucket), .key = span_text(key)};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &made, &err) == 0, "%s", err.text);
 }
 
-static void upload(const char *const bucket, const char *const key)
+static void upload(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	struct upload_create_params params = {.bucket = span_text(bucket), .key = span_text(key)};
@@ -123,19 +133,24 @@ static void upload(const char *const bucket, const char *const key)
 	struct uploaded_part made;
 	struct upload_fault fault;
 	struct upload_result result;
-	ck_assert_msg(fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
-	ck_assert_msg(fixture_upload_put(fixture.store, &ref, 1, span_of(noise, LARGE / 2), NULL, &made, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(fixture.store, &ref, 1, span_of(noise, LARGE / 2), NULL,
+			      &made, &err) == 0,
+		"%s", err.text);
 	struct upload_listed_part listed = {.number = 1};
 	memcpy(listed.etag, made.etag, sizeof(listed.etag));
 	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 }
 
-static void switch_versioning(const char *const bucket, const char *const key)
+static void switch_versioning(const char *bucket, const char *key)
 {
 	struct error err = {0};
 	(void)key;
-	const struct bucket_edit edit = {.sets_versioning = true, .versioning = (enum bucket_versioning)(1 + below(2))};
+	const struct bucket_edit edit = {
+		.sets_versioning = true, .versioning = (enum bucket_versioning)(1 + below(2))};
 	ck_assert_msg(fixture_edit_bucket(fixture.store, bucket, &edit, &err) == 0, "%s", err.text);
 }
 
@@ -143,8 +158,14 @@ static const struct {
 	const char *name;
 	void (*run)(const char *bucket, const char *key);
 } operations[] = {
-	{"put", put}, {"put", put}, {"delete", delete_current}, {"delete a version", delete_any_version}, {"delete a version", delete_any_version},
-	{"copy", copy}, {"upload", upload}, {"versioning", switch_versioning},
+	{"put", put},
+	{"put", put},
+	{"delete", delete_current},
+	{"delete a version", delete_any_version},
+	{"delete a version", delete_any_version},
+	{"copy", copy},
+	{"upload", upload},
+	{"versioning", switch_versioning},
 };
 
 START_TEST(totals_are_what_a_count_finds_after_anything)
@@ -152,7 +173,8 @@ START_TEST(totals_are_what_a_count_finds_after_anything)
 	random_state = (uint64_t)_i + 1;
 	for (int step = 0; step < OPERATIONS; step++) {
 		/* Versioning comes late, so that buckets without it are tried as well. */
-		const unsigned kinds = sizeof(operations) / sizeof(operations[0]) - (step < OPERATIONS / 2 ? 1 : 0);
+		const unsigned kinds = sizeof(operations) / sizeof(operations[0]) -
+			(step < OPERATIONS / 2 ? 1 : 0);
 		const unsigned kind = below(kinds);
 		operations[kind].run(any_bucket(), any_key());
 		expect_counted(operations[kind].name, step);
@@ -195,7 +217,7 @@ START_TEST(totals_tell_when_they_changed_last)
 }
 END_TEST
 
-static int64_t bytes_of(const char *const owner)
+static int64_t bytes_of(const char *owner)
 {
 	struct error err = {0};
 	int64_t bytes = -1;

@@ -22,33 +22,38 @@ static void tear_down(void)
 }
 
 /* The bucket's objects expire after so many days; 0: it has no rules. */
-static void set(const char *const bucket, const unsigned days)
+static void set(const char *bucket, unsigned days)
 {
 	char document[200] = "";
 	if (days > 0)
-		snprintf(document, sizeof document, "{\"rules\":[{\"id\":\"%s\",\"enabled\":true,\"form\":1,\"prefix\":\"\",\"tags\":[],"
-			"\"expires_markers\":false,\"expire_days\":%u}]}", bucket, days);
+		snprintf(document, sizeof document,
+			"{\"rules\":[{\"id\":\"%s\",\"enabled\":true,\"form\":1,\"prefix\":\"\",\"tags\":[],"
+			"\"expires_markers\":false,\"expire_days\":%u}]}",
+			bucket, days);
 	lifecycle_cache_set(cache, span_text(bucket), span_text(document));
 }
 
-static bool expires(const char *const bucket, const struct span tags, int64_t *const out_due_ms, struct span *const out_rule)
+static bool expires(
+	const char *bucket, struct span tags, int64_t *out_due_ms, struct span *out_rule)
 {
 	const struct lifecycle_subject subject = {.key = span_text("k"), .since_ms = 5 * DAY};
-	return lifecycle_cache_expires(cache, span_text(bucket), &subject, tags, arena, out_due_ms, out_rule);
+	return lifecycle_cache_expires(
+		cache, span_text(bucket), &subject, tags, arena, out_due_ms, out_rule);
 }
 
-static void expect(const char *const bucket, const unsigned days)
+static void expect(const char *bucket, unsigned days)
 {
 	int64_t due_ms = 0;
 	struct span rule;
-	ck_assert_msg(expires(bucket, (struct span){NULL, 0}, &due_ms, &rule) == (days > 0), "%s", bucket);
+	ck_assert_msg(expires(bucket, (struct span){NULL, 0}, &due_ms, &rule) == (days > 0), "%s",
+		bucket);
 	if (days == 0)
 		return;
 	ck_assert_int_eq(due_ms, (5 + (int64_t)days) * DAY);
 	ck_assert(span_equal_text(rule, bucket));
 }
 
-static const char *name_of(const unsigned i)
+static const char *name_of(unsigned i)
 {
 	static char name[16];
 	snprintf(name, sizeof name, "b%02u", i);
@@ -93,8 +98,9 @@ START_TEST(tags_choose)
 	static const uint8_t blue[] = {1, 0, 'k', 1, 0, 'w'};
 	int64_t due_ms = 0;
 	struct span rule;
-	lifecycle_cache_set(cache, span_text("b"), span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,"
-		"\"tags\":[\"k\",\"v\"],\"expires_markers\":false,\"expire_days\":1}]}"));
+	lifecycle_cache_set(cache, span_text("b"),
+		span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,"
+			  "\"tags\":[\"k\",\"v\"],\"expires_markers\":false,\"expire_days\":1}]}"));
 	ck_assert(expires("b", span_of(red, sizeof red), &due_ms, &rule));
 	ck_assert(!expires("b", span_of(blue, sizeof blue), &due_ms, &rule));
 	ck_assert(!expires("b", (struct span){NULL, 0}, &due_ms, &rule));

@@ -7,7 +7,9 @@
 
 START_TEST(tags_come_back_in_their_order)
 {
-	const struct tag tags[] = {{span_text("team"), span_text("rl")}, {span_text("empty"), span_text("")}, {span_text("\xc3\xa9"), span_text("\xe2\x82\xac")}};
+	const struct tag tags[] = {{span_text("team"), span_text("rl")},
+		{span_text("empty"), span_text("")},
+		{span_text("\xc3\xa9"), span_text("\xe2\x82\xac")}};
 	struct arena *const arena = arena_new(4096);
 	struct error err = {0};
 	struct buffer blob;
@@ -21,7 +23,8 @@ START_TEST(tags_come_back_in_their_order)
 	ck_assert_int_eq(tag_set_read(buffer_span(&blob), arena, &got, &count, &err), 0);
 	ck_assert_uint_eq(count, 3);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert(span_equal(got[i].key, tags[i].key) && span_equal(got[i].value, tags[i].value));
+		ck_assert(span_equal(got[i].key, tags[i].key) &&
+			span_equal(got[i].value, tags[i].value));
 	ck_assert_int_eq(tag_set_read(span_of(NULL, 0), arena, &got, &count, &err), 0);
 	ck_assert_uint_eq(count, 0);
 	buffer_release(&blob);
@@ -40,7 +43,8 @@ START_TEST(a_cut_blob_is_corrupt)
 		struct error err = {0};
 		struct tag *got = NULL;
 		size_t count = 0;
-		ck_assert_int_eq(tag_set_read(span_of(blob.data, len), arena, &got, &count, &err), -1);
+		ck_assert_int_eq(
+			tag_set_read(span_of(blob.data, len), arena, &got, &count, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	}
 	buffer_release(&blob);
@@ -50,7 +54,7 @@ END_TEST
 
 static char text[1200];
 
-static struct span repeated(const char *const character, const size_t count)
+static struct span repeated(const char *character, size_t count)
 {
 	text[0] = '\0';
 	for (size_t i = 0; i < count; i++)
@@ -58,7 +62,7 @@ static struct span repeated(const char *const character, const size_t count)
 	return span_text(text);
 }
 
-static bool is_refused(const struct tag *const tags, const size_t count, const size_t most)
+static bool is_refused(const struct tag *tags, size_t count, size_t most)
 {
 	struct error err = {0};
 	const int result = tag_set_check(tags, count, most, &err);
@@ -88,7 +92,8 @@ START_TEST(other_rules)
 	const struct tag none = {span_text(""), span_text("v")};
 	const struct tag reserved = {span_text("aws:x"), span_text("v")};
 	const struct tag not_utf8 = {span_text("k"), span_text("\xff")};
-	const struct tag twice[] = {{span_text("k"), span_text("1")}, {span_text("l"), span_text("2")}, {span_text("k"), span_text("3")}};
+	const struct tag twice[] = {{span_text("k"), span_text("1")},
+		{span_text("l"), span_text("2")}, {span_text("k"), span_text("3")}};
 	ck_assert(is_refused(&none, 1, 10));
 	ck_assert(is_refused(&reserved, 1, 10));
 	ck_assert(is_refused(&not_utf8, 1, 10));

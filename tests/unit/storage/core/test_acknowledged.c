@@ -1,5 +1,5 @@
-/* What was confirmed last, in two slots: whatever a kill or a power cut leaves of them, no more is read
- * than was noted, and the newest that is whole. */
+/* What was confirmed last, in two slots: whatever a kill or a power cut leaves of them, no more is
+ * read than was noted, and the newest that is whole. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -42,8 +42,10 @@ static struct acknowledged *open_with(const struct file_ops *files)
 /* The n-th thing that is told. */
 static struct acknowledgement telling(unsigned n)
 {
-	struct acknowledgement now = {.store = {.id = {9, 8, 7}, .life = 5}, .change = 1000 + n,
-		.log_salt = UINT64_C(0xfedcba9876543210) + n, .log_frames = 40 + n};
+	struct acknowledgement now = {.store = {.id = {9, 8, 7}, .life = 5},
+		.change = 1000 + n,
+		.log_salt = UINT64_C(0xfedcba9876543210) + n,
+		.log_frames = 40 + n};
 	return now;
 }
 
@@ -145,12 +147,16 @@ START_TEST(a_note_leaves_the_one_before_it_alone)
 		read_bytes(after, sizeof after);
 		off_t kept = memcmp(before, after, SLOT_BYTES) == 0 ? 0 : SLOT_STEP;
 		ck_assert_mem_eq(before + kept, after + kept, SLOT_BYTES);
-		ck_assert_mem_ne(before + (SLOT_STEP - kept), after + (SLOT_STEP - kept), SLOT_BYTES);
+		ck_assert_mem_ne(
+			before + (SLOT_STEP - kept), after + (SLOT_STEP - kept), SLOT_BYTES);
 		/* Torn at any byte, the new slot costs the new note alone. */
 		for (size_t cut = 1; cut < SLOT_BYTES; cut++) {
-			write_bytes(before + (SLOT_STEP - kept) + cut, SLOT_BYTES - cut, SLOT_STEP - kept + (off_t)cut);
+			write_bytes(before + (SLOT_STEP - kept) + cut, SLOT_BYTES - cut,
+				SLOT_STEP - kept + (off_t)cut);
 			read_last(path);
-			bool is_whole = memcmp(after + (SLOT_STEP - kept) + cut, before + (SLOT_STEP - kept) + cut, SLOT_BYTES - cut) == 0;
+			bool is_whole =
+				memcmp(after + (SLOT_STEP - kept) + cut,
+					before + (SLOT_STEP - kept) + cut, SLOT_BYTES - cut) == 0;
 			ck_assert_int_eq(last.change, telling(is_whole ? n : n - 1).change);
 			write_bytes(after + (SLOT_STEP - kept), SLOT_BYTES, SLOT_STEP - kept);
 		}
@@ -245,7 +251,8 @@ START_TEST(another_version_is_refused)
 	err = (struct error){0};
 	ck_assert_int_eq(acknowledged_read(path, &last, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
-	ck_assert_msg(strstr(err.text, _i == 0 ? "version 2" : "version 0") != NULL, "%s", err.text);
+	ck_assert_msg(
+		strstr(err.text, _i == 0 ? "version 2" : "version 0") != NULL, "%s", err.text);
 }
 END_TEST
 
@@ -317,7 +324,8 @@ START_TEST(notes_are_not_synced_and_a_sync_makes_them_last)
 	note(acknowledged, 1);
 	ck_assert_str_eq(power_disk_trace(disk), "write acknowledged\n");
 	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), 0);
-	ck_assert_str_eq(power_disk_trace(disk), "write acknowledged\nsync acknowledged\nsync-folder .\n");
+	ck_assert_str_eq(
+		power_disk_trace(disk), "write acknowledged\nsync acknowledged\nsync-folder .\n");
 	note(acknowledged, 2);
 	char *cut = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
 	snprintf(left, sizeof left, "%s/acknowledged", cut);
@@ -370,7 +378,8 @@ START_TEST(a_sync_that_fails_is_told)
 		ck_assert_int_eq(acknowledged_sync(acknowledged, &err), -1);
 	}
 	file_faults_init(&faults, FILE_FAULT_SYNC, 1, EIO);
-	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), -1); /* the name is still to be synced */
+	/* the name is still to be synced */
+	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), -1);
 	file_faults_init(&faults, 0, 0, 0);
 	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), 0);
 	acknowledged_close(acknowledged);

@@ -1,4 +1,5 @@
-/* The ring of changes: alone, and under a store whose every way of changing what a key shows it must have heard of. */
+/* The ring of changes: alone, and under a store whose every way of changing what a key shows it
+ * must have heard of. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -24,9 +25,10 @@ static struct change_feed *feed;
 static struct arena *arena;
 static int64_t updated[3]; /* of the buckets, as the catalog would have them */
 
-static void open_feed(const size_t changes, const size_t key_bytes)
+static void open_feed(size_t changes, size_t key_bytes)
 {
-	const struct change_feed_options options = {.clock = &now.source, .changes_max = changes, .key_bytes_max = key_bytes};
+	const struct change_feed_options options = {
+		.clock = &now.source, .changes_max = changes, .key_bytes_max = key_bytes};
 	change_feed_free(feed);
 	feed = change_feed_new(&options);
 }
@@ -46,27 +48,32 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-static void note(const int64_t bucket, const char *const key, const int64_t at_ms)
+static void note(int64_t bucket, const char *key, int64_t at_ms)
 {
-	const struct change_note change = {.bucket = bucket, .key = span_text(key), .updated_ms = updated[bucket], .now_ms = at_ms};
+	const struct change_note change = {.bucket = bucket,
+		.key = span_text(key),
+		.updated_ms = updated[bucket],
+		.now_ms = at_ms};
 	updated[bucket] = change_feed_note(feed, &change);
 }
 
-static void change(const int64_t bucket, const char *const key, const int64_t at_ms)
+static void change(int64_t bucket, const char *key, int64_t at_ms)
 {
 	note(bucket, key, at_ms);
 	change_feed_show(feed);
 }
 
-/* The keys that a reader gets, each followed by a blank; "lost" when he is told that he lost some. */
-static const char *read_on(const int64_t bucket, struct change_position *const position, const size_t limit)
+/* The keys that a reader gets, each followed by a blank; "lost" when he is told that he lost
+ * some. */
+static const char *read_on(int64_t bucket, struct change_position *position, size_t limit)
 {
 	struct change_seen seen[LIMIT];
 	struct buffer text;
 	size_t count;
 	bool more;
 	buffer_init(&text, 4096);
-	const bool found = change_feed_read(feed, bucket, updated[bucket], position, limit, arena, seen, &count, &more);
+	const bool found = change_feed_read(
+		feed, bucket, updated[bucket], position, limit, arena, seen, &count, &more);
 	for (size_t i = 0; i < count; i++)
 		buffer_format(&text, "%.*s ", (int)seen[i].key.len, (const char *)seen[i].key.data);
 	if (more)
@@ -76,10 +83,12 @@ static const char *read_on(const int64_t bucket, struct change_position *const p
 	return found ? result : "lost";
 }
 
-static const char *read_since(const int64_t bucket, const int64_t since_ms)
+static const char *read_since(int64_t bucket, int64_t since_ms)
 {
 	struct change_position position;
-	return change_feed_seek(feed, bucket, since_ms, updated[bucket], &position) ? read_on(bucket, &position, LIMIT) : "lost";
+	return change_feed_seek(feed, bucket, since_ms, updated[bucket], &position)
+		? read_on(bucket, &position, LIMIT)
+		: "lost";
 }
 
 START_TEST(changes_are_seen_once_they_are_shown)
@@ -235,7 +244,8 @@ START_TEST(pages_can_be_resumed_and_so_can_their_moments)
 	note(ONE, "c", 200);
 	change_feed_show(feed);
 	ck_assert_str_eq(read_on(ONE, &position, 2), "a b ...");
-	ck_assert_int_eq(position.moment_ms, 100); /* half of it: who has lost the number must see all of it again */
+	/* half of it: who has lost the number must see all of it again */
+	ck_assert_int_eq(position.moment_ms, 100);
 	struct change_position stranger = {.number = 0, .moment_ms = position.moment_ms};
 	ck_assert_str_eq(read_on(ONE, &stranger, LIMIT), "a b c ");
 	ck_assert_str_eq(read_on(ONE, &position, 2), "c ");
@@ -272,7 +282,8 @@ END_TEST
 
 START_TEST(details_move_nothing)
 {
-	struct change_note detail = {.bucket = ONE, .key = span_text("a"), .existed = true, .now_ms = 4000};
+	struct change_note detail = {
+		.bucket = ONE, .key = span_text("a"), .existed = true, .now_ms = 4000};
 	struct change_position position;
 	change(ONE, "a", 200);
 	ck_assert(change_feed_seek(feed, ONE, 200, 200, &position));
@@ -300,7 +311,8 @@ static struct bucket find_bucket(void)
 {
 	struct bucket bucket;
 	struct error err = {0};
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("bucket"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("bucket"), fixture.arena, &bucket, &err), 0);
 	return bucket;
 }
 
@@ -330,8 +342,9 @@ static void tear_down_store(void)
 	store_fixture_close(&fixture);
 }
 
-/* What was told of since the last call: "+key " where nothing was before, "=key " where something was. */
-static void expect_told(const char *const wanted)
+/* What was told of since the last call: "+key " where nothing was before, "=key " where something
+ * was. */
+static void expect_told(const char *wanted)
 {
 	const struct bucket bucket = find_bucket();
 	struct change_seen seen[LIMIT];
@@ -339,24 +352,28 @@ static void expect_told(const char *const wanted)
 	size_t count;
 	bool more;
 	buffer_init(&text, 4096);
-	ck_assert(change_feed_read(feed, bucket.id, find_updated(), &stood, LIMIT, fixture.arena, seen, &count, &more));
+	ck_assert(change_feed_read(feed, bucket.id, find_updated(), &stood, LIMIT, fixture.arena,
+		seen, &count, &more));
 	for (size_t i = 0; i < count; i++)
-		buffer_format(&text, "%s%.*s ", seen[i].existed ? "=" : "+", (int)seen[i].key.len, (const char *)seen[i].key.data);
+		buffer_format(&text, "%s%.*s ", seen[i].existed ? "=" : "+", (int)seen[i].key.len,
+			(const char *)seen[i].key.data);
 	ck_assert_str_eq(buffer_text(&text), wanted);
 	ck_assert_int_eq(stood.moment_ms, find_updated());
 	buffer_release(&text);
 }
 
-static void put(const char *const key, const char *const text)
+static void put(const char *key, const char *text)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_text(text), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_text(text), &err) == 0, "%s",
+		err.text);
 }
 
-static void delete(const char *const key)
+static void delete (const char *key)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_delete(fixture.store, "bucket", key, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_delete(fixture.store, "bucket", key, NULL, &err) == 0, "%s", err.text);
 }
 
 START_TEST(puts_and_deletes_are_told)
@@ -368,8 +385,8 @@ START_TEST(puts_and_deletes_are_told)
 	expect_told("+a =a +b ");
 	ck_assert_int_gt(find_updated(), made_ms);
 	const int64_t before_ms = find_updated();
-	delete("a");
-	delete("absent");
+	delete ("a");
+	delete ("absent");
 	expect_told("=a ");
 	ck_assert_int_gt(find_updated(), before_ms);
 }
@@ -378,12 +395,15 @@ END_TEST
 START_TEST(refused_changes_are_not_told)
 {
 	struct error err = {0};
-	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text("a"), .conditions = {.if_none_match = span_text("*")}};
+	struct object_put_params params = {.bucket = span_text("bucket"),
+		.key = span_text("a"),
+		.conditions = {.if_none_match = span_text("*")}};
 	put("a", "one");
 	const int64_t before_ms = find_updated();
 	ck_assert_int_ne(fixture_put_with(fixture.store, &params, span_text("two"), NULL, &err), 0);
 	ck_assert_int_ne(fixture_delete(fixture.store, "bucket", "a", "\"another\"", &err), 0);
-	ck_assert_int_ne(fixture_run(fixture.store, "INSERT INTO no_such_table VALUES (1)", &err), 0);
+	ck_assert_int_ne(
+		fixture_run(fixture.store, "INSERT INTO no_such_table VALUES (1)", &err), 0);
 	expect_told("+a ");
 	ck_assert_int_eq(find_updated(), before_ms);
 }
@@ -398,8 +418,11 @@ START_TEST(changes_of_a_lost_batch_are_not_told)
 	const int64_t before_ms = find_updated();
 	struct batch_line line = {.kind = BATCH_DELETE, .path = span_text("a")};
 	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("bucket"), .lines = &line,
-		.count = 1, .done = settled_done, .owner = settled};
+	const struct batch_params params = {.bucket = span_text("bucket"),
+		.lines = &line,
+		.count = 1,
+		.done = settled_done,
+		.owner = settled};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct batch *const batch = batch_start(fixture.store, &params);
 	struct lost_batch *const lost = lost_batch_submit(fixture.store);
@@ -417,10 +440,13 @@ START_TEST(changes_of_a_lost_batch_are_not_told)
 }
 END_TEST
 
-static int note_then_refuse(struct change *const change, struct db *const db, struct error *const err)
+static int note_then_refuse(struct change *change, struct db *db, struct error *err)
 {
-	const struct change_note note = {.bucket = *(const int64_t *)(change + 1), .key = span_text("a"),
-		.existed = true, .updated_ms = 1, .now_ms = 1};
+	const struct change_note note = {.bucket = *(const int64_t *)(change + 1),
+		.key = span_text("a"),
+		.existed = true,
+		.updated_ms = 1,
+		.now_ms = 1};
 	(void)db;
 	change_feed_note(feed, &note);
 	return error_set(err, ERROR_PRECONDITION, "refused after it was noted");
@@ -447,16 +473,21 @@ START_TEST(in_versioned_buckets_what_shows_counts)
 	struct object object;
 	put("a", "one");
 	expect_told("+a ");
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bucket", &(struct bucket_edit){.sets_versioning = true, .versioning = BUCKET_VERSIONED},
-		&err), 0);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bucket",
+				 &(struct bucket_edit){
+					 .sets_versioning = true, .versioning = BUCKET_VERSIONED},
+				 &err),
+		0);
 	put("a", "two");
-	delete("a");  /* a marker */
-	delete("a");  /* another: nothing new to see */
-	delete("zz"); /* a marker on nothing */
+	delete ("a");  /* a marker */
+	delete ("a");  /* another: nothing new to see */
+	delete ("zz"); /* a marker on nothing */
 	expect_told("=a =a ");
 	put("a", "three");
 	expect_told("+a ");
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("a"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("a"),
+				 fixture.arena, &object, &err),
+		0);
 	struct object_delete_item item = {.key = span_text("a"), .ref = {.kind = VERSION_REF_ID}};
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", &item, 1, &err), 0);
@@ -464,33 +495,41 @@ START_TEST(in_versioned_buckets_what_shows_counts)
 }
 END_TEST
 
-static void upload(const char *const key, const char *const text)
+static void upload(const char *key, const char *text)
 {
 	struct error err = {0};
 	struct upload_ref ref;
 	struct uploaded_part part;
-	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params create = {.bucket = span_text("bucket"),
+		.key = span_text(key),
+		.initiator = span_text("main")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text(text), NULL, &part, &err), 0);
+	ck_assert_int_eq(
+		fixture_upload_put(fixture.store, &ref, 1, span_text(text), NULL, &part, &err), 0);
 	struct upload_listed_part listed = {.number = 1};
 	memcpy(listed.etag, part.etag, sizeof(listed.etag));
 	struct upload_complete_params params = {.ref = ref, .parts = &listed, .part_count = 1};
 	struct upload_fault fault;
 	struct upload_result result;
-	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
+		"%s", err.text);
 }
 
-static void wait_for_hash(const char *const key)
+static void wait_for_hash(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(key),
+				 fixture.arena, &object, &err),
+		0);
 	struct settled *const settled = settled_new();
-	struct file_hash_wait *const wait = file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
+	struct file_hash_wait *const wait =
+		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
 	settled_wait(settled);
 	ck_assert_msg(file_hash_outcome(wait, &err) == 0, "%s", err.text);
 	file_hash_free(wait);
-	ck_assert_int_eq(fixture_run(fixture.store, "DELETE FROM versions WHERE 0", &err), 0); /* what was committed before is shown by now */
+	/* what was committed before is shown by now */
+	ck_assert_int_eq(fixture_run(fixture.store, "DELETE FROM versions WHERE 0", &err), 0);
 }
 
 START_TEST(a_hash_found_later_is_told)

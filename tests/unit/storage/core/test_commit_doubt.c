@@ -39,7 +39,7 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int put(const char *const key, const size_t size, const uint64_t seed, struct error *const err)
+static int put(const char *key, size_t size, uint64_t seed, struct error *err)
 {
 	uint8_t *const bytes = fixture_noise(size, seed);
 	const int result = fixture_put(fixture.store, "bucket", key, span_of(bytes, size), err);
@@ -47,7 +47,7 @@ static int put(const char *const key, const size_t size, const uint64_t seed, st
 	return result;
 }
 
-static void start_on(char *const folder)
+static void start_on(char *folder)
 {
 	next = fixture;
 	next.folder = folder;
@@ -60,14 +60,15 @@ static void start_next(void)
 	start_on(unit_scratch_copy(fixture.folder));
 }
 
-static void expect_next(const char *const key, const size_t size, const uint64_t seed)
+static void expect_next(const char *key, size_t size, uint64_t seed)
 {
 	uint8_t *const bytes = fixture_noise(size, seed);
 	ck_assert_msg(fixture_holds(&next, "bucket", key, span_of(bytes, size)), "%s", key);
 	free(bytes);
 }
 
-static const size_t sizes[] = {300, SMALL, LARGE}; /* in the catalog, in the shared pack, in its own */
+/* in the catalog, in the shared pack, in its own */
+static const size_t sizes[] = {300, SMALL, LARGE};
 
 START_TEST(an_upload_in_doubt_is_whole_where_it_comes_back)
 {
@@ -100,7 +101,8 @@ static void bring_packs_up_to_date(void)
 {
 	char command[1024];
 	ck_assert_ptr_ne(kept, NULL);
-	snprintf(command, sizeof command, "rm -r '%s/packs' && cp -a '%s/packs' '%s/'", kept, fixture.folder, kept);
+	snprintf(command, sizeof command, "rm -r '%s/packs' && cp -a '%s/packs' '%s/'", kept,
+		fixture.folder, kept);
 	ck_assert_int_eq(system(command), 0);
 }
 
@@ -120,7 +122,8 @@ START_TEST(a_compaction_in_doubt_leaves_both_files)
 	ck_assert_uint_eq(request.report.packs_compacted, 0);
 	bring_packs_up_to_date();
 	start_on(kept);
-	ck_assert_int_eq(fixture_count(next.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(next.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 1);
 	expect_next("a", SMALL, 0);
 	store_fixture_close(&next);
 	ck_assert_int_eq(gc_run(store_parts(fixture.store)->gc, &request, &err), 0);
@@ -138,12 +141,13 @@ static struct xorb sent(void)
 	struct xorb xorb;
 	bool inserted;
 	const struct chunk_id hash = xorb_sample_hash(&sample);
-	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
 	return xorb;
 }
 
-static int promise(const struct xorb *const xorb, struct error *const err)
+static int promise(const struct xorb *xorb, struct error *err)
 {
 	const int64_t until_ms = fixture.clock.now_ms + HOUR_MS;
 	const struct xorb_place place = {xorb->hash, xorb->pack, xorb->first, xorb->count};
@@ -156,14 +160,14 @@ static int promise(const struct xorb *const xorb, struct error *const err)
 	return result;
 }
 
-static bool go_on(void *const owner, const size_t bytes)
+static bool go_on(void *owner, size_t bytes)
 {
 	(void)owner, (void)bytes;
 	return true;
 }
 
 /* True once it cannot go on for as long as the pack is referred to; readers are waited out. */
-static bool stands(const struct gc_work *const work, struct gc_pack *const pack)
+static bool stands(const struct gc_work *work, struct gc_pack *pack)
 {
 	if (gc_pack_advance(work, pack))
 		return false;
@@ -172,11 +176,14 @@ static bool stands(const struct gc_work *const work, struct gc_pack *const pack)
 }
 
 /* As far as gc comes with a pack of which nothing is needed. */
-static enum gc_stage collect(const int64_t number)
+static enum gc_stage collect(int64_t number)
 {
 	struct gc_report report = {0};
-	const struct gc_work work = {.store = fixture.store, .report = &report, .live_percent = 90,
-		.is_asked = true, .pace.spend = go_on};
+	const struct gc_work work = {.store = fixture.store,
+		.report = &report,
+		.live_percent = 90,
+		.is_asked = true,
+		.pace.spend = go_on};
 	struct gc_pack *const pack = gc_pack_look(&work, number);
 	ck_assert(pack != NULL && pack->deletes);
 	while (pack->stage != GC_DONE && !stands(&work, pack))
@@ -209,7 +216,7 @@ START_TEST(a_promise_in_doubt_keeps_its_pack)
 }
 END_TEST
 
-static int apply_nothing(struct change *const change, struct db *const db, struct error *const err)
+static int apply_nothing(struct change *change, struct db *db, struct error *err)
 {
 	(void)change, (void)db, (void)err;
 	return 0;
@@ -244,8 +251,8 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
 	bring_packs_up_to_date();
 	start_on(kept);
-	ck_assert_int_eq(fixture_count(next.store,
-		"SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(next.store, "SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
 	ck_assert(xorb_sample_is_there(next.store, &sample));
 	store_fixture_close(&next);
 	ck_assert(!xorb_sample_is_there(fixture.store, &sample)); /* it was told of a failure */
@@ -259,16 +266,17 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 END_TEST
 
 /* What a replica of the run "bucket/run" says; *out_saved as replica_put tells it. */
-static void tell(const char *const id, bool *const out_saved)
+static void tell(const char *id, bool *out_saved)
 {
 	struct error err = {0};
 	struct replica_message answer;
 	const struct replica_message said = {.state = REPLICA_IDLE};
-	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"), span_text(id),
-		&said, fixture.arena, &answer, out_saved, &err) == 0, "%s", err.text);
+	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"),
+			      span_text(id), &said, fixture.arena, &answer, out_saved, &err) == 0,
+		"%s", err.text);
 }
 
-static int save_replica(const char *const id, struct error *const err)
+static int save_replica(const char *id, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct run_change *const change = replica_save_start(fixture.store, span_text("bucket"),
@@ -276,11 +284,11 @@ static int save_replica(const char *const id, struct error *const err)
 	return fixture_settle_run(change, settled, NULL, err);
 }
 
-static int delete_run(struct error *const err)
+static int delete_run(struct error *err)
 {
 	struct settled *const settled = settled_new();
-	struct run_change *const change = run_delete_start(fixture.store, span_text("bucket"),
-		span_text("run"), settled_done, settled);
+	struct run_change *const change = run_delete_start(
+		fixture.store, span_text("bucket"), span_text("run"), settled_done, settled);
 	return fixture_settle_run(change, settled, NULL, err);
 }
 

@@ -29,13 +29,17 @@ static void set_up(void)
 	folder = unit_scratch_make();
 	snprintf(path, sizeof(path), "%s/test.db", folder);
 	writer = db_open(path, DB_WRITE, &err);
-	ck_assert_int_eq(db_run_script(writer,
-		"CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE big (bytes BLOB);"
-		"CREATE TABLE parent (id INTEGER PRIMARY KEY);"
-		"CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(writer,
+			"CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE big (bytes BLOB);"
+			"CREATE TABLE parent (id INTEGER PRIMARY KEY);"
+			"CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)",
+			&err),
+		0);
 	metrics = metrics_new();
 	reader = db_open(path, DB_READ, &err);
-	committer = committer_start(&(const struct committer_options){.db = writer, .metrics = metrics});
+	committer = committer_start(
+		&(const struct committer_options){.db = writer, .metrics = metrics});
 }
 
 static void tear_down(void)
@@ -46,7 +50,14 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-enum wish { WISH_INSERT, WISH_INSERT_THEN_FAIL, WISH_BREAK_COMMIT, WISH_FAIL_PLACE, WISH_FILL_DISK, WISH_WAIT };
+enum wish {
+	WISH_INSERT,
+	WISH_INSERT_THEN_FAIL,
+	WISH_BREAK_COMMIT,
+	WISH_FAIL_PLACE,
+	WISH_FILL_DISK,
+	WISH_WAIT
+};
 
 struct test_change {
 	struct change change; /* first */
@@ -61,7 +72,7 @@ struct test_change {
 };
 static atomic_int order;
 
-static int64_t count(struct db *const db)
+static int64_t count(struct db *db)
 {
 	struct error err = {0};
 	struct db_statement *const statement = db_prepare(db, SQL_MAX, &err);
@@ -71,7 +82,7 @@ static int64_t count(struct db *const db)
 	return rows;
 }
 
-static int run_sql(struct db *const db, const char *const sql, const int64_t id, struct error *const err)
+static int run_sql(struct db *db, const char *sql, int64_t id, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (sql == SQL_INSERT)
@@ -79,12 +90,14 @@ static int run_sql(struct db *const db, const char *const sql, const int64_t id,
 	return db_execute(statement, err);
 }
 
-static int place(struct change *const change, struct error *const err)
+static int place(struct change *change, struct error *err)
 {
-	return ((struct test_change *)change)->wish == WISH_FAIL_PLACE ? error_set(err, ERROR_NO_SPACE, "placing") : 0;
+	return ((struct test_change *)change)->wish == WISH_FAIL_PLACE
+		? error_set(err, ERROR_NO_SPACE, "placing")
+		: 0;
 }
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *base, struct db *db, struct error *err)
 {
 	struct test_change *const change = (struct test_change *)base;
 	change->seen = count(db);
@@ -92,7 +105,9 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	while (change->wish == WISH_WAIT && !atomic_load(&change->go))
 		usleep(100);
 	if (change->wish == WISH_FILL_DISK)
-		return db_run_script(db, "PRAGMA max_page_count=20", err) != 0 ? -1 : run_sql(db, SQL_BIG, 0, err);
+		return db_run_script(db, "PRAGMA max_page_count=20", err) != 0
+			? -1
+			: run_sql(db, SQL_BIG, 0, err);
 	if (run_sql(db, SQL_INSERT, change->id, err) != 0)
 		return -1;
 	if (change->wish == WISH_INSERT_THEN_FAIL)
@@ -100,15 +115,16 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	return change->wish == WISH_BREAK_COMMIT ? run_sql(db, SQL_DEFERRED, 0, err) : 0;
 }
 
-static void done(struct change *const base)
+static void done(struct change *base)
 {
 	struct test_change *const change = (struct test_change *)base;
-	change->rows_at_done = count(reader); /* only the committer's thread reads while changes run */
+	/* only the committer's thread reads while changes run */
+	change->rows_at_done = count(reader);
 	change->order = atomic_fetch_add(&order, 1);
 	atomic_store(&change->done, true);
 }
 
-static void submit(struct test_change *const change, const enum wish wish, const int64_t id)
+static void submit(struct test_change *change, enum wish wish, int64_t id)
 {
 	change->change.place = wish == WISH_FAIL_PLACE ? place : NULL;
 	change->change.apply = apply;
@@ -118,13 +134,14 @@ static void submit(struct test_change *const change, const enum wish wish, const
 	committer_submit(committer, &change->change);
 }
 
-static void until_done(const struct test_change *const change)
+static void until_done(const struct test_change *change)
 {
 	while (!atomic_load(&change->done))
 		usleep(200);
 }
 
-/* Holds the committer inside a batch of its own, so that what is queued meanwhile comes to lie in one batch. */
+/* Holds the committer inside a batch of its own, so that what is queued meanwhile comes to lie in
+ * one batch. */
 static struct test_change *hold(void)
 {
 	struct test_change *const holder = memory_new(sizeof(*holder));
@@ -134,7 +151,7 @@ static struct test_change *hold(void)
 	return holder;
 }
 
-static void let_go(struct test_change *const holder)
+static void let_go(struct test_change *holder)
 {
 	atomic_store(&holder->go, true);
 	until_done(holder);
@@ -162,15 +179,18 @@ START_TEST(changes_are_durable_before_done_and_in_order)
 }
 END_TEST
 
-static int insert_alone(struct change *const change, struct db *const db, struct error *const err)
+static int insert_alone(struct change *change, struct db *db, struct error *err)
 {
 	((struct test_change *)change)->seen = count(db);
 	if (db_in_transaction(db) || db_begin(db, err) != 0)
 		return -1;
-	return run_sql(db, SQL_INSERT, ((struct test_change *)change)->id, err) != 0 ? -1 : db_commit(db, err);
+	return run_sql(db, SQL_INSERT, ((struct test_change *)change)->id, err) != 0
+		? -1
+		: db_commit(db, err);
 }
 
-/* What runs outside of transactions neither waits for later changes nor takes any into its batch. */
+/* What runs outside of transactions neither waits for later changes nor takes any into its
+ * batch. */
 START_TEST(a_change_that_runs_outside_of_transactions_keeps_its_place)
 {
 	struct test_change changes[4] = {0};
@@ -182,7 +202,8 @@ START_TEST(a_change_that_runs_outside_of_transactions_keeps_its_place)
 	let_go(holder);
 	for (int64_t i = 0; i < 4; i++) {
 		until_done(&changes[i]);
-		ck_assert_msg(!changes[i].change.failed, "%lld: %s", (long long)i, changes[i].change.error.text);
+		ck_assert_msg(!changes[i].change.failed, "%lld: %s", (long long)i,
+			changes[i].change.error.text);
 		ck_assert_int_eq(changes[i].seen, i + 1); /* and what the holder wrote */
 		ck_assert_int_ge(changes[i].rows_at_done, i + 2);
 	}
@@ -224,7 +245,8 @@ START_TEST(a_failed_commit_fails_every_change_of_the_batch)
 	for (int i = 0; i < 4; i++) {
 		until_done(&changes[i]);
 		ck_assert(changes[i].change.failed);
-		ck_assert_int_eq(changes[i].change.error.kind, i == 3 ? ERROR_NO_SPACE : ERROR_INVALID);
+		ck_assert_int_eq(
+			changes[i].change.error.kind, i == 3 ? ERROR_NO_SPACE : ERROR_INVALID);
 		ck_assert(!changes[i].change.in_doubt); /* refused, not broken off */
 	}
 	submit(&after, WISH_INSERT, 1);
@@ -281,10 +303,12 @@ static void *run_and_wait(void *argument)
 	for (int i = 0; i < TURNS; i++) {
 		struct error err = {0};
 		bool is_refused = i % 3 == 2;
-		struct test_change change = {.change.apply = apply, .wish = is_refused ? WISH_INSERT_THEN_FAIL : WISH_INSERT,
+		struct test_change change = {.change.apply = apply,
+			.wish = is_refused ? WISH_INSERT_THEN_FAIL : WISH_INSERT,
 			.id = waiter->first + i};
 		int result = committer_run(committer, &change.change, &err);
-		waiter->wrong += result != (is_refused ? -1 : 0) || change.change.failed != is_refused ||
+		waiter->wrong += result != (is_refused ? -1 : 0) ||
+			change.change.failed != is_refused ||
 			err.kind != (is_refused ? ERROR_PRECONDITION : ERROR_NONE);
 	}
 	return NULL;
@@ -295,7 +319,8 @@ START_TEST(each_that_waits_learns_of_its_own_change)
 	struct waiter waiters[WAITERS] = {0};
 	for (int i = 0; i < WAITERS; i++) {
 		waiters[i].first = 1000 * i;
-		ck_assert_int_eq(pthread_create(&waiters[i].thread, NULL, run_and_wait, &waiters[i]), 0);
+		ck_assert_int_eq(
+			pthread_create(&waiters[i].thread, NULL, run_and_wait, &waiters[i]), 0);
 	}
 	for (int i = 0; i < WAITERS; i++) {
 		pthread_join(waiters[i].thread, NULL);
@@ -316,7 +341,8 @@ START_TEST(stopping_runs_what_is_queued)
 	for (int i = 0; i < MANY; i++)
 		ck_assert(atomic_load(&changes[i].done) && !changes[i].change.failed);
 	free(changes);
-	committer = committer_start(&(const struct committer_options){.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
+	committer = committer_start(&(const struct committer_options){
+		.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
 }
 END_TEST
 
@@ -349,8 +375,11 @@ START_TEST(what_is_noted_is_the_last_commit_that_wrote_something)
 	snprintf(note, sizeof(note), "%s/acknowledged", folder);
 	committer_stop(committer);
 	writer = db_open(path, DB_WRITE, &err);
-	struct acknowledged *const acknowledged = acknowledged_open(file_system(), note, &last, &err);
-	committer = committer_start(&(const struct committer_options){.db = writer, .metrics = metrics, .acknowledged = acknowledged,
+	struct acknowledged *const acknowledged =
+		acknowledged_open(file_system(), note, &last, &err);
+	committer = committer_start(&(const struct committer_options){.db = writer,
+		.metrics = metrics,
+		.acknowledged = acknowledged,
 		.store = {.id = {1}, .life = 1}});
 	submit(&changes[0], WISH_INSERT, 1);
 	until_done(&changes[0]);
@@ -367,7 +396,8 @@ START_TEST(what_is_noted_is_the_last_commit_that_wrote_something)
 	ck_assert_uint_ne(noted(note).log_salt, first.log_salt);
 	committer_stop(committer);
 	acknowledged_close(acknowledged);
-	committer = committer_start(&(const struct committer_options){.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
+	committer = committer_start(&(const struct committer_options){
+		.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
 }
 END_TEST
 

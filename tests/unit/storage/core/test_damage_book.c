@@ -1,4 +1,5 @@
-/* Stored bytes are damaged between two starts, and nobody has read them since: what is acknowledged afterwards can be read. */
+/* Stored bytes are damaged between two starts, and nobody has read them since: what is acknowledged
+ * afterwards can be read. */
 #include "storage/core/damage_book.h"
 
 #include <errno.h>
@@ -32,14 +33,16 @@ static const size_t sizes[] = {ONE_CHUNK, SMALL, LARGE, LARGEST};
 static _Atomic ino_t bad_file;
 static _Atomic off_t bad_byte;
 
-static ssize_t read_but_there(const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
+static ssize_t read_but_there(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	struct stat status;
 	off_t end = offset;
 	(void)ops;
 	for (int i = 0; i < count; i++)
 		end += (off_t)parts[i].iov_len;
-	if (offset <= bad_byte && bad_byte < end && fstat(fd, &status) == 0 && status.st_ino == bad_file) {
+	if (offset <= bad_byte && bad_byte < end && fstat(fd, &status) == 0 &&
+		status.st_ino == bad_file) {
 		errno = EIO;
 		return -1;
 	}
@@ -120,7 +123,8 @@ START_TEST(several_damaged_chunks_of_several_packs_are_mended)
 	struct span both = span_of(noise, 2 * LARGE);
 	off_t offsets[2];
 	ck_assert(put("first", first) == 0 && put("second", second) == 0);
-	char *paths[] = {damage_fixture_find(&fixture, "box", "first", 0, &offsets[0]), damage_fixture_find(&fixture, "box", "second", 0, &offsets[1])};
+	char *paths[] = {damage_fixture_find(&fixture, "box", "first", 0, &offsets[0]),
+		damage_fixture_find(&fixture, "box", "second", 0, &offsets[1])};
 	store_fixture_stop(&fixture);
 	for (int i = 0; i < 2; i++) {
 		damage_fixture_flip(paths[i], offsets[i]);
@@ -187,7 +191,8 @@ START_TEST(what_was_found_right_costs_nothing_more)
 	off_t offset;
 	char *path = damage_fixture_find(&fixture, "box", "old", 0, &offset);
 	damage_fixture_flip(path, offset);
-	ck_assert_int_eq(put("newer", bytes), 0); /* nobody looked: the bit says that it was right since the start */
+	/* nobody looked: the bit says that it was right since the start */
+	ck_assert_int_eq(put("newer", bytes), 0);
 	ck_assert_int_eq(stored_bytes(), stored);
 	damage_fixture_flip(path, offset);
 	free(path);
@@ -243,10 +248,14 @@ START_TEST(known_damage_outlives_a_restart_and_is_not_copied)
 	damage_fixture_await(&fixture, 1);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks"), 1);
-	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"), fixture.arena, &source, &err), 0);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
+	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"),
+				 fixture.arena, &source, &err),
+		0);
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
-	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'old'") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'old'") != NULL, "%s",
+		err.text);
 	ck_assert_int_eq(put("again", bytes), 0);
 	damage_fixture_await(&fixture, 0);
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
@@ -254,7 +263,8 @@ START_TEST(known_damage_outlives_a_restart_and_is_not_copied)
 }
 END_TEST
 
-static int may_read(void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
+static int may_read(
+	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)owner, (void)bucket, (void)key, (void)is_current, (void)err;
 	return 1;
@@ -263,10 +273,16 @@ static int may_read(void *owner, struct span bucket, struct span key, bool is_cu
 static struct error run_line(enum batch_kind kind, const struct chunk_id *file)
 {
 	struct error err = {0};
-	struct batch_line line = {.kind = kind, .path = span_text("line"), .file = *file, .source = span_text("box")};
+	struct batch_line line = {
+		.kind = kind, .path = span_text("line"), .file = *file, .source = span_text("box")};
 	struct settled *settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("box"), .account = span_text("main"), .lines = &line, .count = 1,
-		.may_read = may_read, .done = settled_done, .owner = settled};
+	const struct batch_params params = {.bucket = span_text("box"),
+		.account = span_text("main"),
+		.lines = &line,
+		.count = 1,
+		.may_read = may_read,
+		.done = settled_done,
+		.owner = settled};
 	struct batch *batch = batch_start(fixture.store, &params);
 	settled_wait(settled);
 	ck_assert_msg(batch_outcome(batch, &err) == 0, "%s", err.text);
@@ -280,10 +296,13 @@ START_TEST(a_batch_adds_nothing_that_cannot_be_read)
 	struct object source;
 	const struct span bytes = span_of(noise, sizes[_i]);
 	ck_assert_int_eq(put("old", bytes), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"), fixture.arena, &source, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"),
+				 fixture.arena, &source, &err),
+		0);
 	damage_fixture_flip_object(&fixture, "box", "old");
 	err = run_line(BATCH_ADD, &source.file_hash);
-	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'line'") != NULL, "%d %s", err.kind, err.text);
+	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'line'") != NULL,
+		"%d %s", err.kind, err.text);
 	damage_fixture_await(&fixture, 1);
 	err = run_line(BATCH_COPY, &source.file_hash);
 	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED, "%d %s", err.kind, err.text);
@@ -307,10 +326,12 @@ START_TEST(a_step_is_not_published_of_what_cannot_be_read)
 	run_fixture_publish_ok(&fixture, &step);
 	step = run_fixture_step(&fixture, 1);
 	run_fixture_put(&fixture, key, span_of(noise, LARGE));
-	run_fixture_add_form(&fixture, &step, STEP_DELTA, "delta.safetensors", key, span_of(noise, LARGE));
+	run_fixture_add_form(
+		&fixture, &step, STEP_DELTA, "delta.safetensors", key, span_of(noise, LARGE));
 	damage_fixture_flip_object(&fixture, "bucket", key);
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), -1);
-	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, key) != NULL, "%d %s", err.kind, err.text);
+	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, key) != NULL, "%d %s",
+		err.kind, err.text);
 	run_fixture_put(&fixture, key, span_of(noise, LARGE));
 	run_fixture_publish_ok(&fixture, &step);
 	ck_assert(fixture_holds(&fixture, "bucket", key, span_of(noise, LARGE)));
@@ -334,7 +355,8 @@ START_TEST(rows_go_with_their_pack)
 }
 END_TEST
 
-/* Rows for the first five chunks of a pack, while the store is closed; `forgets`: without two of them. */
+/* Rows for the first five chunks of a pack, while the store is closed; `forgets`: without two of
+ * them. */
 static struct pack_id add_rows(bool forgets)
 {
 	struct error err = {0};
@@ -363,7 +385,8 @@ START_TEST(rows_of_other_chunks_stay)
 	store_fixture_stop(&fixture);
 	add_rows(true);
 	store_fixture_start(&fixture);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(1 << chunk) FROM damaged_chunks"), 1 << 0 | 1 << 3 | 1 << 4);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(1 << chunk) FROM damaged_chunks"),
+		1 << 0 | 1 << 3 | 1 << 4);
 }
 END_TEST
 

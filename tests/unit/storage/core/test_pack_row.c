@@ -1,4 +1,5 @@
-/* Rows of packs: what gc may do to a pack in which state, and rows that are not what they should be. */
+/* Rows of packs: what gc may do to a pack in which state, and rows that are not what they should
+ * be. */
 #include "storage/core/pack_row.h"
 
 #include <stdio.h>
@@ -70,7 +71,11 @@ END_TEST
 /* It goes on growing, and was made when it was made. */
 START_TEST(a_row_is_brought_up_to_date)
 {
-	const struct pack_record later = {.id = packs[0].id, .state = PACK_SEALED, .length = 1500, .chunks = 15, .created_ms = 99};
+	const struct pack_record later = {.id = packs[0].id,
+		.state = PACK_SEALED,
+		.length = 1500,
+		.chunks = 15,
+		.created_ms = 99};
 	ck_assert_int_eq(pack_row_record(db, &later, &err), 0);
 	const struct pack_record found = find(1);
 	ck_assert_int_eq(found.state, PACK_SEALED);
@@ -99,10 +104,14 @@ static int act(int what, int64_t number)
 {
 	static const struct pack_id file = {{9}};
 	switch (what) {
-	case 0: return pack_row_condemn(db, number, 77, &err);
-	case 1: return pack_row_spare(db, number, &err);
-	case 2: return pack_row_remove(db, number, &err);
-	default: return pack_row_move(db, number, &file, 500, &err);
+	case 0:
+		return pack_row_condemn(db, number, 77, &err);
+	case 1:
+		return pack_row_spare(db, number, &err);
+	case 2:
+		return pack_row_remove(db, number, &err);
+	default:
+		return pack_row_move(db, number, &file, 500, &err);
 	}
 }
 
@@ -126,7 +135,8 @@ END_TEST
 
 START_TEST(gc_changes_the_one_pack)
 {
-	static const enum pack_state becomes[] = {PACK_CONDEMNED, PACK_SEALED, PACK_CONDEMNED, PACK_SEALED};
+	static const enum pack_state becomes[] = {
+		PACK_CONDEMNED, PACK_SEALED, PACK_CONDEMNED, PACK_SEALED};
 	const int64_t number = wanted[_i] == PACK_SEALED ? 2 : 3;
 	struct pack_record found;
 	ck_assert_msg(act(_i, number) == 0, "%s", err.text);
@@ -140,9 +150,12 @@ START_TEST(gc_changes_the_one_pack)
 }
 END_TEST
 
-static const char *const damages[] = {"UPDATE packs SET length = -1 WHERE number = 2", "UPDATE packs SET chunks = -1 WHERE number = 2",
-	"UPDATE packs SET chunks = 4294967296 WHERE number = 2", "UPDATE packs SET id = x'02' WHERE number = 2",
-	"UPDATE packs SET file = x'0203' WHERE number = 2", "UPDATE packs SET state = 3 WHERE number = 2",
+static const char *const damages[] = {"UPDATE packs SET length = -1 WHERE number = 2",
+	"UPDATE packs SET chunks = -1 WHERE number = 2",
+	"UPDATE packs SET chunks = 4294967296 WHERE number = 2",
+	"UPDATE packs SET id = x'02' WHERE number = 2",
+	"UPDATE packs SET file = x'0203' WHERE number = 2",
+	"UPDATE packs SET state = 3 WHERE number = 2",
 	"UPDATE packs SET state = -1 WHERE number = 2"};
 
 START_TEST(a_damaged_row_is_no_pack)
@@ -162,8 +175,10 @@ END_TEST
 static void add_segment(int64_t pack, int64_t first, int64_t count)
 {
 	char sql[200];
-	snprintf(sql, sizeof sql, "INSERT INTO segments (part_set, number, start, pack, first, count, bytes, sum)"
-		" VALUES (-%d, 1, 0, %d, %d, %d, 1, 0)", (int)(100 * pack + first), (int)pack, (int)first, (int)count);
+	snprintf(sql, sizeof sql,
+		"INSERT INTO segments (part_set, number, start, pack, first, count, bytes, sum)"
+		" VALUES (-%d, 1, 0, %d, %d, %d, 1, 0)",
+		(int)(100 * pack + first), (int)pack, (int)first, (int)count);
 	ck_assert_msg(db_run_script(db, sql, &err) == 0, "%s", err.text);
 }
 

@@ -2,7 +2,7 @@
 
 #include "tests/unit/unit.h"
 
-static size_t due(struct pack_touches *const touches, int64_t out[8])
+static size_t due(struct pack_touches *touches, int64_t out[8])
 {
 	return pack_touches_due(touches, 0, out, 8);
 }

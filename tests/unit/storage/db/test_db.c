@@ -21,7 +21,10 @@ static void set_up(void)
 	snprintf(path, sizeof(path), "%s/test.db", folder);
 	db = db_open(path, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(
+			db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err),
+		0);
 }
 
 static void tear_down(void)
@@ -30,7 +33,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int insert(const int64_t id, const struct span bytes, struct error *const err)
+static int insert(int64_t id, struct span bytes, struct error *err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_INSERT, err);
 	ck_assert_ptr_nonnull(statement);
@@ -39,7 +42,7 @@ static int insert(const int64_t id, const struct span bytes, struct error *const
 	return db_execute(statement, err);
 }
 
-static int64_t count(struct db *const in)
+static int64_t count(struct db *in)
 {
 	struct error err = {0};
 	struct db_statement *const statement = db_prepare(in, SQL_COUNT, &err);
@@ -50,7 +53,7 @@ static int64_t count(struct db *const in)
 	return rows;
 }
 
-static int64_t pragma(struct db *const in, const char *const sql)
+static int64_t pragma(struct db *in, const char *sql)
 {
 	struct error err = {0};
 	struct db_statement *const statement = db_prepare(in, sql, &err);
@@ -71,8 +74,10 @@ START_TEST(connections_are_durable_and_never_checkpoint_by_themselves)
 	ck_assert(span_equal_text(db_column_blob(statement, 0), "wal"));
 	db_reset(statement);
 	for (int i = 0; i < 3000; i++)
-		ck_assert_int_eq(insert(i, span_text("some bytes that fill pages of the log"), &err), 0);
-	ck_assert_uint_gt(db_wal_bytes(db), 1001 * 4096); /* over SQLite's own threshold of 1000 pages */
+		ck_assert_int_eq(
+			insert(i, span_text("some bytes that fill pages of the log"), &err), 0);
+	/* over SQLite's own threshold of 1000 pages */
+	ck_assert_uint_gt(db_wal_bytes(db), 1001 * 4096);
 	ck_assert_int_eq(db_checkpoint_passive(db, &err), 0);
 	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0);
 	ck_assert_uint_eq(db_wal_bytes(db), 0);
@@ -110,7 +115,10 @@ START_TEST(failures_have_their_kinds)
 	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
 	ck_assert_int_eq(insert(1, span_text("y"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(db_execute(db_prepare(db, "INSERT INTO t (id, bytes) VALUES (2, NULL)", &err), &err), -1);
+	ck_assert_int_eq(
+		db_execute(
+			db_prepare(db, "INSERT INTO t (id, bytes) VALUES (2, NULL)", &err), &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_ptr_null(db_prepare(db, "SELECT nothing FROM nowhere", &err));
 	ck_assert_int_eq(err.kind, ERROR_IO);
@@ -119,7 +127,10 @@ START_TEST(failures_have_their_kinds)
 	ck_assert_int_eq(db_run_script(db, "PRAGMA max_page_count=8", &err), 0);
 	int result = 0;
 	for (int i = 10; result == 0 && i < 1000; i++)
-		result = insert(i, span_text("0123456789012345678901234567890123456789012345678901234567890123456789"), &err);
+		result = insert(i,
+			span_text(
+				"0123456789012345678901234567890123456789012345678901234567890123456789"),
+			&err);
 	ck_assert_int_eq(result, -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
 }
@@ -170,7 +181,8 @@ START_TEST(a_snapshot_sees_one_state)
 	ck_assert_int_eq(count(reader), 0);
 	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
 	ck_assert_int_eq(count(reader), 0);
-	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0); /* held up by the reader: no failure */
+	/* held up by the reader: no failure */
+	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0);
 	db_snapshot_end(reader);
 	ck_assert_int_eq(count(reader), 1);
 	ck_assert_int_eq(db_run_script(reader, "DELETE FROM t", &err), -1);
@@ -193,7 +205,8 @@ START_TEST(free_pages_are_given_back)
 {
 	struct error err = {0};
 	for (int i = 0; i < 3000; i++)
-		ck_assert_int_eq(insert(i, span_text("0123456789012345678901234567890123456789"), &err), 0);
+		ck_assert_int_eq(
+			insert(i, span_text("0123456789012345678901234567890123456789"), &err), 0);
 	ck_assert_int_eq(db_run_script(db, "DELETE FROM t", &err), 0);
 	const int64_t before = pragma(db, "PRAGMA freelist_count");
 	ck_assert_int_gt(before, 20);
@@ -248,10 +261,16 @@ START_TEST(an_attached_file_is_not_the_database)
 	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
 	uint64_t salt = db_log_salt(db);
 	uint32_t frames = db_log_frames(db);
-	ck_assert_int_gt(asprintf(&attach, "ATTACH '%s/other.db' AS other; PRAGMA other.journal_mode=WAL;", folder), 0);
+	ck_assert_int_gt(
+		asprintf(&attach, "ATTACH '%s/other.db' AS other; PRAGMA other.journal_mode=WAL;",
+			folder),
+		0);
 	ck_assert_int_eq(db_run_script(db, attach, &err), 0);
 	free(attach);
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE other.u (a); INSERT INTO u VALUES (zeroblob(100000))", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(db,
+			"CREATE TABLE other.u (a); INSERT INTO u VALUES (zeroblob(100000))", &err),
+		0);
 	ck_assert_uint_eq(db_log_frames(db), frames);
 	ck_assert_uint_eq(db_log_salt(db), salt);
 	ck_assert_int_eq(db_run_script(db, "DETACH other", &err), 0);

@@ -1,5 +1,6 @@
-/* What the look at a whole database finds, and how an index comes back. The damage is made by SQLite
- * itself, behind the connection that keeps the sums: as a page would be that the disk did not write. */
+/* What the look at a whole database finds, and how an index comes back. The damage is made by
+ * SQLite itself, behind the connection that keeps the sums: as a page would be that the disk did
+ * not write. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -78,16 +79,16 @@ static void set_up(void)
 	snprintf(path, sizeof path, "%s/test.db", folder);
 	db = db_open(path, DB_WRITE, &err);
 	run("CREATE TABLE sums (one INTEGER PRIMARY KEY, change INTEGER NOT NULL, tables BLOB NOT NULL);"
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, state INTEGER NOT NULL);"
-		"CREATE TABLE pairs (a BLOB, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;"
-		"CREATE TABLE blobs (id INTEGER PRIMARY KEY, bytes BLOB);"
-		"CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT, x INTEGER);"
-		"CREATE TABLE parents (id INTEGER PRIMARY KEY);"
-		"CREATE TABLE children (id INTEGER PRIMARY KEY,"
-		" parent INTEGER NOT NULL REFERENCES parents (id));"
-		"CREATE INDEX children_of ON children (parent);"
-		"CREATE UNIQUE INDEX t_current ON t (name) WHERE state = 1;"
-		"CREATE INDEX t_state ON t (state, name);");
+	    "CREATE TABLE t (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, state INTEGER NOT NULL);"
+	    "CREATE TABLE pairs (a BLOB, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;"
+	    "CREATE TABLE blobs (id INTEGER PRIMARY KEY, bytes BLOB);"
+	    "CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT, x INTEGER);"
+	    "CREATE TABLE parents (id INTEGER PRIMARY KEY);"
+	    "CREATE TABLE children (id INTEGER PRIMARY KEY,"
+	    " parent INTEGER NOT NULL REFERENCES parents (id));"
+	    "CREATE INDEX children_of ON children (parent);"
+	    "CREATE UNIQUE INDEX t_current ON t (name) WHERE state = 1;"
+	    "CREATE INDEX t_state ON t (state, name);");
 	ck_assert_msg(db_keep_sums(db, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	for (int i = 0; i < ROWS; i++) {
@@ -114,7 +115,8 @@ static void take_finding(void *owner, const struct db_finding *finding)
 	struct findings *findings = owner;
 	findings->count[finding->kind]++;
 	snprintf(findings->table, sizeof findings->table, "%s", finding->table);
-	snprintf(findings->index, sizeof findings->index, "%s", finding->index != NULL ? finding->index : "");
+	snprintf(findings->index, sizeof findings->index, "%s",
+		finding->index != NULL ? finding->index : "");
 	snprintf(findings->detail, sizeof findings->detail, "%s", finding->detail);
 }
 
@@ -127,7 +129,8 @@ static struct findings look(void)
 {
 	struct error err = {0};
 	struct findings findings = {0};
-	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = &findings};
+	const struct db_check check = {
+		.found = take_finding, .goes_on = goes_on, .owner = &findings};
 	struct db *reader = db_open(path, DB_READ, &err);
 	ck_assert_msg(db_check(reader, &check, &err) == 0, "%s", err.text);
 	db_close(reader);
@@ -137,8 +140,8 @@ static struct findings look(void)
 static void expect_sound(void)
 {
 	struct findings findings = look();
-	ck_assert_msg(findings.count[0] + findings.count[1] + findings.count[2] == 0, "%s %s: %s", findings.table,
-		findings.index, findings.detail);
+	ck_assert_msg(findings.count[0] + findings.count[1] + findings.count[2] == 0, "%s %s: %s",
+		findings.table, findings.index, findings.detail);
 }
 
 START_TEST(all_kinds_of_changes_keep_the_sums)
@@ -146,10 +149,10 @@ START_TEST(all_kinds_of_changes_keep_the_sums)
 	struct error err = {0};
 	expect_sound();
 	change("UPDATE t SET state = state + 1 WHERE id < 50; DELETE FROM t WHERE id % 7 = 0;"
-		"INSERT INTO t VALUES (1000, x'00', 5); REPLACE INTO t VALUES (1000, x'01', 6);"
-		"REPLACE INTO t VALUES (1001, x'01', 7); UPDATE t SET id = 2000 WHERE id = 1001;"
-		"INSERT INTO t VALUES (3000, x'01', 1) ON CONFLICT (name) DO UPDATE SET state = 9;"
-		"UPDATE pairs SET b = 7 WHERE b = 2; DELETE FROM pairs WHERE a = x'02'");
+	       "INSERT INTO t VALUES (1000, x'00', 5); REPLACE INTO t VALUES (1000, x'01', 6);"
+	       "REPLACE INTO t VALUES (1001, x'01', 7); UPDATE t SET id = 2000 WHERE id = 1001;"
+	       "INSERT INTO t VALUES (3000, x'01', 1) ON CONFLICT (name) DO UPDATE SET state = 9;"
+	       "UPDATE pairs SET b = 7 WHERE b = 2; DELETE FROM pairs WHERE a = x'02'");
 	expect_sound();
 	change("DELETE FROM t");
 	expect_sound();
@@ -174,7 +177,8 @@ END_TEST
 
 START_TEST(what_is_taken_back_counts_for_nothing)
 {
-	static const char SQL_TWO[] = "INSERT INTO t SELECT 500 + id, name || x'00', 1 FROM t WHERE id < 2"
+	static const char SQL_TWO[] =
+		"INSERT INTO t SELECT 500 + id, name || x'00', 1 FROM t WHERE id < 2"
 		" UNION ALL SELECT 600, name, 1 FROM t WHERE id = 5";
 	struct error err = {0};
 	ck_assert_int_eq(db_begin(db, &err), 0);
@@ -195,13 +199,15 @@ END_TEST
 
 START_TEST(rows_that_are_not_as_committed_are_found)
 {
-	static const char *const scripts[] = {"DELETE FROM t WHERE id = 17", "UPDATE t SET state = 8 WHERE id = 17",
-		"INSERT INTO t VALUES (999, x'07', 0)", "UPDATE pairs SET c = x'00' WHERE b = 2"};
+	static const char *const scripts[] = {"DELETE FROM t WHERE id = 17",
+		"UPDATE t SET state = 8 WHERE id = 17", "INSERT INTO t VALUES (999, x'07', 0)",
+		"UPDATE pairs SET c = x'00' WHERE b = 2"};
 	expect_sound();
 	meddle(scripts[_i]);
 	struct findings findings = look();
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 1);
-	ck_assert_uint_eq(findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
+	ck_assert_uint_eq(
+		findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
 	ck_assert_str_eq(findings.table, _i == 3 ? "pairs" : "t");
 }
 END_TEST
@@ -219,21 +225,26 @@ END_TEST
 static void cut_index(const char *name, const char *full, const char *partial)
 {
 	sqlite3 *handle;
-	char *sql = sqlite3_mprintf("DROP INDEX IF EXISTS %s; %s; PRAGMA writable_schema=ON;"
-		" UPDATE sqlite_schema SET sql = %Q WHERE name = %Q; PRAGMA writable_schema=RESET;", name, partial, full, name);
+	char *sql = sqlite3_mprintf(
+		"DROP INDEX IF EXISTS %s; %s; PRAGMA writable_schema=ON;"
+		" UPDATE sqlite_schema SET sql = %Q WHERE name = %Q; PRAGMA writable_schema=RESET;",
+		name, partial, full, name);
 	db_close(db);
 	ck_assert_int_eq(sqlite3_open(path, &handle), SQLITE_OK);
-	ck_assert_msg(sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(handle));
+	ck_assert_msg(sqlite3_exec(handle, sql, NULL, NULL, NULL) == SQLITE_OK, "%s",
+		sqlite3_errmsg(handle));
 	sqlite3_close(handle);
 	sqlite3_free(sql);
 }
 
-/* SQLite without our layer has left pages without checksums: as they are, they become right ones. */
+/* SQLite without our layer has left pages without checksums: as they are, they become right
+ * ones. */
 static void sum_pages(void)
 {
 	uint8_t page[4096];
 	int fd = open(path, O_RDWR);
-	for (off_t at = 0; pread(fd, page, sizeof page, at) == sizeof page; at += (off_t)sizeof page) {
+	for (off_t at = 0; pread(fd, page, sizeof page, at) == sizeof page;
+		at += (off_t)sizeof page) {
 		page_sum_put(page, (uint32_t)(at / (off_t)sizeof page) + 1);
 		ck_assert_int_eq(pwrite(fd, page, sizeof page, at), sizeof page);
 	}
@@ -245,7 +256,9 @@ static int rebuild(const char *settle, struct error *err)
 	char scratch[600];
 	snprintf(scratch, sizeof scratch, "%s.rebuilt", path);
 	static const char *const tables[] = {"t", NULL};
-	const struct db_rebuild how = {.scratch = scratch, .settle_tables = settle != NULL ? tables : NULL, .settle_sql = settle};
+	const struct db_rebuild how = {.scratch = scratch,
+		.settle_tables = settle != NULL ? tables : NULL,
+		.settle_sql = settle};
 	int result = db_rebuild(db, &how, err);
 	ck_assert(access(scratch, F_OK) != 0);
 	return result;
@@ -275,7 +288,8 @@ static uint32_t root_of(const char *name)
 	sqlite3 *handle;
 	sqlite3_stmt *statement;
 	sqlite3_open(path, &handle);
-	sqlite3_prepare_v2(handle, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", -1, &statement, NULL);
+	sqlite3_prepare_v2(
+		handle, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", -1, &statement, NULL);
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
 	uint32_t root = (uint32_t)sqlite3_column_int(statement, 0);
@@ -288,7 +302,8 @@ static void spoil_page(uint32_t number)
 {
 	static const uint8_t junk[16] = {0x5a, 0xa5, 0x5a, 0xa5};
 	int fd = open(path, O_RDWR);
-	ck_assert_int_eq(pwrite(fd, junk, sizeof junk, (off_t)(number - 1) * 4096 + 1000), sizeof junk);
+	ck_assert_int_eq(
+		pwrite(fd, junk, sizeof junk, (off_t)(number - 1) * 4096 + 1000), sizeof junk);
 	close(fd);
 }
 
@@ -307,7 +322,8 @@ START_TEST(an_index_that_cannot_be_read_is_found_and_rebuilt)
 	ck_assert_str_eq(findings.index, names[_i]);
 	struct db *reader = db_open(path, DB_READ, &err);
 	ck_assert_int_eq(db_snapshot_begin(reader, &err), 0);
-	ck_assert_int_eq(db_step(db_prepare(reader, "SELECT count(*) FROM t NOT INDEXED", &err), &err), 1);
+	ck_assert_int_eq(
+		db_step(db_prepare(reader, "SELECT count(*) FROM t NOT INDEXED", &err), &err), 1);
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	db_close(reader);
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
@@ -319,7 +335,9 @@ START_TEST(an_index_that_cannot_be_read_is_found_and_rebuilt)
 	ck_assert_int_eq(db_step(find, &err), 1);
 	ck_assert_int_eq(db_column_i64(find, 0), 77);
 	db_reset(find);
-	ck_assert_int_eq(db_run_script(db, "INSERT INTO t SELECT 5000, name, 0 FROM t WHERE id = 77", &err), -1);
+	ck_assert_int_eq(
+		db_run_script(db, "INSERT INTO t SELECT 5000, name, 0 FROM t WHERE id = 77", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -327,7 +345,8 @@ END_TEST
 /* Two rows where a partial unique index allows one: the older one gives way. */
 START_TEST(what_breaks_a_rule_is_settled)
 {
-	static const char settle[] = "UPDATE t SET state = 0 WHERE state = 1 AND EXISTS"
+	static const char settle[] =
+		"UPDATE t SET state = 0 WHERE state = 1 AND EXISTS"
 		" (SELECT 1 FROM t n WHERE n.state = 1 AND n.id = t.id + 7000)";
 	struct error err = {0};
 	int64_t before = db_change(db);
@@ -340,9 +359,12 @@ START_TEST(what_breaks_a_rule_is_settled)
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_msg(rebuild(settle, &err) == 0, "%s", err.text);
 	struct findings findings = look();
-	ck_assert_uint_eq(findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
-	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2); /* the row that was put in behind the sums' back, and the schema */
-	struct db_statement *states = db_prepare(db, "SELECT sum(state) FROM t WHERE id IN (4, 7004)", &err);
+	ck_assert_uint_eq(
+		findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
+	/* the row that was put in behind the sums' back, and the schema */
+	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2);
+	struct db_statement *states =
+		db_prepare(db, "SELECT sum(state) FROM t WHERE id IN (4, 7004)", &err);
 	ck_assert_int_eq(db_step(states, &err), 1);
 	ck_assert_int_eq(db_column_i64(states, 0), 1);
 	db_reset(states);
@@ -357,7 +379,7 @@ START_TEST(rows_that_name_others_come_through_a_rebuild)
 {
 	struct error err = {0};
 	change("INSERT INTO parents VALUES (1), (2);"
-		" INSERT INTO children VALUES (10, 1), (20, 2), (21, 2)");
+	       " INSERT INTO children VALUES (10, 1), (20, 2), (21, 2)");
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	expect_sound();
 	if (_i == 1)
@@ -379,7 +401,7 @@ START_TEST(numbers_of_rows_that_are_gone_are_not_given_again)
 {
 	struct error err = {0};
 	change(_i == 0 ? "INSERT INTO numbered (x) VALUES (1), (2), (3); DELETE FROM numbered WHERE id > 1"
-		: "INSERT INTO numbered (x) VALUES (1), (2), (3); DELETE FROM numbered");
+		       : "INSERT INTO numbered (x) VALUES (1), (2), (3); DELETE FROM numbered");
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	change("INSERT INTO numbered (x) VALUES (4)");
 	ck_assert_int_eq(count("SELECT max(id) FROM numbered"), 4);
@@ -397,7 +419,9 @@ START_TEST(a_rebuild_keeps_all_that_the_schema_says)
 	const int64_t parts = count("SELECT count(*) FROM main.sqlite_schema");
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(count("SELECT count(*) AS n FROM main.sqlite_schema"), parts);
-	ck_assert_int_eq(count("SELECT count(*) FROM (SELECT type, name, tbl_name, sql FROM main.sqlite_schema EXCEPT SELECT * FROM before)"), 0);
+	ck_assert_int_eq(
+		count("SELECT count(*) FROM (SELECT type, name, tbl_name, sql FROM main.sqlite_schema EXCEPT SELECT * FROM before)"),
+		0);
 	ck_assert_int_eq(db_get_version(db, &version, &application, &err), 0);
 	ck_assert_int_eq(version, 17);
 	ck_assert_int_eq(application, 4711);
@@ -428,7 +452,8 @@ START_TEST(a_table_that_cannot_be_read_is_found_and_stays_as_it_is)
 	open_it();
 	struct findings findings = look();
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 1);
-	ck_assert_msg(strstr(findings.detail, "does not match its checksum") != NULL, "%s", findings.detail);
+	ck_assert_msg(strstr(findings.detail, "does not match its checksum") != NULL, "%s",
+		findings.detail);
 	ck_assert_int_eq(rebuild(NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	change("UPDATE t SET state = 3 WHERE id = 1");
@@ -443,15 +468,16 @@ static uint32_t zero_page_of(const char *file)
 	int fd = open(file, O_RDONLY);
 	uint32_t number = 1;
 	while (pread(fd, page, sizeof page, (off_t)(number - 1) * 4096) == (ssize_t)sizeof page &&
-	       memcmp(page + 4, zeros, sizeof zeros) != 0)
+		memcmp(page + 4, zeros, sizeof zeros) != 0)
 		number++;
 	close(fd);
 	return number;
 }
 
 /* The last ones do not look at the long value themselves: who keeps the sums does. */
-static const char *const overflow_changes[] = {"UPDATE pairs SET b = 9 WHERE a = x'02'", "DELETE FROM pairs WHERE a = x'02'",
-	"DELETE FROM blobs WHERE id = 1", "UPDATE blobs SET bytes = NULL WHERE id = 1"};
+static const char *const overflow_changes[] = {"UPDATE pairs SET b = 9 WHERE a = x'02'",
+	"DELETE FROM pairs WHERE a = x'02'", "DELETE FROM blobs WHERE id = 1",
+	"UPDATE blobs SET bytes = NULL WHERE id = 1"};
 
 START_TEST(a_row_that_cannot_be_read_is_not_changed)
 {
@@ -479,10 +505,11 @@ START_TEST(a_check_can_be_ended)
 {
 	struct error err = {0};
 	struct findings findings = {.stops = true};
-	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = &findings};
+	const struct db_check check = {
+		.found = take_finding, .goes_on = goes_on, .owner = &findings};
 	struct db *reader = db_open(path, DB_READ, &err);
 	meddle("WITH RECURSIVE n (i) AS (SELECT 9000 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)"
-		" INSERT INTO t SELECT i, i, 0 FROM n");
+	       " INSERT INTO t SELECT i, i, 0 FROM n");
 	ck_assert_int_eq(db_check(reader, &check, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	db_close(reader);

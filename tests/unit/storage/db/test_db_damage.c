@@ -1,5 +1,5 @@
-/* What damage does to a transaction that meets it: what needs the page fails, and nothing else. Two bits
- * are flipped at a time, since one alone is mended. */
+/* What damage does to a transaction that meets it: what needs the page fails, and nothing else. Two
+ * bits are flipped at a time, since one alone is mended. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ static const char SQL_READ_LARGE[] = "SELECT bytes FROM t WHERE id = 7";
 static const char SQL_DELETE_LARGE[] = "DELETE FROM t WHERE id = 7";
 static const char SQL_UPDATE_LARGE[] = "UPDATE t SET bytes = x'00' WHERE id = 7";
 static const char SQL_REPLACE_LARGE[] = "REPLACE INTO t (id, bytes) VALUES (7, x'01')";
-static const char *const changes_of_large[] = {SQL_DELETE_LARGE, SQL_UPDATE_LARGE, SQL_REPLACE_LARGE};
+static const char *const changes_of_large[] = {
+	SQL_DELETE_LARGE, SQL_UPDATE_LARGE, SQL_REPLACE_LARGE};
 
 static int execute(const char *sql, struct error *err)
 {
@@ -89,7 +90,8 @@ static void reopen(void)
 	open_it();
 }
 
-/* A page that has nothing but the large row's letter, behind the number of the page that follows. */
+/* A page that has nothing but the large row's letter, behind the number of the page that
+ * follows. */
 static bool is_overflow(const uint8_t page[PAGE_BYTES])
 {
 	return memcmp(page + 4, "xxxxxxxx", 8) == 0 && memcmp(page + 5, page + 4, 3000) == 0;
@@ -130,8 +132,11 @@ static void take_the_disk(void)
 	static const char *const writes[] = {"pwrite", "pwrite64"};
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(vfs->xSetSystemCall(vfs, reads[i], (sqlite3_syscall_ptr)disk_read), SQLITE_OK);
-		ck_assert_int_eq(vfs->xSetSystemCall(vfs, writes[i], (sqlite3_syscall_ptr)disk_write), SQLITE_OK);
+		ck_assert_int_eq(vfs->xSetSystemCall(vfs, reads[i], (sqlite3_syscall_ptr)disk_read),
+			SQLITE_OK);
+		ck_assert_int_eq(
+			vfs->xSetSystemCall(vfs, writes[i], (sqlite3_syscall_ptr)disk_write),
+			SQLITE_OK);
 	}
 }
 
@@ -145,7 +150,9 @@ static void set_up(void)
 	ck_assert_msg(db_keep_sums(db, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	for (int64_t id = 0; id < ROWS; id++)
-		ck_assert_int_eq(add(id, id == LARGE_ROW ? 'x' : 'a', id == LARGE_ROW ? LARGE_BYTES : 500, &err), 0);
+		ck_assert_int_eq(add(id, id == LARGE_ROW ? 'x' : 'a',
+					 id == LARGE_ROW ? LARGE_BYTES : 500, &err),
+			0);
 	ck_assert_int_eq(db_commit(db, &err), 0);
 	reopen();
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
@@ -173,7 +180,8 @@ static void flip_two_bits(off_t page)
 static void assert_names_page(const struct error *err, off_t page)
 {
 	char wanted[80];
-	snprintf(wanted, sizeof wanted, "test.db: page %d does not match its checksum", (int)(page / PAGE_BYTES) + 1);
+	snprintf(wanted, sizeof wanted, "test.db: page %d does not match its checksum",
+		(int)(page / PAGE_BYTES) + 1);
 	ck_assert_int_eq(err->kind, ERROR_DAMAGED);
 	ck_assert_msg(strstr(err->text, wanted) != NULL, "%s", err->text);
 }
@@ -286,9 +294,9 @@ START_TEST(a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_
 	for (int call = 0; call < 4; call++) {
 		err = (struct error){0};
 		int result = call == 0 ? add(101, 'b', 500, &err)
-			: call == 1 ? db_run_script(db, "DELETE FROM t", &err)
-			: call == 2 ? db_savepoint_release(db, &err)
-			: db_commit(db, &err);
+			: call == 1    ? db_run_script(db, "DELETE FROM t", &err)
+			: call == 2    ? db_savepoint_release(db, &err)
+				       : db_commit(db, &err);
 		ck_assert_int_eq(result, -1);
 		ck_assert_msg(strstr(err.text, wanted) != NULL, "%s", err.text);
 	}
@@ -301,7 +309,8 @@ START_TEST(a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_
 }
 END_TEST
 
-/* SQLite holds the first page all the time, and reads it anew when what was changed is taken back. */
+/* SQLite holds the first page all the time, and reads it anew when what was changed is taken
+ * back. */
 START_TEST(damage_that_a_rollback_meets_is_no_answer)
 {
 	struct error err = {0};
@@ -458,7 +467,8 @@ START_TEST(a_disk_that_cannot_be_read_costs_the_batch_and_not_the_next)
 	for (int i = 0; i < SMALL_CHANGES; i++) {
 		ck_assert(changes[i].change.failed && !changes[i].change.in_doubt);
 		ck_assert_int_eq(changes[i].change.error.kind, ERROR_DAMAGED);
-		ck_assert_ptr_nonnull(strstr(changes[i].change.error.text, "cannot be read (Input/output error)"));
+		ck_assert_ptr_nonnull(strstr(
+			changes[i].change.error.text, "cannot be read (Input/output error)"));
 	}
 	unreadable = -1;
 	open_it();
@@ -471,13 +481,16 @@ Suite *test_db_damage_suite(void)
 {
 	Suite *suite = suite_create("db_damage");
 	TCase *tests = tcase_create("damage");
-	const int rounds = OVERFLOW_PAGES * (int)(sizeof changes_of_large / sizeof *changes_of_large);
+	const int rounds =
+		OVERFLOW_PAGES * (int)(sizeof changes_of_large / sizeof *changes_of_large);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_row_that_cannot_be_read_is_not_changed, 0, rounds);
 	tcase_add_loop_test(tests, a_change_that_overlooks_damage_is_not_committed, 0, rounds);
 	tcase_add_loop_test(tests, a_change_that_meets_damage_fails_alone, 0, rounds);
-	tcase_add_loop_test(tests, what_is_only_read_costs_the_transaction_nothing, 0, OVERFLOW_PAGES);
-	tcase_add_test(tests, a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_in_it);
+	tcase_add_loop_test(
+		tests, what_is_only_read_costs_the_transaction_nothing, 0, OVERFLOW_PAGES);
+	tcase_add_test(
+		tests, a_disk_that_cannot_be_read_ends_the_transaction_and_all_that_follows_in_it);
 	tcase_add_test(tests, damage_that_a_rollback_meets_is_no_answer);
 	tcase_add_loop_test(tests, a_commit_that_broke_off_is_in_doubt_whatever_else_is_damaged, 0,
 		(int)(sizeof write_failures / sizeof *write_failures));

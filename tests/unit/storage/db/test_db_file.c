@@ -24,11 +24,13 @@ static char log_path[600];
 static struct db *db;
 
 static const char SQL_INSERT[] = "INSERT INTO t (id, bytes) VALUES (?1, ?2)";
-static const char SQL_OLD[] = "PRAGMA page_size=4096; PRAGMA journal_mode=WAL;"
+static const char SQL_OLD[] =
+	"PRAGMA page_size=4096; PRAGMA journal_mode=WAL;"
 	" CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);"
 	" WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 399)"
 	" INSERT INTO t SELECT i, zeroblob(200) FROM n";
-static const char SQL_SUM[] = "SELECT COUNT(*), SUM(id), SUM(length(bytes)) FROM t NOT INDEXED WHERE bytes >= x''";
+static const char SQL_SUM[] =
+	"SELECT COUNT(*), SUM(id), SUM(length(bytes)) FROM t NOT INDEXED WHERE bytes >= x''";
 
 static struct db *open_it(enum db_mode mode)
 {
@@ -60,7 +62,10 @@ static void set_up(void)
 	snprintf(path, sizeof path, "%s/test.db", folder);
 	snprintf(log_path, sizeof log_path, "%s-wal", path);
 	db = open_it(DB_WRITE);
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(
+			db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err),
+		0);
 	fill(0, ROWS);
 }
 
@@ -114,7 +119,8 @@ START_TEST(each_page_has_its_checksum)
 	uint32_t pages = (uint32_t)(size_of(path) / PAGE_BYTES);
 	ck_assert_uint_gt(pages, 20);
 	for (uint32_t number = 1; number <= pages; number++) {
-		ck_assert_int_eq(pread(fd, page, sizeof page, (off_t)(number - 1) * PAGE_BYTES), PAGE_BYTES);
+		ck_assert_int_eq(
+			pread(fd, page, sizeof page, (off_t)(number - 1) * PAGE_BYTES), PAGE_BYTES);
 		ck_assert_msg(page_sum_matches(page, number), "page %u", number);
 		ck_assert(!page_sum_matches(page, number + 1)); /* of another place */
 	}
@@ -133,7 +139,8 @@ START_TEST(a_flipped_bit_is_put_back)
 	flip(path, at, (uint8_t)(1u << (_i % 8)));
 	db = open_it(DB_WRITE);
 	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(db_run_script(db, "PRAGMA quick_check", &err), 0); /* reads the other pages too */
+	/* reads the other pages too */
+	ck_assert_int_eq(db_run_script(db, "PRAGMA quick_check", &err), 0);
 	ck_assert_uint_ge(db_mended(db), 1);
 	ck_assert_uint_eq(db_damage(db), 0);
 	reopen();
@@ -212,7 +219,8 @@ START_TEST(opening_changes_nothing)
 	int64_t vacuum = 0;
 	ck_assert_int_eq(db_read_number(db, "PRAGMA auto_vacuum", &vacuum, &err), 0);
 	ck_assert_int_eq(vacuum, 2);
-	ck_assert_int_eq(db_run_script(db, "UPDATE t SET bytes = zeroblob(200) WHERE id < 20", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(db, "UPDATE t SET bytes = zeroblob(200) WHERE id < 20", &err), 0);
 	off_t before = size_of(log_path);
 	struct db *other = open_it(DB_WRITE);
 	db_close(other);
@@ -220,15 +228,16 @@ START_TEST(opening_changes_nothing)
 }
 END_TEST
 
-/* What a server left that was killed, with a page damaged that opening needs: nothing goes from the log into
- * the file. */
+/* What a server left that was killed, with a page damaged that opening needs: nothing goes from the
+ * log into the file. */
 START_TEST(a_database_that_does_not_open_keeps_its_log)
 {
 	struct error err = {0};
 	struct buffer file;
 	struct buffer log;
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
-	ck_assert_int_eq(db_run_script(db, "UPDATE t SET bytes = zeroblob(200) WHERE id < 20", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(db, "UPDATE t SET bytes = zeroblob(200) WHERE id < 20", &err), 0);
 	buffer_init(&file, 64 << 20);
 	buffer_init(&log, 64 << 20);
 	ck_assert_int_eq(file_read_all(path, &file, &err), 0);
@@ -257,7 +266,8 @@ START_TEST(a_transaction_that_spills_reads_its_own_pages)
 	ck_assert_int_eq(db_run_script(db, "PRAGMA cache_size=10", &err), 0);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	for (int round = 0; round < 3; round++)
-		ck_assert_msg(db_run_script(db, "UPDATE t SET bytes = zeroblob(200)", &err) == 0, "%s", err.text);
+		ck_assert_msg(db_run_script(db, "UPDATE t SET bytes = zeroblob(200)", &err) == 0,
+			"%s", err.text);
 	ck_assert_int_eq(db_commit(db, &err), 0);
 	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
 	reopen();
@@ -376,7 +386,7 @@ START_TEST(reading_a_page_beyond_mending_again_costs_no_search)
 	int64_t first = fail_ns(1);
 	ck_assert_int_lt(fail_ns(READS), first * READS / 2);
 	ck_assert_uint_eq(db_damage(db), READS + 1); /* and each one is damage */
-	flip(path, last + 2000, 0x01); /* now one bit explains it */
+	flip(path, last + 2000, 0x01);               /* now one bit explains it */
 	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(db_mended(db), 1);
 }
@@ -412,12 +422,14 @@ static sqlite3_file *file_under(sqlite3 **out_handle)
 	sqlite3_file *file = NULL;
 	int flags = SQLITE_OPEN_READWRITE;
 	ck_assert_int_eq(sqlite3_open_v2(path, out_handle, flags, db_file_vfs), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_file_control(*out_handle, "main", SQLITE_FCNTL_FILE_POINTER, &file), SQLITE_OK);
+	ck_assert_int_eq(
+		sqlite3_file_control(*out_handle, "main", SQLITE_FCNTL_FILE_POINTER, &file),
+		SQLITE_OK);
 	return file;
 }
 
-/* SQLite from 3.45 on reads pages of large rows so, without their ends. Parts as long as the file's header, and
- * the part of it that is read alone, are among them. */
+/* SQLite from 3.45 on reads pages of large rows so, without their ends. Parts as long as the file's
+ * header, and the part of it that is read alone, are among them. */
 static const struct {
 	int at;
 	int len;
@@ -432,15 +444,19 @@ START_TEST(a_part_of_a_page_is_checked_as_the_page_is)
 	sqlite3_file *file = file_under(&handle);
 	off_t at = size_of(path) - PAGE_BYTES;
 	ck_assert_int_eq(file->pMethods->xRead(file, page, PAGE_BYTES, at), SQLITE_OK);
-	ck_assert_int_eq(file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at), SQLITE_OK);
+	ck_assert_int_eq(
+		file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at), SQLITE_OK);
 	ck_assert_mem_eq(part, page + parts[_i].at, (size_t)parts[_i].len);
 	flip(path, at + 2000, 0x04);
-	ck_assert_int_eq(file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at), SQLITE_OK);
+	ck_assert_int_eq(
+		file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at), SQLITE_OK);
 	ck_assert_mem_eq(part, page + parts[_i].at, (size_t)parts[_i].len);
 	ck_assert_uint_eq(db_mended(db), 1);
 	flip(path, at + 3000, 0x44);
-	ck_assert_int_eq(file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at) & 0xff, SQLITE_CORRUPT);
-	ck_assert_int_eq(file->pMethods->xDeviceCharacteristics(file) & 0x8000, 0); /* SQLITE_IOCAP_SUBPAGE_READ */
+	ck_assert_int_eq(file->pMethods->xRead(file, part, parts[_i].len, at + parts[_i].at) & 0xff,
+		SQLITE_CORRUPT);
+	/* SQLITE_IOCAP_SUBPAGE_READ */
+	ck_assert_int_eq(file->pMethods->xDeviceCharacteristics(file) & 0x8000, 0);
 	flip(path, at + 3000, 0x44);
 	sqlite3_close(handle);
 }
@@ -482,7 +498,8 @@ Suite *test_db_file_suite(void)
 	tcase_add_test(pages, a_transaction_that_spills_reads_its_own_pages);
 	tcase_add_test(pages, a_log_that_was_left_is_read_after_recovery);
 	tcase_add_test(pages, a_file_without_checksums_gets_them_by_a_vacuum);
-	tcase_add_loop_test(pages, a_part_of_a_page_is_checked_as_the_page_is, 0, (int)(sizeof parts / sizeof *parts));
+	tcase_add_loop_test(pages, a_part_of_a_page_is_checked_as_the_page_is, 0,
+		(int)(sizeof parts / sizeof *parts));
 	suite_add_tcase(suite, pages);
 	TCase *sums = tcase_create("sums");
 	tcase_add_test(sums, two_flips_are_not_taken_for_one);

@@ -1,5 +1,5 @@
-/* Logs that SQLite wrote, damaged in every way that a disk knows; what SQLite would lose is noticed, and
- * what proves itself comes back. */
+/* Logs that SQLite wrote, damaged in every way that a disk knows; what SQLite would lose is
+ * noticed, and what proves itself comes back. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -20,7 +20,8 @@ static char log_path[600];
 static struct log_walk walk;
 
 static const char SQL_INSERT[] = "INSERT INTO t (id, bytes) VALUES (?1, ?2)";
-static const char SQL_COUNT[] = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM t NOT INDEXED WHERE bytes >= x''";
+static const char SQL_COUNT[] =
+	"SELECT count(*), coalesce(sum(length(bytes)), 0) FROM t NOT INDEXED WHERE bytes >= x''";
 
 static struct db *open_it(void)
 {
@@ -54,7 +55,10 @@ static void set_up(void)
 	char *made = unit_scratch_make();
 	name_paths(made);
 	struct db *db = open_it();
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(
+			db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err),
+		0);
 	add(db, 0);
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
 	for (int64_t i = 1; i <= COMMITS; i++)
@@ -153,7 +157,8 @@ static uint32_t apply(void)
 	struct error err = {0};
 	uint32_t lost = 0;
 	ck_assert_msg(log_walk_mend(&walk, file_system(), log_path, &err) == 0, "%s", err.text);
-	ck_assert_msg(log_walk_apply(&walk, file_system(), log_path, path, &lost, &err) == 0, "%s", err.text);
+	ck_assert_msg(log_walk_apply(&walk, file_system(), log_path, path, &lost, &err) == 0, "%s",
+		err.text);
 	ck_assert_int_eq(unlink(log_path), 0);
 	return lost;
 }
@@ -188,15 +193,19 @@ START_TEST(a_flipped_bit_anywhere_is_mended)
 	look();
 	uint32_t frames[] = {0, 1, commit_frame(5), commit_frame(5) + 1, walk.frames - 1};
 	struct error err = {0};
-	for (unsigned i = 0; i < sizeof places / sizeof *places + sizeof frames / sizeof *frames * 12; i++) {
+	for (unsigned i = 0;
+		i < sizeof places / sizeof *places + sizeof frames / sizeof *frames * 12; i++) {
 		unsigned j = i - (unsigned)(sizeof places / sizeof *places);
-		off_t at = i < sizeof places / sizeof *places ? places[i] : frame_at(frames[j / 12]) + frame_places[j % 12];
-		/* The high bits of a word look alike to SQLite's checksum now and then: see below. */
+		off_t at = i < sizeof places / sizeof *places
+			? places[i]
+			: frame_at(frames[j / 12]) + frame_places[j % 12];
+		/* The high bits of a word look alike to SQLite's checksum now and then: see
+		 * below. */
 		uint8_t mask = (uint8_t)(1u << (i % 5));
 		flip(at, mask);
 		look();
-		ck_assert_msg(walk.state == LOG_SOUND && walk.mend_count == 1, "at %d: state %d, %zu mends", (int)at,
-			walk.state, walk.mend_count);
+		ck_assert_msg(walk.state == LOG_SOUND && walk.mend_count == 1,
+			"at %d: state %d, %zu mends", (int)at, walk.state, walk.mend_count);
 		ck_assert_uint_eq(walk.committed, walk.frames);
 		if (at < frame_at(walk.frames) - 8) /* there the checksum itself is put right */
 			ck_assert_int_eq((int)walk.mends[0].offset, (int)at);
@@ -305,8 +314,8 @@ static void start_again_from(const char *other)
 	name_paths(folder);
 }
 
-/* A long transaction never committed, a short one was written over it, and the power was cut before the
- * last page of that: what is left of the long one fits itself. */
+/* A long transaction never committed, a short one was written over it, and the power was cut before
+ * the last page of that: what is left of the long one fits itself. */
 START_TEST(what_a_transaction_left_that_was_given_up_is_no_damage)
 {
 	struct error err = {0};
@@ -321,9 +330,11 @@ START_TEST(what_a_transaction_left_that_was_given_up_is_no_damage)
 	read_longer_log(1, &torn);
 	start_again_from(before);
 	ck_assert_uint_gt(given_up.len, torn.len + 3 * FRAME);
-	memcpy(given_up.data + frame_at(all), torn.data + frame_at(all), torn.len - (size_t)frame_at(all) - 4096);
+	memcpy(given_up.data + frame_at(all), torn.data + frame_at(all),
+		torn.len - (size_t)frame_at(all) - 4096);
 	given_up.len -= FRAME; /* its commit */
-	ck_assert_int_eq(file_place(file_system(), log_path, buffer_span(&given_up), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_place(file_system(), log_path, buffer_span(&given_up), 0600, &err), 0);
 	look();
 	ck_assert(walk.list[walk.frames - 1].is_good);
 	ck_assert_int_eq(walk.state, LOG_TORN);
@@ -349,7 +360,8 @@ START_TEST(a_last_commit_that_is_damaged_is_torn_unless_it_was_noted)
 	ck_assert_int_eq(walk.state, LOG_TORN);
 	look_with(salt, last + 1);
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
-	ck_assert_uint_eq(walk.proven, commit_frame(COMMITS - 1) + 1); /* the lost transaction cannot be had in part */
+	/* the lost transaction cannot be had in part */
+	ck_assert_uint_eq(walk.proven, commit_frame(COMMITS - 1) + 1);
 }
 END_TEST
 
@@ -378,7 +390,7 @@ START_TEST(what_stands_behind_an_exact_note_was_never_told)
 	look_exactly(salt, bad + 1);
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
 	ck_assert_uint_eq(walk.proven, told); /* of what was told, what is whole */
-	look_exactly(salt + 1, told); /* of another log */
+	look_exactly(salt + 1, told);         /* of another log */
 	ck_assert_int_eq(walk.state, LOG_DAMAGED);
 }
 END_TEST
@@ -444,7 +456,7 @@ START_TEST(frames_without_their_header_prove_themselves)
 	ck_assert_uint_eq(walk.proven, walk.frames);
 	ck_assert(walk.salt == salt);
 	ck_assert_uint_le(walk.bad, 1); /* the first proves itself by the header's checksum alone */
-	look_with(salt + 1, 3); /* frames of an earlier use of the file */
+	look_with(salt + 1, 3);         /* frames of an earlier use of the file */
 	ck_assert_int_eq(walk.state, LOG_EMPTY);
 	blot(frame_at(0), 24); /* with the noted salt the first frame is not needed */
 	look_with(salt, walk.frames);
@@ -481,7 +493,8 @@ START_TEST(frames_of_an_earlier_use_are_left_alone)
 END_TEST
 
 /* As a power cut leaves it: the page with the header of the last transaction's first frame was not
- * written, the frames behind it were. In its place stands a header of the use before, of a commit. */
+ * written, the frames behind it were. In its place stands a header of the use before, of a
+ * commit. */
 START_TEST(a_header_of_an_earlier_use_proves_no_damage)
 {
 	struct error err = {0};

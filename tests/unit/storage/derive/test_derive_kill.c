@@ -1,5 +1,6 @@
-/* While checkpoints wait to be derived, the process is killed, or an operation fails, at its n-th write, sync, rename, unlink or open; n grows until it
- * comes through. Each time every checkpoint must be there bit for bit, and the next start must end where an unharmed one does. */
+/* While checkpoints wait to be derived, the process is killed, or an operation fails, at its n-th
+ * write, sync, rename, unlink or open; n grows until it comes through. Each time every checkpoint
+ * must be there bit for bit, and the next start must end where an unharmed one does. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -18,16 +19,18 @@ static struct store_fixture fixture;
 static struct derived_checkpoint steps[STEPS];
 static char *template; /* a folder */
 
-static const char *key_of(char key[64], const unsigned step)
+static const char *key_of(char key[64], unsigned step)
 {
 	snprintf(key, 64, "run/step_%06u/model.safetensors", step);
 	return key;
 }
 
-static struct store *open_store(const struct file_ops *const files, const bool derives)
+static struct store *open_store(const struct file_ops *files, bool derives)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder,
+		.files = files,
+		.pack_max_bytes = 1024 * 1024,
 		.derive = {.enabled = derives, .min_bytes = 64 * 1024, .interval_ms = SOON_MS}};
 	return store_open(&options, &err);
 }
@@ -46,8 +49,12 @@ static void prepare(void)
 		derived_checkpoint_make(&steps[i], LARGE, i);
 		derived_fixture_put(&fixture, "b", key_of(key, i), &steps[i]);
 	}
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), STEPS);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), STEPS);
 	store_close(fixture.store);
 	template = fixture.folder;
 }
@@ -60,7 +67,7 @@ static void finish(void)
 	unit_scratch_remove(template);
 }
 
-static bool settles(struct store *const store, const struct file_faults *const faults)
+static bool settles(struct store *store, const struct file_faults *faults)
 {
 	for (int i = 0; i < PATIENCE; i++) {
 		if (fixture_count(store, "SELECT count(*) FROM derive_waiting") == 0)
@@ -72,15 +79,17 @@ static bool settles(struct store *const store, const struct file_faults *const f
 	return false;
 }
 
-static void expect_all(const int round)
+static void expect_all(int round)
 {
 	char key[64];
 	for (unsigned i = 0; i < STEPS; i++)
-		ck_assert_msg(fixture_holds(&fixture, "b", key_of(key, i), buffer_span(&steps[i].bytes)), "round %d: step %u", round, i);
+		ck_assert_msg(
+			fixture_holds(&fixture, "b", key_of(key, i), buffer_span(&steps[i].bytes)),
+			"round %d: step %u", round, i);
 }
 
 /* The next start: all is there while it works and after, nothing is left over. */
-static void expect_recovered(const int round)
+static void expect_recovered(int round)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
@@ -89,18 +98,22 @@ static void expect_recovered(const int round)
 	fixture_await_start(fixture.store);
 	expect_all(round);
 	ck_assert_msg(settles(fixture.store, NULL), "round %d", round);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), STEPS - 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 2 * STEPS - 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"),
+		STEPS - 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions"), 2 * STEPS - 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM scratch_versions"), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(gc_run(store_parts(fixture.store)->gc, &request, &err), 0);
-	ck_assert_int_lt(fixture_count(fixture.store, "SELECT sum(bytes) FROM segments"), (int64_t)steps[0].bytes.len * 3 / 2);
+	ck_assert_int_lt(fixture_count(fixture.store, "SELECT sum(bytes) FROM segments"),
+		(int64_t)steps[0].bytes.len * 3 / 2);
 	expect_all(round);
 	store_close(fixture.store);
 	unit_scratch_remove(fixture.folder);
 }
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	(void)child;
 	struct store *const store = open_store(files, true);
@@ -119,7 +132,8 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round += unit_stride(7)) {
 		fixture.folder = unit_scratch_copy(template);
-		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		struct kill_child child = {
+			.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);
 		expect_recovered(round);
 	}

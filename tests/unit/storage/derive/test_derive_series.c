@@ -4,7 +4,7 @@
 
 #include "storage/derive/derive_series.h"
 
-static bool same_series(const char *const a, const char *const b)
+static bool same_series(const char *a, const char *b)
 {
 	const struct digest128 schema = {{1}};
 	const struct digest128 first = derive_series_key(3, span_text(a), &schema);
@@ -14,7 +14,8 @@ static bool same_series(const char *const a, const char *const b)
 
 START_TEST(test_keys_that_differ_in_digits_are_of_one_series)
 {
-	ck_assert(same_series("ckpt/step_000009/model.safetensors", "ckpt/step_000010/model.safetensors"));
+	ck_assert(same_series(
+		"ckpt/step_000009/model.safetensors", "ckpt/step_000010/model.safetensors"));
 	ck_assert(same_series("ckpt/step_9/model.safetensors", "ckpt/step_10/model.safetensors"));
 	ck_assert(same_series("a.safetensors", "a.safetensors"));
 	ck_assert(!same_series("ckpt/step_9/model.safetensors", "ckpt/step_9/other.safetensors"));
@@ -35,14 +36,16 @@ START_TEST(test_buckets_and_schemas_are_kept_apart)
 }
 END_TEST
 
-/* What `count` checkpoints take whose delta over n steps has `first` n^0.7 bytes; *out_roots: how many of them are plain. */
-static double simulate(const unsigned count, const double size, const double first, unsigned *const out_roots)
+/* What `count` checkpoints take whose delta over n steps has `first` n^0.7 bytes; *out_roots: how
+ * many of them are plain. */
+static double simulate(unsigned count, double size, double first, unsigned *out_roots)
 {
 	struct derive_series series = derive_series_begin(1, (uint64_t)size);
 	double total = size;
 	*out_roots = 1;
 	for (int64_t i = 2; i <= (int64_t)count; i++) {
-		const double of_head = series.head == 0 ? 0 : first * pow((double)(i - series.head), 0.7);
+		const double of_head =
+			series.head == 0 ? 0 : first * pow((double)(i - series.head), 0.7);
 		const double of_root = first * pow((double)(i - series.root), 0.7);
 		if (series.head != 0 && derive_series_keeps_head(&series, (uint64_t)of_head)) {
 			derive_series_add(&series, (uint64_t)of_head);

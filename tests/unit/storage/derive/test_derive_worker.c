@@ -17,7 +17,13 @@
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-enum { LARGE = 200000, STEPS = 9, PATIENCE_MS = 120000, PART_BYTES = 5 * 1024 * 1024, LONG = 4 * 1024 * 1024 };
+enum {
+	LARGE = 200000,
+	STEPS = 9,
+	PATIENCE_MS = 120000,
+	PART_BYTES = 5 * 1024 * 1024,
+	LONG = 4 * 1024 * 1024
+};
 
 static struct store_fixture fixture;
 static struct derived_checkpoint steps[STEPS];
@@ -50,12 +56,12 @@ static void wait_until_settled(void)
 	}
 }
 
-static const char *key_of(const unsigned step)
+static const char *key_of(unsigned step)
 {
 	return arena_format(fixture.arena, "run/step_%06u/model.safetensors", step);
 }
 
-static void put_series(const unsigned from, const unsigned to)
+static void put_series(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++)
 		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]);
@@ -67,7 +73,7 @@ static int64_t derived(void)
 	return fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3");
 }
 
-static void check_holds(const unsigned from, const unsigned to)
+static void check_holds(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++)
 		ck_assert(fixture_holds(&fixture, "b", key_of(i), buffer_span(&steps[i].bytes)));
@@ -81,7 +87,8 @@ START_TEST(test_a_series)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM scratch_versions"), 0);
 	fixture_sweep(fixture.store);
 	const int64_t bytes = fixture_count(fixture.store, "SELECT sum(bytes) FROM segments");
-	ck_assert_msg(bytes < (int64_t)steps[0].bytes.len * 3 / 2, "%d checkpoints of %zu bytes take %lld", STEPS, steps[0].bytes.len,
+	ck_assert_msg(bytes < (int64_t)steps[0].bytes.len * 3 / 2,
+		"%d checkpoints of %zu bytes take %lld", STEPS, steps[0].bytes.len,
 		(long long)bytes);
 	check_holds(0, STEPS);
 	store_fixture_reopen(&fixture);
@@ -138,7 +145,8 @@ START_TEST(test_deleting_in_any_order)
 {
 	struct error err = {0};
 	put_series(0, 6);
-	ck_assert_int_eq(fixture_delete(fixture.store, "b", key_of(0), NULL, &err), 0); /* the root */
+	/* the root */
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", key_of(0), NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", key_of(1), NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	check_holds(2, 6);
@@ -174,8 +182,12 @@ START_TEST(test_versions_of_one_key)
 		struct buffer read;
 		buffer_init(&read, steps[3 - i].bytes.len + 100000);
 		ck_assert(version_ref_parse(span_text(list.entries[i].version), &ref));
-		ck_assert_int_eq(object_find_version(fixture.store, span_text("b"), span_text("m.safetensors"), &ref, fixture.arena, &object, &err), 0);
-		ck_assert_int_eq(fixture_read(fixture.store, &object, 0, object.size, &read, &err), 0);
+		ck_assert_int_eq(
+			object_find_version(fixture.store, span_text("b"),
+				span_text("m.safetensors"), &ref, fixture.arena, &object, &err),
+			0);
+		ck_assert_int_eq(
+			fixture_read(fixture.store, &object, 0, object.size, &read, &err), 0);
 		ck_assert(span_equal(buffer_span(&read), buffer_span(&steps[3 - i].bytes)));
 		buffer_release(&read);
 	}
@@ -200,10 +212,12 @@ START_TEST(test_what_is_left_alone)
 	uint8_t *const noise = fixture_noise(200000, 4);
 	derived_checkpoint_make(&other, LARGE + 1, 1);
 	derived_fixture_put(&fixture, "b", key_of(0), &steps[0]);
-	derived_fixture_put(&fixture, "b", key_of(1), &other);                     /* another schema */
+	/* another schema */
+	derived_fixture_put(&fixture, "b", key_of(1), &other);
 	derived_fixture_put(&fixture, "b", "run/step_000002/other.safetensors", &steps[2]);
 	derived_fixture_put(&fixture, "b", "run/step_000002/model.bin", &steps[2]);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", key_of(3), span_of(noise, 200000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", key_of(3), span_of(noise, 200000), &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "b", key_of(4), span_of(noise, 100), &err), 0);
 	wait_until_settled();
 	ck_assert_int_eq(derived(), 0);
@@ -214,7 +228,8 @@ START_TEST(test_what_is_left_alone)
 END_TEST
 
 /* The checkpoint with metadata in its header. */
-static void put_marked(const char *key, const struct derived_checkpoint *checkpoint, const char *metadata)
+static void put_marked(
+	const char *key, const struct derived_checkpoint *checkpoint, const char *metadata)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -224,7 +239,8 @@ static void put_marked(const char *key, const struct derived_checkpoint *checkpo
 	little_endian_put(length, checkpoint->header - 8 + len, 8);
 	buffer_add(&bytes, length, 8);
 	buffer_format(&bytes, "{\"__metadata__\":{%s},", metadata);
-	buffer_add_span(&bytes, span_slice(buffer_span(&checkpoint->bytes), 9, checkpoint->bytes.len));
+	buffer_add_span(
+		&bytes, span_slice(buffer_span(&checkpoint->bytes), 9, checkpoint->bytes.len));
 	ck_assert_int_eq(fixture_put(fixture.store, "b", key, buffer_span(&bytes), &err), 0);
 	buffer_release(&bytes);
 }
@@ -232,7 +248,8 @@ static void put_marked(const char *key, const struct derived_checkpoint *checkpo
 /* They are safetensors files as well, and read once. */
 START_TEST(test_deltas_of_checkpoints_stay_plain)
 {
-	static const char *const marks[] = {"\"delta_encoding\":\"x\"", "\"format\":\"sparse_weight_patch\""};
+	static const char *const marks[] = {
+		"\"delta_encoding\":\"x\"", "\"format\":\"sparse_weight_patch\""};
 	for (unsigned i = 0; i < 4; i++)
 		put_marked(key_of(i), &steps[i], marks[i / 2]);
 	wait_until_settled();
@@ -252,10 +269,13 @@ START_TEST(test_what_is_noted)
 	struct error err = {0};
 	uint8_t *noise = fixture_noise(LEAST, 4);
 	derive_worker_quiesce(store_parts(fixture.store)->derive_worker);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "a.safetensors", span_of(noise, LEAST - 1), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "a.safetensors", span_of(noise, LEAST - 1), &err),
+		0);
 	ck_assert_int_eq(fixture_put(fixture.store, "b", "a.bin", span_of(noise, LEAST), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "b.safetensors", span_of(noise, LEAST), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "b.safetensors", span_of(noise, LEAST), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 1);
 	free(noise);
 }
@@ -269,7 +289,10 @@ START_TEST(test_what_cannot_be_read_is_left_alone)
 	store_fixture_reopen(&fixture);
 	for (unsigned i = 0; i < 3; i++)
 		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err),
+		0);
 	fixture.derives = true;
 	damage_fixture_flip_object(&fixture, "b", key_of(0));
 	wait_until_settled();
@@ -314,63 +337,77 @@ START_TEST(test_weights_that_have_nothing_in_common_stay_plain)
 END_TEST
 
 /* A checkpoint as a multipart upload of parts of PART_BYTES. */
-static void put_in_parts(const char *const key, const struct span bytes)
+static void put_in_parts(const char *key, struct span bytes)
 {
 	struct error err = {0};
 	struct upload_ref ref;
 	struct upload_fault fault;
 	struct upload_result result;
-	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text(key), .checksum = CHECKSUM_SHA256,
+	struct upload_create_params create = {.bucket = span_text("b"),
+		.key = span_text(key),
+		.checksum = CHECKSUM_SHA256,
 		.type = CHECKSUM_COMPOSITE};
 	struct upload_listed_part listed[4] = {{.number = 0}};
 	size_t count = 0;
-	ck_assert_msg(fixture_upload_create(fixture.store, &create, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &create, &ref, &err) == 0, "%s", err.text);
 	for (size_t at = 0; at < bytes.len; at += PART_BYTES, count++) {
 		struct uploaded_part part;
-		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, (uint32_t)(2 * count + 1), span_slice(bytes, at, PART_BYTES), NULL, &part,
-			&err), 0);
-		listed[count] = (struct upload_listed_part){.number = part.number, .checksum = part.checksum};
+		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, (uint32_t)(2 * count + 1),
+					 span_slice(bytes, at, PART_BYTES), NULL, &part, &err),
+			0);
+		listed[count] = (struct upload_listed_part){
+			.number = part.number, .checksum = part.checksum};
 		memcpy(listed[count].etag, part.etag, sizeof(part.etag));
 	}
 	struct upload_complete_params complete = {.ref = ref, .parts = listed, .part_count = count};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 }
 
-static struct object find(const char *const key)
+static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
+			      &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static void check_same_parts(const struct object *const object, const struct object_part *const before, const size_t count)
+static void check_same_parts(
+	const struct object *object, const struct object_part *before, size_t count)
 {
 	struct error err = {0};
 	struct object_part *parts;
 	struct object_part one;
 	size_t listed;
 	bool truncated;
-	ck_assert_int_eq(object_list_parts(fixture.store, object, 0, 10, fixture.arena, &parts, &listed, &truncated, &err), 0);
+	ck_assert_int_eq(object_list_parts(fixture.store, object, 0, 10, fixture.arena, &parts,
+				 &listed, &truncated, &err),
+		0);
 	ck_assert_uint_eq(listed, count);
 	for (size_t i = 0; i < count; i++) {
 		ck_assert_uint_eq(parts[i].number, before[i].number);
 		ck_assert_uint_eq(parts[i].offset, before[i].offset);
 		ck_assert_uint_eq(parts[i].size, before[i].size);
 		ck_assert(checksum_equal(&parts[i].checksum, &before[i].checksum));
-		ck_assert_int_eq(object_find_part(fixture.store, object, before[i].number, &one, &err), 0);
+		ck_assert_int_eq(
+			object_find_part(fixture.store, object, before[i].number, &one, &err), 0);
 		ck_assert_uint_eq(one.offset, before[i].offset);
 	}
 	ck_assert_int_eq(object_find_part(fixture.store, object, 2, &one, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_PART);
-	ck_assert_int_eq(object_list_parts(fixture.store, object, before[0].number, 1, fixture.arena, &parts, &listed, &truncated, &err), 0);
+	ck_assert_int_eq(object_list_parts(fixture.store, object, before[0].number, 1,
+				 fixture.arena, &parts, &listed, &truncated, &err),
+		0);
 	ck_assert_uint_eq(listed, 1);
 	ck_assert_uint_eq(parts[0].number, before[1].number);
 	ck_assert_int_eq(truncated, count > 2);
 }
 
 /* Parts of a derived object in a new upload: one range within it, one that is all of it. */
-static void check_part_copies(const struct object *const source, const struct span bytes)
+static void check_part_copies(const struct object *source, struct span bytes)
 {
 	struct error err = {0};
 	struct upload_ref ref;
@@ -379,13 +416,18 @@ static void check_part_copies(const struct object *const source, const struct sp
 	struct uploaded_part parts[2];
 	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text("joined")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
-	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, source, 0, source->size, &parts[0], &err) == 0, "%s", err.text);
-	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 2, source, 1234567, 7000000, &parts[1], &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, source, 0, source->size,
+			      &parts[0], &err) == 0,
+		"%s", err.text);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 2, source, 1234567, 7000000,
+			      &parts[1], &err) == 0,
+		"%s", err.text);
 	struct upload_listed_part listed[2] = {{.number = 1}, {.number = 2}};
 	for (size_t i = 0; i < 2; i++)
 		memcpy(listed[i].etag, parts[i].etag, sizeof(parts[i].etag));
 	struct upload_complete_params complete = {.ref = ref, .parts = listed, .part_count = 2};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 	struct buffer both;
 	buffer_init(&both, 3 * bytes.len);
 	buffer_add_span(&both, bytes);
@@ -408,7 +450,9 @@ START_TEST(test_multipart_uploads)
 	put_in_parts(key_of(1), buffer_span(&long_ones[1].bytes));
 	const struct object plain = find(key_of(1));
 	ck_assert(!plain.has_digest);
-	ck_assert_int_eq(object_list_parts(fixture.store, &plain, 0, 10, fixture.arena, &before, &count, &truncated, &err), 0);
+	ck_assert_int_eq(object_list_parts(fixture.store, &plain, 0, 10, fixture.arena, &before,
+				 &count, &truncated, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert_int_eq(before[0].checksum.algorithm, CHECKSUM_SHA256);
 	fixture.derives = true;
@@ -430,22 +474,28 @@ START_TEST(test_multipart_uploads)
 }
 END_TEST
 
-/* What a Xet client may still name without asking stays as it is; then it becomes a delta like any other. */
+/* What a Xet client may still name without asking stays as it is; then it becomes a delta like any
+ * other. */
 START_TEST(test_promised_packs)
 {
 	struct error err = {0};
 	const int64_t until_ms = fixture.clock.now_ms + 5000;
 	const char *const promise = arena_format(fixture.arena,
-		"INSERT INTO xorbs (hash, pack, first, count, promised_ms) SELECT id, number, 0, 1, %lld FROM packs", (long long)until_ms);
+		"INSERT INTO xorbs (hash, pack, first, count, promised_ms) SELECT id, number, 0, 1, %lld FROM packs",
+		(long long)until_ms);
 	fixture.derives = false;
 	store_fixture_reopen(&fixture);
 	for (unsigned i = 0; i < 2; i++)
 		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]);
 	ck_assert_int_eq(fixture_run(fixture.store, promise, &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err),
+		0);
 	fixture.derives = true;
 	store_fixture_reopen(&fixture);
-	const char *const put_off = arena_format(fixture.arena, "SELECT count(*) FROM derive_waiting WHERE after_ms = %lld", (long long)until_ms);
+	const char *const put_off = arena_format(fixture.arena,
+		"SELECT count(*) FROM derive_waiting WHERE after_ms = %lld", (long long)until_ms);
 	while (fixture_count(fixture.store, put_off) < 2)
 		usleep(10000);
 	atomic_store(&fixture.clock.now_ms, until_ms - 1);
@@ -459,7 +509,8 @@ START_TEST(test_promised_packs)
 }
 END_TEST
 
-/* One whose chunks are not what its parts' bytes give is told by its hash, and would not come back from a delta. */
+/* One whose chunks are not what its parts' bytes give is told by its hash, and would not come back
+ * from a delta. */
 START_TEST(test_copied_ranges_stay_plain)
 {
 	struct error err = {0};
@@ -471,7 +522,8 @@ START_TEST(test_copied_ranges_stay_plain)
 	struct buffer shifted;
 	for (unsigned i = 0; i < 2; i++) {
 		derived_checkpoint_make(&long_ones[i], LONG, i);
-		memset(long_ones[i].bytes.data + long_ones[i].tensors[0].begin, 0, 1024 * 1024); /* chunks cut by length alone */
+		/* chunks cut by length alone */
+		memset(long_ones[i].bytes.data + long_ones[i].tensors[0].begin, 0, 1024 * 1024);
 	}
 	derived_fixture_put(&fixture, "b", key_of(1), &long_ones[0]);
 	wait_until_settled();
@@ -479,23 +531,30 @@ START_TEST(test_copied_ranges_stay_plain)
 	uint8_t *const noise = fixture_noise(777, 5);
 	buffer_add(&shifted, noise, 777);
 	buffer_add_span(&shifted, buffer_span(&long_ones[1].bytes));
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "shifted", buffer_span(&shifted), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "shifted", buffer_span(&shifted), &err), 0);
 	const struct object source = find("shifted");
-	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text(key_of(2))};
+	struct upload_create_params create = {
+		.bucket = span_text("b"), .key = span_text(key_of(2))};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source, 777, long_ones[1].bytes.len, &part, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source, 777,
+				 long_ones[1].bytes.len, &part, &err),
+		0);
 	struct upload_listed_part listed = {.number = 1};
 	memcpy(listed.etag, part.etag, sizeof(part.etag));
 	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 	wait_until_settled();
 	derived_fixture_put(&fixture, "b", key_of(3), &long_ones[1]);
 	wait_until_settled();
 	const struct object copied = find(key_of(2));
 	const struct object single = find(key_of(3));
-	ck_assert(copied.has_file_hash && !chunk_id_equal(&copied.file_hash, &single.file_hash)); /* or this shows nothing */
+	/* or this shows nothing */
+	ck_assert(copied.has_file_hash && !chunk_id_equal(&copied.file_hash, &single.file_hash));
 	ck_assert_int_eq(derived(), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 1"), 1);
 	buffer_release(&shifted);
 	free(noise);
 	for (unsigned i = 0; i < 2; i++)

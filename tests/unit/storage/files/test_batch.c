@@ -39,22 +39,26 @@ static void tear_down(void)
 	free(noise);
 }
 
-static struct object put_headers(const char *const bucket, const char *const key, const struct span bytes, const struct object_header *const headers,
-	const size_t count)
+static struct object put_headers(const char *bucket, const char *key, struct span bytes,
+	const struct object_header *headers, size_t count)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key), .facts = {.headers = headers, .header_count = count}};
-	ck_assert_msg(fixture_put_object(fixture.store, &params, bytes, &object, &err) == 0, "%s", err.text);
+	struct object_put_params params = {.bucket = span_text(bucket),
+		.key = span_text(key),
+		.facts = {.headers = headers, .header_count = count}};
+	ck_assert_msg(fixture_put_object(fixture.store, &params, bytes, &object, &err) == 0, "%s",
+		err.text);
 	return object;
 }
 
-static struct object put(const char *const bucket, const char *const key, const struct span bytes)
+static struct object put(const char *bucket, const char *key, struct span bytes)
 {
 	return put_headers(bucket, key, bytes, NULL, 0);
 }
 
-static int may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
+static int may_read(
+	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)err;
 	(void)owner;
@@ -63,11 +67,17 @@ static int may_read(void *const owner, const struct span bucket, const struct sp
 	return unreadable == NULL || !span_equal_text(key, unreadable);
 }
 
-static int run_in(const int64_t bucket_id, struct batch_line *const lines, const size_t count, struct error *const err)
+static int run_in(int64_t bucket_id, struct batch_line *lines, size_t count, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("box"), .bucket_id = bucket_id, .account = span_text("main"), .lines = lines,
-		.count = count, .may_read = may_read, .done = settled_done, .owner = settled};
+	const struct batch_params params = {.bucket = span_text("box"),
+		.bucket_id = bucket_id,
+		.account = span_text("main"),
+		.lines = lines,
+		.count = count,
+		.may_read = may_read,
+		.done = settled_done,
+		.owner = settled};
 	struct batch *const batch = batch_start(fixture.store, &params);
 	settled_wait(settled);
 	const int result = batch_outcome(batch, err);
@@ -75,48 +85,55 @@ static int run_in(const int64_t bucket_id, struct batch_line *const lines, const
 	return result;
 }
 
-static void run(struct batch_line *const lines, const size_t count)
+static void run(struct batch_line *lines, size_t count)
 {
 	struct error err = {0};
 	ck_assert_msg(run_in(0, lines, count, &err) == 0, "%s", err.text);
 }
 
-static struct batch_line add(const char *const path, const struct object *const object)
+static struct batch_line add(const char *path, const struct object *object)
 {
-	return (struct batch_line){.kind = BATCH_ADD, .path = span_text(path), .file = object->file_hash};
+	return (struct batch_line){
+		.kind = BATCH_ADD, .path = span_text(path), .file = object->file_hash};
 }
 
-static struct batch_line copy(const char *const path, const struct object *const object)
+static struct batch_line copy(const char *path, const struct object *object)
 {
-	return (struct batch_line){.kind = BATCH_COPY, .path = span_text(path), .file = object->file_hash, .source = span_text("from")};
+	return (struct batch_line){.kind = BATCH_COPY,
+		.path = span_text(path),
+		.file = object->file_hash,
+		.source = span_text("from")};
 }
 
-static struct batch_line delete(const char *const path)
+static struct batch_line delete (const char *path)
 {
 	return (struct batch_line){.kind = BATCH_DELETE, .path = span_text(path)};
 }
 
-static struct batch_line judge(const char *const path)
+static struct batch_line judge(const char *path)
 {
 	return (struct batch_line){.kind = BATCH_JUDGE_DELETE, .path = span_text(path)};
 }
 
-static struct object find(const char *const key)
+static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("box"), span_text(key), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("box"), span_text(key), fixture.arena,
+			      &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static bool exists(const char *const key)
+static bool exists(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("box"), span_text(key), fixture.arena, &object, &err) == 0;
+	return object_find(fixture.store, span_text("box"), span_text(key), fixture.arena, &object,
+		       &err) == 0;
 }
 
-static struct span header(const struct object *const object, const char *const name)
+static struct span header(const struct object *object, const char *name)
 {
 	for (size_t i = 0; i < object->header_count; i++)
 		if (span_equal_text(object->headers[i].name, name))
@@ -132,11 +149,13 @@ START_TEST(files_are_copied_without_their_bytes_and_outlive_their_source)
 	const struct span bytes = span_of(noise, sizes[_i]);
 	const struct object source = put("from", "k", bytes);
 	struct batch_line lines[] = {copy("c", &source), copy("d/e", &source)};
-	const int64_t packs = fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs");
+	const int64_t packs =
+		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs");
 	run(lines, 2);
 	ck_assert_int_eq(lines[0].error.kind, ERROR_NONE);
 	ck_assert_int_eq(lines[1].error.kind, ERROR_NONE);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs"), packs);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs"), packs);
 	ck_assert_int_eq(fixture_delete(fixture.store, "from", "k", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert(fixture_holds(&fixture, "box", "c", bytes));
@@ -145,10 +164,13 @@ START_TEST(files_are_copied_without_their_bytes_and_outlive_their_source)
 	ck_assert(found.has_file_hash && chunk_id_equal(&found.file_hash, &source.file_hash));
 	ck_assert_uint_eq(found.size, bytes.len);
 	ck_assert_str_eq(found.etag + 32, "-1");
-	struct batch_line gone[] = {delete("c"), delete("d/e")};
+	struct batch_line gone[] = {delete ("c"), delete ("d/e")};
 	run(gone, 2);
 	fixture_sweep(fixture.store);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT (SELECT COUNT(*) FROM part_sets) + (SELECT COUNT(*) FROM segments)"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT (SELECT COUNT(*) FROM part_sets) + (SELECT COUNT(*) FROM segments)"),
+		0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM inline_bytes"), 0);
 }
 END_TEST
@@ -168,7 +190,8 @@ START_TEST(a_file_of_the_bucket_is_added_again_even_onto_itself)
 END_TEST
 
 /* The wrong lines stand between good ones; each has its own reason. */
-/* What a shard does: the bytes of an object as a file of their own, which `account` has registered for the bucket. */
+/* What a shard does: the bytes of an object as a file of their own, which `account` has registered
+ * for the bucket. */
 struct registration {
 	struct change change; /* first */
 	struct object object;
@@ -176,27 +199,40 @@ struct registration {
 	const char *account;
 };
 
-static int add_registered(struct change *const change, struct db *const db, struct error *const err)
+static int add_registered(struct change *change, struct db *db, struct error *err)
 {
 	const struct registration *const registration = (const struct registration *)change;
 	const int64_t expires_ms = fixture.clock.now_ms + XET_GRANT_MS;
 	struct part_range range = {.length = registration->object.size};
-	struct xet_file file = {.hash = registration->object.file_hash, .size = registration->object.size, .expires_ms = expires_ms};
+	struct xet_file file = {.hash = registration->object.file_hash,
+		.size = registration->object.size,
+		.expires_ms = expires_ms};
 	struct version version;
-	ck_assert_int_eq(version_find_sequence(db, registration->object.sequence, NULL, &version, err), 1);
-	ck_assert_int_eq(part_set_load(db, version.part_set, version.size, version.contents, &range, err), 0);
-	ck_assert_int_eq(part_set_add_single(db, range.segments, range.segment_count, &file.part_set, &file.contents, err), 0);
+	ck_assert_int_eq(
+		version_find_sequence(db, registration->object.sequence, NULL, &version, err), 1);
+	ck_assert_int_eq(
+		part_set_load(db, version.part_set, version.size, version.contents, &range, err),
+		0);
+	ck_assert_int_eq(part_set_add_single(db, range.segments, range.segment_count,
+				 &file.part_set, &file.contents, err),
+		0);
 	free(range.segments);
 	ck_assert_int_eq(xet_file_row_add(db, &file, err), 0);
-	return xet_grant_row_put(db, &file.hash, registration->bucket, span_text(registration->account), expires_ms, err);
+	return xet_grant_row_put(db, &file.hash, registration->bucket,
+		span_text(registration->account), expires_ms, err);
 }
 
-static void register_for(const struct object *const object, const char *const account)
+static void register_for(const struct object *object, const char *account)
 {
 	struct error err = {0};
-	struct registration registration = {.change = {.apply = add_registered}, .object = *object, .account = account,
-		.bucket = fixture_count(fixture.store, "SELECT id FROM buckets WHERE name = CAST('box' AS BLOB)")};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &registration.change, &err) == 0, "%s", err.text);
+	struct registration registration = {.change = {.apply = add_registered},
+		.object = *object,
+		.account = account,
+		.bucket = fixture_count(
+			fixture.store, "SELECT id FROM buckets WHERE name = CAST('box' AS BLOB)")};
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &registration.change, &err) == 0,
+		"%s", err.text);
 }
 
 START_TEST(a_registered_file_becomes_a_version_that_outlives_the_registration)
@@ -245,8 +281,17 @@ START_TEST(a_line_that_fails_leaves_the_others_alone)
 	const struct object source = put("from", "k", span_text("hello"));
 	const struct object elsewhere = put("from", "m", span_of(noise, LARGE));
 	struct batch_line lines[] = {
-		copy("a", &source), copy("b", &elsewhere), delete("a"), copy("a", &source), add("unknown", &source), copy("c", &source),
-		copy("sized", &source), delete("absent"), copy("nowhere", &source), copy("passed", &source), copy("last", &source),
+		copy("a", &source),
+		copy("b", &elsewhere),
+		delete ("a"),
+		copy("a", &source),
+		add("unknown", &source),
+		copy("c", &source),
+		copy("sized", &source),
+		delete ("absent"),
+		copy("nowhere", &source),
+		copy("passed", &source),
+		copy("last", &source),
 	};
 	unreadable = "m";
 	lines[4].file.bytes[0] ^= 1;
@@ -257,12 +302,16 @@ START_TEST(a_line_that_fails_leaves_the_others_alone)
 	lines[9].is_refused = true;
 	error_set(&lines[9].error, ERROR_DENIED, "not yours");
 	run(lines, sizeof(lines) / sizeof(lines[0]));
-	static const enum error_kind expected[] = {ERROR_NONE, ERROR_NOT_FOUND, ERROR_NONE, ERROR_NONE, ERROR_NOT_FOUND, ERROR_NOT_FOUND, ERROR_INVALID,
-		ERROR_NONE, ERROR_NOT_FOUND, ERROR_DENIED, ERROR_NONE};
+	static const enum error_kind expected[] = {ERROR_NONE, ERROR_NOT_FOUND, ERROR_NONE,
+		ERROR_NONE, ERROR_NOT_FOUND, ERROR_NOT_FOUND, ERROR_INVALID, ERROR_NONE,
+		ERROR_NOT_FOUND, ERROR_DENIED, ERROR_NONE};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		ck_assert_msg(lines[i].error.kind == expected[i], "%zu: %s", i, lines[i].error.text);
+		ck_assert_msg(
+			lines[i].error.kind == expected[i], "%zu: %s", i, lines[i].error.text);
 	ck_assert(exists("a") && exists("last"));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions v JOIN buckets b ON b.id = v.bucket WHERE b.name = CAST('box' AS BLOB)"),
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM versions v JOIN buckets b ON b.id = v.bucket WHERE b.name = CAST('box' AS BLOB)"),
 		2);
 }
 END_TEST
@@ -271,9 +320,11 @@ START_TEST(lines_apply_in_their_order)
 {
 	const struct object one = put("from", "1", span_text("one"));
 	const struct object two = put("from", "2", span_text("two"));
-	struct batch_line lines[] = {copy("k", &one), copy("k", &two), copy("gone", &one), delete("gone"), add("again", &two)};
+	struct batch_line lines[] = {copy("k", &one), copy("k", &two), copy("gone", &one),
+		delete ("gone"), add("again", &two)};
 	run(lines, 5);
-	ck_assert_msg(lines[4].error.kind == ERROR_NONE, "%s", lines[4].error.text); /* the second line has brought it into the bucket */
+	/* the second line has brought it into the bucket */
+	ck_assert_msg(lines[4].error.kind == ERROR_NONE, "%s", lines[4].error.text);
 	ck_assert(fixture_holds(&fixture, "box", "k", span_text("two")));
 	ck_assert(fixture_holds(&fixture, "box", "again", span_text("two")));
 	ck_assert(!exists("gone"));
@@ -282,8 +333,10 @@ END_TEST
 
 START_TEST(the_empty_file_needs_no_source)
 {
-	struct batch_line lines[] = {{.kind = BATCH_ADD, .path = span_text("a"), .has_size = true}, {.kind = BATCH_COPY, .path = span_text("b"),
-		.source = span_text("no-such-bucket")}};
+	struct batch_line lines[] = {{.kind = BATCH_ADD, .path = span_text("a"), .has_size = true},
+		{.kind = BATCH_COPY,
+			.path = span_text("b"),
+			.source = span_text("no-such-bucket")}};
 	run(lines, 2);
 	ck_assert_int_eq(lines[0].error.kind, ERROR_NONE);
 	ck_assert_int_eq(lines[1].error.kind, ERROR_NONE);
@@ -297,11 +350,14 @@ END_TEST
 
 START_TEST(times_and_types_come_from_the_line_else_from_the_source)
 {
-	const struct object_header headers[] = {{span_text("content-type"), span_text("text/plain")}, {span_text(FILE_TIME_HEADER), span_text("12.5")},
+	const struct object_header headers[] = {
+		{span_text("content-type"), span_text("text/plain")},
+		{span_text(FILE_TIME_HEADER), span_text("12.5")},
 		{span_text("x-amz-meta-own"), span_text("v")}};
 	const struct object source = put_headers("from", "k", span_text("hello"), headers, 3);
 	const struct object bare = put("from", "bare", span_text("bare"));
-	struct batch_line lines[] = {copy("kept", &source), copy("said", &source), copy("bare", &bare), add("added", &source)};
+	struct batch_line lines[] = {copy("kept", &source), copy("said", &source),
+		copy("bare", &bare), add("added", &source)};
 	lines[1].has_mtime = true;
 	lines[1].mtime_ms = 1600000000123;
 	lines[1].content_type = span_text("application/json");
@@ -314,41 +370,53 @@ START_TEST(times_and_types_come_from_the_line_else_from_the_source)
 	ck_assert(span_equal_text(header(&found, "content-type"), "application/json"));
 	ck_assert(span_equal_text(header(&found, FILE_TIME_HEADER), "1600000000.123"));
 	found = find("bare");
-	ck_assert(span_equal_text(header(&found, FILE_TIME_HEADER), "1700000000.000")); /* when it was uploaded */
+	/* when it was uploaded */
+	ck_assert(span_equal_text(header(&found, FILE_TIME_HEADER), "1700000000.000"));
 	found = find("added");
 	ck_assert_uint_eq(found.header_count, 0);
 }
 END_TEST
 
 /* An upload of one part, with a checksum of its parts' checksums. */
-static void upload_in_parts(const char *const key, const struct span bytes)
+static void upload_in_parts(const char *key, struct span bytes)
 {
 	struct error err = {0};
-	struct upload_create_params create = {.bucket = span_text("from"), .key = span_text(key), .initiator = span_text("main"),
-		.checksum = CHECKSUM_CRC32, .type = CHECKSUM_COMPOSITE};
+	struct upload_create_params create = {.bucket = span_text("from"),
+		.key = span_text(key),
+		.initiator = span_text("main"),
+		.checksum = CHECKSUM_CRC32,
+		.type = CHECKSUM_COMPOSITE};
 	struct upload_ref ref;
 	struct uploaded_part part;
 	struct upload_result result;
 	struct upload_fault fault;
-	ck_assert_msg(fixture_upload_create(fixture.store, &create, &ref, &err) == 0, "%s", err.text);
-	ck_assert_msg(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &create, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err) == 0,
+		"%s", err.text);
 	struct upload_listed_part listed = {.number = 1, .checksum = part.checksum};
 	memcpy(listed.etag, part.etag, sizeof(listed.etag));
 	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 }
 
-static struct object find_hashed(const char *const key)
+static struct object find_hashed(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key),
+				 fixture.arena, &object, &err),
+		0);
 	struct settled *const settled = settled_new();
-	struct file_hash_wait *const wait = file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
+	struct file_hash_wait *const wait =
+		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
 	settled_wait(settled);
 	ck_assert_msg(file_hash_outcome(wait, &err) == 0, "%s", err.text);
 	file_hash_free(wait);
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key),
+				 fixture.arena, &object, &err),
+		0);
 	return object;
 }
 
@@ -377,17 +445,22 @@ START_TEST(what_is_said_of_a_source_besides_is_not_copied)
 	const struct tag tag = {span_text("own"), span_text("value")};
 	buffer_init(&tags, 1000);
 	tag_set_write(&tag, 1, &tags);
-	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"),
-		.facts = {.tags = buffer_span(&tags), .storage_class = STORAGE_GLACIER,
+	struct object_put_params params = {.bucket = span_text("from"),
+		.key = span_text("k"),
+		.facts = {.tags = buffer_span(&tags),
+			.storage_class = STORAGE_GLACIER,
 			.acl = ACL_PUBLIC_READ}};
-	ck_assert_msg(fixture_put_object(fixture.store, &params, span_text("hello"), &source, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_put_object(fixture.store, &params, span_text("hello"), &source, &err) == 0,
+		"%s", err.text);
 	struct batch_line line = copy("copied", &source);
 	run(&line, 1);
 	const struct object found = find("copied");
 	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
 	ck_assert(found.acl == ACL_PRIVATE);
 	ck_assert_uint_eq(found.tags.len, 0);
-	ck_assert_int_eq(found.checksum.algorithm, CHECKSUM_CRC64NVME); /* of the bytes, so it stays */
+	/* of the bytes, so it stays */
+	ck_assert_int_eq(found.checksum.algorithm, CHECKSUM_CRC64NVME);
 	buffer_release(&tags);
 }
 END_TEST
@@ -413,12 +486,18 @@ START_TEST(a_versioned_bucket_keeps_what_lines_cover)
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "box", &edit, &err), 0);
 	const struct object one = put("from", "1", span_text("one"));
-	struct batch_line lines[] = {copy("k", &one), copy("k", &one), delete("k"), delete("k"), delete("absent")};
+	struct batch_line lines[] = {
+		copy("k", &one), copy("k", &one), delete ("k"), delete ("k"), delete ("absent")};
 	run(lines, 5);
 	ck_assert(!exists("k"));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE key = CAST('k' AS BLOB) AND is_marker = 0"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM versions WHERE key = CAST('k' AS BLOB) AND is_marker = 0"),
+		2);
 	/* What is deleted is not deleted again: a repeated request changes nothing. */
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE is_marker = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE is_marker = 1"),
+		1);
 	struct batch_line again = copy("k", &one);
 	run(&again, 1);
 	ck_assert(fixture_holds(&fixture, "box", "k", span_text("one")));
@@ -430,7 +509,8 @@ START_TEST(keys_of_the_server_are_refused_line_by_line)
 	struct error err = {0};
 	const struct object one = put("from", "1", span_text("one"));
 	ck_assert_int_eq(fixture_open_run(fixture.store, "box", "r", NULL, &err), 0);
-	struct batch_line lines[] = {copy("r/anchors/x", &one), delete("r/anchors/x"), copy("r/x", &one), judge("r/anchors/y"), judge("r/x")};
+	struct batch_line lines[] = {copy("r/anchors/x", &one), delete ("r/anchors/x"),
+		copy("r/x", &one), judge("r/anchors/y"), judge("r/x")};
 	run(lines, 5);
 	for (size_t i = 0; i < 5; i++)
 		ck_assert_int_eq(lines[i].error.kind, i == 2 || i == 4 ? ERROR_NONE : ERROR_DENIED);
@@ -454,7 +534,10 @@ START_TEST(a_damaged_source_fails_its_line_alone)
 	struct error err = {0};
 	const struct object one = put("from", "1", span_of(noise, LARGE));
 	const struct object two = put("from", "2", span_text("two"));
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET size = size + 1 WHERE key = CAST('1' AS BLOB)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE versions SET size = size + 1 WHERE key = CAST('1' AS BLOB)", &err),
+		0);
 	struct batch_line lines[] = {copy("a", &one), copy("b", &two)};
 	run(lines, 2);
 	ck_assert_int_eq(lines[0].error.kind, ERROR_CORRUPT);
@@ -473,7 +556,9 @@ START_TEST(a_thousand_lines_are_one_change)
 	run(lines, BATCH_LINES_MAX);
 	for (size_t i = 0; i < BATCH_LINES_MAX; i++)
 		ck_assert_int_eq(lines[i].error.kind, ERROR_NONE);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE key >= CAST('d/' AS BLOB) AND key < CAST('d0' AS BLOB)"),
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM versions WHERE key >= CAST('d/' AS BLOB) AND key < CAST('d0' AS BLOB)"),
 		BATCH_LINES_MAX);
 	ck_assert(fixture_holds(&fixture, "box", "d/0999", span_of(noise, LARGE)));
 	free(lines);
@@ -488,7 +573,8 @@ Suite *test_batch_suite(void)
 	TCase *const tests = tcase_create("batch");
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, files_are_copied_without_their_bytes_and_outlive_their_source, 0, last);
+	tcase_add_loop_test(
+		tests, files_are_copied_without_their_bytes_and_outlive_their_source, 0, last);
 	tcase_add_loop_test(tests, a_file_of_the_bucket_is_added_again_even_onto_itself, 0, last);
 	tcase_add_test(tests, a_registered_file_becomes_a_version_that_outlives_the_registration);
 	tcase_add_test(tests, a_file_that_another_account_has_registered_is_none);

@@ -20,7 +20,14 @@
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-enum { PART_BYTES = 5 * 1024 * 1024 + 4321, LAST_BYTES = 300001, LARGE = 3 * 1024 * 1024, CHUNKS_MAX = 4096, PATIENCE_MS = 120000, MINUTE_MS = 61 * 1000 };
+enum {
+	PART_BYTES = 5 * 1024 * 1024 + 4321,
+	LAST_BYTES = 300001,
+	LARGE = 3 * 1024 * 1024,
+	CHUNKS_MAX = 4096,
+	PATIENCE_MS = 120000,
+	MINUTE_MS = 61 * 1000
+};
 
 static struct store_fixture fixture;
 static uint8_t *noise;
@@ -45,7 +52,8 @@ static void tear_down(void)
 	free(noise);
 }
 
-static int take_chunk(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int take_chunk(
+	void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct chunk_list *const list = taker;
 	(void)err;
@@ -54,7 +62,7 @@ static int take_chunk(void *const taker, const struct chunk_id *const id, const 
 	return 0;
 }
 
-static void chunk(struct chunk_list *const list, const struct span bytes)
+static void chunk(struct chunk_list *list, struct span bytes)
 {
 	struct error err = {0};
 	struct chunk_stream *const stream = chunk_stream_new(take_chunk, list);
@@ -63,7 +71,7 @@ static void chunk(struct chunk_list *const list, const struct span bytes)
 	chunk_stream_free(stream);
 }
 
-static struct chunk_id hash_of_parts(const struct span *const parts, const size_t count)
+static struct chunk_id hash_of_parts(const struct span *parts, size_t count)
 {
 	struct chunk_list *const list = memory_new(sizeof(*list));
 	for (size_t i = 0; i < count; i++)
@@ -74,19 +82,22 @@ static struct chunk_id hash_of_parts(const struct span *const parts, const size_
 }
 
 /* With a part that is copied out of another object, when `copied` is given. */
-static void upload(const char *const key, const struct span *const parts, const size_t count, const struct object *const copied,
-	const uint64_t copied_from)
+static void upload(const char *key, const struct span *parts, size_t count,
+	const struct object *copied, uint64_t copied_from)
 {
 	struct error err = {0};
 	struct upload_ref ref;
 	struct upload_listed_part listed[4];
-	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params create = {
+		.bucket = span_text("b"), .key = span_text(key), .initiator = span_text("main")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	for (size_t i = 0; i < count; i++) {
 		struct uploaded_part part;
 		const int put = copied != NULL && i == 0
-			? fixture_upload_copy(fixture.store, &ref, 1, copied, copied_from, parts[0].len, &part, &err)
-			: fixture_upload_put(fixture.store, &ref, (uint32_t)(3 * i + 1), parts[i], NULL, &part, &err);
+			? fixture_upload_copy(fixture.store, &ref, 1, copied, copied_from,
+				  parts[0].len, &part, &err)
+			: fixture_upload_put(fixture.store, &ref, (uint32_t)(3 * i + 1), parts[i],
+				  NULL, &part, &err);
 		ck_assert_msg(put == 0, "%s", err.text);
 		listed[i] = (struct upload_listed_part){.number = part.number};
 		memcpy(listed[i].etag, part.etag, sizeof(listed[i].etag));
@@ -94,28 +105,32 @@ static void upload(const char *const key, const struct span *const parts, const 
 	struct upload_complete_params params = {.ref = ref, .parts = listed, .part_count = count};
 	struct upload_fault fault;
 	struct upload_result result;
-	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
+		"%s", err.text);
 }
 
-static struct object find(const char *const key)
+static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
+			      &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static int give(const int64_t *const versions, const size_t count, struct error *const err)
+static int give(const int64_t *versions, size_t count, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	struct file_hash_wait *const wait = file_hash_start(fixture.store, versions, count, settled_done, settled);
+	struct file_hash_wait *const wait =
+		file_hash_start(fixture.store, versions, count, settled_done, settled);
 	settled_wait(settled);
 	const int result = file_hash_outcome(wait, err);
 	file_hash_free(wait);
 	return result;
 }
 
-static struct chunk_id given(const char *const key)
+static struct chunk_id given(const char *key)
 {
 	struct error err = {0};
 	struct object object = find(key);
@@ -132,11 +147,13 @@ struct forgetting {
 	int64_t version;
 };
 
-static int apply_forget(struct change *const change, struct db *const db, struct error *const err)
+static int apply_forget(struct change *change, struct db *db, struct error *err)
 {
 	struct arena *const arena = arena_new(100000);
 	struct version version;
-	ck_assert_int_eq(version_find_sequence(db, ((struct forgetting *)change)->version, arena, &version, err), 1);
+	ck_assert_int_eq(version_find_sequence(
+				 db, ((struct forgetting *)change)->version, arena, &version, err),
+		1);
 	version.has_file_hash = false;
 	ck_assert_int_eq(version_update(db, &version, err), 0);
 	arena_free(arena);
@@ -146,12 +163,14 @@ static int apply_forget(struct change *const change, struct db *const db, struct
 	return db_execute(statement, err);
 }
 
-/* The version as a catalog that never had a hash of it. In one change: a row that does not check would be put off for minutes. */
-static void forget(const int64_t version)
+/* The version as a catalog that never had a hash of it. In one change: a row that does not check
+ * would be put off for minutes. */
+static void forget(int64_t version)
 {
 	struct error err = {0};
 	struct forgetting forgetting = {.change = {.apply = apply_forget}, .version = version};
-	ck_assert_int_eq(committer_run(store_committer(fixture.store), &forgetting.change, &err), 0);
+	ck_assert_int_eq(
+		committer_run(store_committer(fixture.store), &forgetting.change, &err), 0);
 }
 
 /* Until it counts none. */
@@ -172,7 +191,8 @@ static void wait_for_none_lacking(void)
 
 START_TEST(test_parts_are_chunked_apart)
 {
-	const struct span parts[] = {span_of(noise, PART_BYTES), span_of(noise + PART_BYTES, PART_BYTES),
+	const struct span parts[] = {span_of(noise, PART_BYTES),
+		span_of(noise + PART_BYTES, PART_BYTES),
 		span_of(noise + 2 * PART_BYTES, LAST_BYTES)};
 	const struct span whole = span_of(noise, 2 * PART_BYTES + LAST_BYTES);
 	upload("m", parts, 3, NULL, 0);
@@ -187,7 +207,8 @@ END_TEST
 
 START_TEST(test_the_worker_fills)
 {
-	const struct span parts[] = {span_of(noise, PART_BYTES), span_of(noise + PART_BYTES, LAST_BYTES)};
+	const struct span parts[] = {
+		span_of(noise, PART_BYTES), span_of(noise + PART_BYTES, LAST_BYTES)};
 	upload("m", parts, 2, NULL, 0);
 	wait_for_none_lacking();
 	const struct chunk_id expected = hash_of_parts(parts, 2);
@@ -200,7 +221,8 @@ END_TEST
 START_TEST(test_the_worker_fills_what_is_old)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "old", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "old", span_of(noise, LAST_BYTES), &err), 0);
 	struct object object = find("old");
 	const struct chunk_id before = object.file_hash;
 	forget(object.sequence);
@@ -232,7 +254,8 @@ START_TEST(test_the_worker_fills_many)
 	for (int64_t i = 1; i <= MANY; i++)
 		forget(i);
 	store_fixture_reopen(&fixture);
-	wait_for("SELECT count(*) FROM versions WHERE state = 1 AND is_marker = 0 AND length(file_hash) = 0");
+	wait_for(
+		"SELECT count(*) FROM versions WHERE state = 1 AND is_marker = 0 AND length(file_hash) = 0");
 	for (unsigned i = 0; i < MANY; i++) {
 		if (i == 3)
 			continue;
@@ -273,7 +296,8 @@ START_TEST(test_those_without_one_are_listed_in_pages)
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	for (unsigned i = 0; i < 4; i++)
 		(void)put_number(i);
-	ck_assert_int_eq(fixture_delete(fixture.store, "b", "file-3", NULL, &err), 0); /* a marker, 5 */
+	/* a marker, 5 */
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", "file-3", NULL, &err), 0);
 	file_hash_worker_quiesce(store_parts(fixture.store)->file_hash_worker);
 	for (int64_t i = 4; i > 1; i--)
 		forget(i);
@@ -291,25 +315,30 @@ START_TEST(test_packs_are_let_go_of)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "old", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "old", span_of(noise, LAST_BYTES), &err), 0);
 	forget(find("old").sequence);
 	(void)given("old");
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "old", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_msg(gc_run(store_parts(fixture.store)->gc, &request, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 0);
 }
 END_TEST
 
-/* The chunks of a copied range are those of its source, with the cut edges anew. Zeros are cut by length alone, so that shows. */
+/* The chunks of a copied range are those of its source, with the cut edges anew. Zeros are cut by
+ * length alone, so that shows. */
 START_TEST(test_copied_parts)
 {
 	struct error err = {0};
 	memset(noise, 0, 2 * PART_BYTES);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "source", span_of(noise, 2 * PART_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "source", span_of(noise, 2 * PART_BYTES), &err), 0);
 	const struct object source = find("source");
-	const struct span parts[] = {span_of(noise + 100000, PART_BYTES), span_of(noise + 2 * PART_BYTES, LAST_BYTES)};
+	const struct span parts[] = {
+		span_of(noise + 100000, PART_BYTES), span_of(noise + 2 * PART_BYTES, LAST_BYTES)};
 	upload("m", parts, 2, &source, 100000);
 	const struct chunk_id copied = given("m");
 	const struct chunk_id anew = hash_of_parts(parts, 2);
@@ -332,7 +361,8 @@ START_TEST(test_derived_versions)
 	derived_checkpoint_make(&base, LARGE, 0);
 	derived_checkpoint_make(&next, LARGE, 1);
 	const struct object root = derived_fixture_put(&fixture, "b", "base", &base);
-	struct object object = derived_fixture_put_swapped(&fixture, "b", "single", &base, &root, &next);
+	struct object object =
+		derived_fixture_put_swapped(&fixture, "b", "single", &base, &root, &next);
 	const struct chunk_id before = object.file_hash;
 	ck_assert(object.has_file_hash);
 	forget(object.sequence);
@@ -341,20 +371,25 @@ START_TEST(test_derived_versions)
 
 	const struct span bytes = buffer_span(&next.bytes);
 	ck_assert_uint_gt(bytes.len, PART_BYTES);
-	const struct span parts[] = {span_slice(bytes, 0, PART_BYTES), span_slice(bytes, PART_BYTES, SIZE_MAX)};
+	const struct span parts[] = {
+		span_slice(bytes, 0, PART_BYTES), span_slice(bytes, PART_BYTES, SIZE_MAX)};
 	upload("parts", parts, 2, NULL, 0);
 	wait_for_none_lacking(); /* once it is derived, a young version is left alone */
 	object = find("parts");
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &base, &root, &next, false);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &base, &root, &next, false);
 	const struct object single = find("single");
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, object.sequence, recipe, &single.digest, &err), 0);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, object.sequence, recipe, &single.digest, &err),
+		0);
 	derived_recipe_free(recipe);
 	forget(object.sequence);
 	const struct chunk_id apart = given("parts");
 	const struct chunk_id expected = hash_of_parts(parts, 2);
 	ck_assert(chunk_id_equal(&apart, &expected));
 	forget(object.sequence);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "behind", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "behind", span_of(noise, LAST_BYTES), &err), 0);
 	forget(find("behind").sequence);
 	store_wake(fixture.store, STORE_FILE_HASH_WORK);
 	while (!find("behind").has_file_hash) /* in the same change */
@@ -373,10 +408,14 @@ END_TEST
 START_TEST(test_one_that_fails_holds_up_no_other)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "bad", span_of(noise, LAST_BYTES), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "good", span_of(noise + 1, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "bad", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "good", span_of(noise + 1, LAST_BYTES), &err), 0);
 	const int64_t versions[] = {find("bad").sequence, find("good").sequence, 12345};
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE segments SET bytes = bytes + 1 WHERE part_set = -1", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "UPDATE segments SET bytes = bytes + 1 WHERE part_set = -1", &err),
+		0);
 	forget(versions[0]);
 	forget(versions[1]);
 	ck_assert_int_eq(give(versions, 3, &err), -1);
@@ -392,15 +431,24 @@ START_TEST(test_one_that_cannot_be_decoded_holds_up_no_other)
 	struct derived_checkpoint base;
 	struct derived_checkpoint next;
 	struct error err = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "bad", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "bad", span_of(noise, LAST_BYTES), &err), 0);
 	derived_checkpoint_make(&base, 3000, 0);
 	derived_checkpoint_make(&next, 3000, 1);
 	const struct object root = derived_fixture_put(&fixture, "b", "base", &base);
-	const int64_t versions[] = {find("bad").sequence, derived_fixture_put_swapped(&fixture, "b", "lost", &base, &root, &next).sequence,
+	const int64_t versions[] = {find("bad").sequence,
+		derived_fixture_put_swapped(&fixture, "b", "lost", &base, &root, &next).sequence,
 		derived_fixture_put_swapped(&fixture, "b", "good", &base, &root, &next).sequence};
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE segments SET bytes = bytes + 1 WHERE part_set = -1", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "UPDATE derivations SET recipe = x'00' WHERE version = %lld",
-		(long long)versions[1]), &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "UPDATE segments SET bytes = bytes + 1 WHERE part_set = -1", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			arena_format(fixture.arena,
+				"UPDATE derivations SET recipe = x'00' WHERE version = %lld",
+				(long long)versions[1]),
+			&err),
+		0);
 	for (size_t i = 0; i < 3; i++)
 		forget(versions[i]);
 	ck_assert_int_eq(give(versions, 3, &err), -1);
@@ -420,7 +468,7 @@ struct setting {
 	uint64_t contents;
 };
 
-static int apply_set(struct change *const change, struct db *const db, struct error *const err)
+static int apply_set(struct change *change, struct db *db, struct error *err)
 {
 	static const struct chunk_id hash = {{1, 2, 3}};
 	const struct setting *const setting = (const struct setting *)change;
@@ -431,7 +479,8 @@ static int apply_set(struct change *const change, struct db *const db, struct er
 START_TEST(test_a_hash_stays)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "key", span_of(noise, LAST_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "key", span_of(noise, LAST_BYTES), &err), 0);
 	const struct object object = find("key");
 	struct setting setting = {.change = {.apply = apply_set}, .version = object.sequence};
 	setting.contents = (uint64_t)fixture_count(fixture.store, "SELECT contents FROM versions");

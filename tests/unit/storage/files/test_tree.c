@@ -24,20 +24,26 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static void put(const char *const key)
+static void put(const char *key)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_put(fixture.store, "box", key, span_text("x"), &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_put(fixture.store, "box", key, span_text("x"), &err) == 0, "%s", err.text);
 }
 
-/* The whole listing, page by page: paths separated by spaces, directories with a '/' at their end. */
-static void list_all(const char *const prefix, const bool recursive, const size_t limit, struct buffer *const out)
+/* The whole listing, page by page: paths separated by spaces, directories with a '/' at their
+ * end. */
+static void list_all(const char *prefix, bool recursive, size_t limit, struct buffer *out)
 {
 	struct error err = {0};
-	struct tree_params params = {.bucket = span_text("box"), .prefix = span_text(prefix), .recursive = recursive, .limit = limit};
+	struct tree_params params = {.bucket = span_text("box"),
+		.prefix = span_text(prefix),
+		.recursive = recursive,
+		.limit = limit};
 	struct tree tree;
 	do {
-		ck_assert_msg(tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
+		ck_assert_msg(tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0,
+			"%s", err.text);
 		ck_assert_uint_le(tree.count, limit);
 		for (size_t i = 0; i < tree.count; i++) {
 			buffer_add_span(out, tree.entries[i].path);
@@ -50,17 +56,38 @@ static void list_all(const char *const prefix, const bool recursive, const size_
 }
 
 static const char *const keys[] = {
-	"logs", "logs.json", "logs_backup/x", "logs/1", "logs/2/a", "logs-old/y", "a", "a-b/1", "a-b-c", "a.txt", "a/x", "d/e/f/g", "\xc3\xbc/\xc3\xb6.bin", "50%2Fa",
+	"logs",
+	"logs.json",
+	"logs_backup/x",
+	"logs/1",
+	"logs/2/a",
+	"logs-old/y",
+	"a",
+	"a-b/1",
+	"a-b-c",
+	"a.txt",
+	"a/x",
+	"d/e/f/g",
+	"\xc3\xbc/\xc3\xb6.bin",
+	"50%2Fa",
 	/* What is not shown: */
-	"m/", "n//o", "/p", "q/../r", "C:/s", "t\\..\\u", "a/./v",
+	"m/",
+	"n//o",
+	"/p",
+	"q/../r",
+	"C:/s",
+	"t\\..\\u",
+	"a/./v",
 };
 static const struct {
 	const char *prefix;
 	bool recursive;
 	const char *paths;
 } listings[] = {
-	{"", true, "50%2Fa a a-b-c a-b/1 a.txt a/x d/e/f/g logs logs-old/y logs.json logs/1 logs/2/a logs_backup/x \xc3\xbc/\xc3\xb6.bin "},
-	{"", false, "50%2Fa a a/ a-b/ a-b-c a.txt d/ logs logs/ logs-old/ logs.json logs_backup/ m/ n/ q/ \xc3\xbc/ "},
+	{"", true,
+		"50%2Fa a a-b-c a-b/1 a.txt a/x d/e/f/g logs logs-old/y logs.json logs/1 logs/2/a logs_backup/x \xc3\xbc/\xc3\xb6.bin "},
+	{"", false,
+		"50%2Fa a a/ a-b/ a-b-c a.txt d/ logs logs/ logs-old/ logs.json logs_backup/ m/ n/ q/ \xc3\xbc/ "},
 	{"logs", true, "logs logs/1 logs/2/a "},
 	{"logs", false, "logs logs/1 logs/2/ "},
 	{"logs/2", false, "logs/2/a "},
@@ -95,7 +122,8 @@ START_TEST(a_prefix_is_a_file_or_a_directory_and_paths_come_in_their_order)
 }
 END_TEST
 
-/* Against a model: names of few letters around '/', so that directories and files begin with each other. */
+/* Against a model: names of few letters around '/', so that directories and files begin with each
+ * other. */
 enum { RANDOM_KEYS = 60, RANDOM_KEY_BYTES = 8 };
 
 struct model_entry {
@@ -103,7 +131,7 @@ struct model_entry {
 	bool is_directory;
 };
 
-static int compare_entries(const void *const a, const void *const b)
+static int compare_entries(const void *a, const void *b)
 {
 	const struct model_entry *const left = a;
 	const struct model_entry *const right = b;
@@ -111,17 +139,19 @@ static int compare_entries(const void *const a, const void *const b)
 	return order != 0 ? order : (int)left->is_directory - (int)right->is_directory;
 }
 
-static bool is_path(const struct span key)
+static bool is_path(struct span key)
 {
-	return key.data[0] != '/' && key.data[key.len - 1] != '/' && memmem(key.data, key.len, "//", 2) == NULL;
+	return key.data[0] != '/' && key.data[key.len - 1] != '/' &&
+		memmem(key.data, key.len, "//", 2) == NULL;
 }
 
-static void model_listing(const struct span *const all, const size_t count, const bool recursive, struct buffer *const out)
+static void model_listing(const struct span *all, size_t count, bool recursive, struct buffer *out)
 {
 	struct model_entry entries[RANDOM_KEYS];
 	for (size_t i = 0; i < count; i++) {
 		const ptrdiff_t slash = recursive ? -1 : span_find(all[i], '/');
-		entries[i] = (struct model_entry){slash < 0 ? all[i] : span_slice(all[i], 0, (size_t)slash), slash >= 0};
+		entries[i] = (struct model_entry){
+			slash < 0 ? all[i] : span_slice(all[i], 0, (size_t)slash), slash >= 0};
 	}
 	qsort(entries, count, sizeof(entries[0]), compare_entries);
 	for (size_t i = 0; i < count; i++) {
@@ -137,7 +167,8 @@ START_TEST(listings_of_random_names_are_the_models)
 	static const char letters[] = "a-./0/";
 	struct span all[RANDOM_KEYS];
 	size_t count = 0;
-	uint8_t *const noise = fixture_noise((size_t)RANDOM_KEYS * RANDOM_KEY_BYTES * 2, (uint64_t)_i + 1);
+	uint8_t *const noise =
+		fixture_noise((size_t)RANDOM_KEYS * RANDOM_KEY_BYTES * 2, (uint64_t)_i + 1);
 	const uint8_t *at = noise;
 	for (size_t i = 0; i < RANDOM_KEYS; i++) {
 		char key[RANDOM_KEY_BYTES + 1] = {0};
@@ -148,7 +179,8 @@ START_TEST(listings_of_random_names_are_the_models)
 		struct span rest = span_text(key);
 		struct span piece;
 		while (span_split(&rest, '/', &piece))
-			dotted = dotted || span_equal_text(piece, ".") || span_equal_text(piece, "..");
+			dotted = dotted || span_equal_text(piece, ".") ||
+				span_equal_text(piece, "..");
 		if (!is_path(span_text(key)) || dotted)
 			continue;
 		put(key);
@@ -171,7 +203,8 @@ START_TEST(listings_of_random_names_are_the_models)
 }
 END_TEST
 
-/* The longest key there is, directories that it goes on from, and a key between their files that is none of them. */
+/* The longest key there is, directories that it goes on from, and a key between their files that is
+ * none of them. */
 START_TEST(a_long_name_goes_on_from_directories)
 {
 	enum { HALF = OBJECT_KEY_MAX_BYTES / 2 };
@@ -187,18 +220,21 @@ START_TEST(a_long_name_goes_on_from_directories)
 	put(arena_format(fixture.arena, "%s!0", half));
 	buffer_init(&out, 64 * 1024);
 	list_all("", false, 1, &out);
-	ck_assert_str_eq(buffer_text(&out), arena_format(fixture.arena, "!/ !!/ %s/ %s %s!0 ", half, name, half));
+	ck_assert_str_eq(buffer_text(&out),
+		arena_format(fixture.arena, "!/ !!/ %s/ %s %s!0 ", half, name, half));
 	buffer_release(&out);
 }
 END_TEST
 
-static struct tree_entry find_one(const char *const path)
+static struct tree_entry find_one(const char *path)
 {
 	struct error err = {0};
 	const struct span paths[] = {span_text(path), span_text("absent"), span_text("")};
-	const struct tree_find_params params = {.bucket = span_text("box"), .paths = paths, .count = 3};
+	const struct tree_find_params params = {
+		.bucket = span_text("box"), .paths = paths, .count = 3};
 	struct tree tree;
-	ck_assert_msg(tree_find(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		tree_find(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(tree.count, 1);
 	ck_assert_uint_eq(tree.unhashed_count, 0);
 	return tree.entries[0];
@@ -208,9 +244,14 @@ START_TEST(entries_say_hash_size_times_and_type)
 {
 	struct error err = {0};
 	struct object object;
-	const struct object_header headers[] = {{span_text("content-type"), span_text("text/plain")}, {span_text(FILE_TIME_HEADER), span_text("12.5")}};
-	struct object_put_params params = {.bucket = span_text("box"), .key = span_text("d/k"), .facts = {.headers = headers, .header_count = 2}};
-	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_text("hello"), &object, &err), 0);
+	const struct object_header headers[] = {
+		{span_text("content-type"), span_text("text/plain")},
+		{span_text(FILE_TIME_HEADER), span_text("12.5")}};
+	struct object_put_params params = {.bucket = span_text("box"),
+		.key = span_text("d/k"),
+		.facts = {.headers = headers, .header_count = 2}};
+	ck_assert_int_eq(
+		fixture_put_object(fixture.store, &params, span_text("hello"), &object, &err), 0);
 	put("plain");
 	const struct tree_entry entry = find_one("d/k");
 	ck_assert(!entry.is_directory);
@@ -230,7 +271,8 @@ static struct tree_entry first_entry(void)
 	struct error err = {0};
 	const struct tree_params params = {.bucket = span_text("box"), .limit = 10};
 	struct tree tree;
-	ck_assert_msg(tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
 	ck_assert_uint_ge(tree.count, 1);
 	return tree.entries[0];
 }
@@ -265,7 +307,8 @@ START_TEST(a_directory_is_not_as_new_as_what_is_not_in_it)
 	put("d0e/1");
 	struct tree tree;
 	const struct tree_params params = {.bucket = span_text("box"), .limit = 10};
-	ck_assert_msg(tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(tree.count, 5); /* d d/ d-e/ d0 d0e/ */
 	ck_assert(span_equal_text(tree.entries[1].path, "d") && tree.entries[1].is_directory);
 	ck_assert_int_eq(tree.entries[1].uploaded_ms, then);
@@ -278,12 +321,15 @@ START_TEST(a_very_large_directory_is_as_new_as_the_bucket)
 {
 	struct error err = {0};
 	put("d/0");
-	ck_assert_int_eq(fixture_run(fixture.store,
-		"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, file_hash, modified_ms, headers, contents, checksum)"
-		" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
-		" SELECT x'00', (SELECT bucket FROM versions LIMIT 1), CAST('d/' || i AS BLOB), 1, 0, 0, 0, x'', zeroblob(32), 1700000000000, x'', 0, 0 FROM n;"
-		"DELETE FROM bucket_totals;"
-		"INSERT INTO bucket_totals (bucket, files, bytes, updated_ms) SELECT id, 1201, 1, 1700000077000 FROM buckets", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, file_hash, modified_ms, headers, contents, checksum)"
+			" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
+			" SELECT x'00', (SELECT bucket FROM versions LIMIT 1), CAST('d/' || i AS BLOB), 1, 0, 0, 0, x'', zeroblob(32), 1700000000000, x'', 0, 0 FROM n;"
+			"DELETE FROM bucket_totals;"
+			"INSERT INTO bucket_totals (bucket, files, bytes, updated_ms) SELECT id, 1201, 1, 1700000077000 FROM buckets",
+			&err),
+		0);
 	const struct tree_entry entry = first_entry();
 	ck_assert(entry.is_directory);
 	ck_assert_int_eq(entry.uploaded_ms, 1700000077000);
@@ -316,14 +362,20 @@ START_TEST(versions_without_a_hash_are_told)
 {
 	struct error err = {0};
 	struct tree tree;
-	const struct tree_params params = {.bucket = span_text("box"), .recursive = true, .limit = 10};
+	const struct tree_params params = {
+		.bucket = span_text("box"), .recursive = true, .limit = 10};
 	put("a");
 	put("b");
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET file_hash = x'' WHERE key = CAST('b' AS BLOB)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE versions SET file_hash = x'' WHERE key = CAST('b' AS BLOB)", &err),
+		0);
 	ck_assert_int_eq(tree_list(fixture.store, &params, fixture.arena, &tree, &err), 0);
 	ck_assert_uint_eq(tree.count, 2);
 	ck_assert_uint_eq(tree.unhashed_count, 1);
-	ck_assert_int_eq(tree.unhashed[0], fixture_count(fixture.store, "SELECT sequence FROM versions WHERE key = CAST('b' AS BLOB)"));
+	ck_assert_int_eq(tree.unhashed[0],
+		fixture_count(fixture.store,
+			"SELECT sequence FROM versions WHERE key = CAST('b' AS BLOB)"));
 }
 END_TEST
 
@@ -333,12 +385,16 @@ START_TEST(a_page_of_keys_that_are_not_shown_ends)
 	struct error err = {0};
 	struct tree tree;
 	struct buffer out;
-	const struct tree_params params = {.bucket = span_text("box"), .recursive = true, .limit = 1};
+	const struct tree_params params = {
+		.bucket = span_text("box"), .recursive = true, .limit = 1};
 	put("z");
-	ck_assert_int_eq(fixture_run(fixture.store,
-		"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, file_hash, modified_ms, headers, contents, checksum)"
-		" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)"
-		" SELECT x'00', (SELECT bucket FROM versions LIMIT 1), CAST('a//' || i AS BLOB), 1, 0, 0, 0, x'', zeroblob(32), 1, x'', 0, 0 FROM n", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, file_hash, modified_ms, headers, contents, checksum)"
+			" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)"
+			" SELECT x'00', (SELECT bucket FROM versions LIMIT 1), CAST('a//' || i AS BLOB), 1, 0, 0, 0, x'', zeroblob(32), 1, x'', 0, 0 FROM n",
+			&err),
+		0);
 	ck_assert_int_eq(tree_list(fixture.store, &params, fixture.arena, &tree, &err), 0);
 	ck_assert_uint_eq(tree.count, 0);
 	ck_assert(tree.truncated);
@@ -353,7 +409,10 @@ START_TEST(the_prefix_file_can_be_left_out)
 {
 	struct error err = {0};
 	struct tree tree;
-	const struct tree_params params = {.bucket = span_text("box"), .prefix = span_text("a"), .skips_prefix_file = true, .limit = 10};
+	const struct tree_params params = {.bucket = span_text("box"),
+		.prefix = span_text("a"),
+		.skips_prefix_file = true,
+		.limit = 10};
 	put("a");
 	put("a/b");
 	ck_assert_int_eq(tree_list(fixture.store, &params, fixture.arena, &tree, &err), 0);
@@ -373,7 +432,8 @@ START_TEST(another_bucket_of_the_name_is_no_bucket)
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	find = (struct tree_find_params){.bucket = span_text("box"), .bucket_id = 999, .paths = &path, .count = 1};
+	find = (struct tree_find_params){
+		.bucket = span_text("box"), .bucket_id = 999, .paths = &path, .count = 1};
 	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 }
@@ -384,11 +444,13 @@ START_TEST(a_key_that_is_no_path_is_not_found)
 	struct error err = {0};
 	struct tree tree;
 	const struct span paths[] = {span_text("a//b"), span_text("../c"), span_text("plain")};
-	const struct tree_find_params find = {.bucket = span_text("box"), .paths = paths, .count = 3};
+	const struct tree_find_params find = {
+		.bucket = span_text("box"), .paths = paths, .count = 3};
 	put("a//b");
 	put("../c");
 	put("plain");
-	ck_assert_msg(tree_find(fixture.store, &find, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		tree_find(fixture.store, &find, fixture.arena, &tree, &err) == 0, "%s", err.text);
 	ck_assert(tree.count == 1 && span_equal_text(tree.entries[0].path, "plain"));
 }
 END_TEST
@@ -396,7 +458,8 @@ END_TEST
 /* Looking for a directory's newest file touches no row. */
 START_TEST(directories_are_looked_through_in_one_index)
 {
-	static const char sql[] = "EXPLAIN QUERY PLAN SELECT modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND key < ?3 AND state = 1"
+	static const char sql[] =
+		"EXPLAIN QUERY PLAN SELECT modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND key < ?3 AND state = 1"
 		" AND is_marker = 0 LIMIT ?4";
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -417,7 +480,8 @@ Suite *test_tree_suite(void)
 	TCase *const tests = tcase_create("tree");
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, a_prefix_is_a_file_or_a_directory_and_paths_come_in_their_order, 0, sizeof(listings) / sizeof(listings[0]));
+	tcase_add_loop_test(tests, a_prefix_is_a_file_or_a_directory_and_paths_come_in_their_order,
+		0, sizeof(listings) / sizeof(listings[0]));
 	tcase_add_loop_test(tests, listings_of_random_names_are_the_models, 0, 6);
 	tcase_add_test(tests, a_long_name_goes_on_from_directories);
 	tcase_add_test(tests, entries_say_hash_size_times_and_type);

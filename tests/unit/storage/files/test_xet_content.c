@@ -40,27 +40,37 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void add_file(const bool is_made)
+static void add_file(bool is_made)
 {
 	struct error err = {0};
-	struct xet_file file = {.hash = hash, .size = BYTES, .is_made = is_made, .expires_ms = NOW_MS};
-	ck_assert_int_eq(part_set_add_single(db, &segment, 1, &file.part_set, &file.contents, &err), 0);
+	struct xet_file file = {
+		.hash = hash, .size = BYTES, .is_made = is_made, .expires_ms = NOW_MS};
+	ck_assert_int_eq(
+		part_set_add_single(db, &segment, 1, &file.part_set, &file.contents, &err), 0);
 	ck_assert_int_eq(xet_file_row_add(db, &file, &err), 0);
-	ck_assert_int_eq(xet_grant_row_put(db, &hash, BUCKET, span_text("team"), NOW_MS + 10, &err), 0);
+	ck_assert_int_eq(
+		xet_grant_row_put(db, &hash, BUCKET, span_text("team"), NOW_MS + 10, &err), 0);
 }
 
-static void add_version(const char *const key, const enum version_kind kind)
+static void add_version(const char *key, enum version_kind kind)
 {
 	struct error err = {0};
-	struct version version = {.bucket = BUCKET, .key = span_text(key), .kind = kind, .size = kind == VERSION_INLINE ? 3 : BYTES, .has_file_hash = true,
-		.file_hash = hash, .contents = 77};
-	ck_assert_msg(version_push(db, BUCKET_UNVERSIONED, NULL, &version, &err) == 0, "%s", err.text);
+	struct version version = {.bucket = BUCKET,
+		.key = span_text(key),
+		.kind = kind,
+		.size = kind == VERSION_INLINE ? 3 : BYTES,
+		.has_file_hash = true,
+		.file_hash = hash,
+		.contents = 77};
+	ck_assert_msg(
+		version_push(db, BUCKET_UNVERSIONED, NULL, &version, &err) == 0, "%s", err.text);
 }
 
-static int find(const int64_t bucket, const char *const account, const int64_t now_ms, struct xet_content *const out)
+static int find(int64_t bucket, const char *account, int64_t now_ms, struct xet_content *out)
 {
 	struct error err = {0};
-	const struct xet_reach reach = {.bucket = bucket, .account = span_text(account), .now_ms = now_ms};
+	const struct xet_reach reach = {
+		.bucket = bucket, .account = span_text(account), .now_ms = now_ms};
 	const int result = xet_content_find(db, &reach, &hash, out, &err);
 	ck_assert_int_eq(err.kind, result == 0 ? ERROR_NONE : ERROR_NOT_FOUND);
 	return result;
@@ -100,7 +110,8 @@ START_TEST(a_damaged_row_of_a_file_hides_no_version)
 {
 	struct error err = {0};
 	struct xet_content content;
-	const struct xet_reach reach = {.bucket = BUCKET, .account = span_text("team"), .now_ms = NOW_MS};
+	const struct xet_reach reach = {
+		.bucket = BUCKET, .account = span_text("team"), .now_ms = NOW_MS};
 	add_file(false);
 	ck_assert_int_eq(db_run_script(db, "UPDATE xet_files SET size = size + 1", &err), 0);
 	ck_assert_int_eq(xet_content_find(db, &reach, &hash, &content, &err), -1);
@@ -122,7 +133,8 @@ START_TEST(inline_bytes_are_named_by_their_version)
 }
 END_TEST
 
-/* A grant does not open what was made of a derived version; a version does, and then its records are at hand. */
+/* A grant does not open what was made of a derived version; a version does, and then its records
+ * are at hand. */
 START_TEST(a_derived_version_has_what_was_made_of_it)
 {
 	struct xet_content content;
@@ -150,7 +162,7 @@ START_TEST(a_grant_of_a_made_file_opens_nothing)
 }
 END_TEST
 
-static int reads_open_keys(void *const owner, const struct span key, const bool is_current, struct error *const err)
+static int reads_open_keys(void *owner, struct span key, bool is_current, struct error *err)
 {
 	(void)owner;
 	(void)is_current;
@@ -164,7 +176,8 @@ START_TEST(versions_of_other_keys_are_passed_over_and_counted)
 	struct xet_content content;
 	struct error err = {0};
 	size_t looks = 4;
-	const struct xet_reach reach = {.bucket = BUCKET, .now_ms = NOW_MS, .may_read = reads_open_keys, .looks = &looks};
+	const struct xet_reach reach = {
+		.bucket = BUCKET, .now_ms = NOW_MS, .may_read = reads_open_keys, .looks = &looks};
 	add_version("open/derived", VERSION_DERIVED);
 	add_version("secret/a", VERSION_SINGLE);
 	ck_assert_int_eq(xet_content_find(db, &reach, &hash, &content, &err), 0);

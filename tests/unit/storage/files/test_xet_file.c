@@ -43,7 +43,7 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int64_t rows(const char *const sql)
+static int64_t rows(const char *sql)
 {
 	struct error err = {0};
 	struct db_statement *const statement = db_prepare(db, sql, &err);
@@ -58,18 +58,21 @@ static const char SQL_GRANTS[] = "SELECT COUNT(*) FROM xet_grants";
 static const char SQL_SEGMENTS[] = "SELECT COUNT(*) FROM segments";
 static const char SQL_SETS[] = "SELECT COUNT(*) FROM part_sets WHERE is_dead = 0";
 
-static struct chunk_id hash_of(const uint8_t byte)
+static struct chunk_id hash_of(uint8_t byte)
 {
 	struct chunk_id id;
 	memset(id.bytes, byte, CHUNK_ID_BYTES);
 	return id;
 }
 
-static struct xet_file add(const uint8_t byte, const size_t count, const int64_t expires_ms)
+static struct xet_file add(uint8_t byte, size_t count, int64_t expires_ms)
 {
 	struct error err = {0};
-	struct xet_file file = {.hash = hash_of(byte), .size = count * SEGMENT_BYTES, .expires_ms = expires_ms};
-	ck_assert_msg(part_set_add_single(db, segments, count, &file.part_set, &file.contents, &err) == 0, "%s", err.text);
+	struct xet_file file = {
+		.hash = hash_of(byte), .size = count * SEGMENT_BYTES, .expires_ms = expires_ms};
+	ck_assert_msg(
+		part_set_add_single(db, segments, count, &file.part_set, &file.contents, &err) == 0,
+		"%s", err.text);
 	ck_assert_msg(xet_file_row_add(db, &file, &err) == 0, "%s", err.text);
 	return file;
 }
@@ -85,7 +88,9 @@ START_TEST(a_file_is_found_with_its_segments)
 	ck_assert_int_eq(found.expires_ms, NOW_MS);
 	ck_assert(!found.is_made);
 	struct part_range range = {.offset = 1500, .length = 1000};
-	ck_assert_msg(part_set_load(db, found.part_set, found.size, found.contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		part_set_load(db, found.part_set, found.size, found.contents, &range, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(range.segment_count, 2);
 	ck_assert_uint_eq(range.segments[0].first, 1);
 	ck_assert_uint_eq(range.skip, 500);
@@ -112,38 +117,46 @@ START_TEST(files_that_nothing_else_holds_are_counted)
 	const struct xet_file file = add(1, 3, NOW_MS);
 	add(2, 1, NOW_MS);
 	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == 4 * SEGMENT_BYTES);
-	ck_assert_int_eq(part_set_share(db, file.part_set, &err), 0); /* as a version that has its bytes */
+	/* as a version that has its bytes */
+	ck_assert_int_eq(part_set_share(db, file.part_set, &err), 0);
 	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == SEGMENT_BYTES);
 }
 END_TEST
 
-static size_t list_unused(const struct chunk_id *const after, struct chunk_id *const out, const size_t capacity)
+static size_t list_unused(const struct chunk_id *after, struct chunk_id *out, size_t capacity)
 {
 	struct error err = {0};
 	size_t count;
-	ck_assert_msg(xet_file_list_unused(db, after, out, capacity, &count, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		xet_file_list_unused(db, after, out, capacity, &count, &err) == 0, "%s", err.text);
 	return count;
 }
 
-/* Not what a version is made of, nor what was made for readers, nor what a shard is still writing. */
+/* Not what a version is made of, nor what was made for readers, nor what a shard is still
+ * writing. */
 START_TEST(files_that_nothing_else_holds_are_listed)
 {
 	struct error err = {0};
 	struct chunk_id found[4];
 	const struct chunk_id first = {{0}};
 	const struct xet_file shared = add(1, 1, NOW_MS);
-	struct xet_file made = {.hash = hash_of(2), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS};
+	struct xet_file made = {
+		.hash = hash_of(2), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS};
 	struct xet_file growing = {.hash = hash_of(3), .size = SEGMENT_BYTES, .expires_ms = NOW_MS};
 	ck_assert_int_eq(part_set_share(db, shared.part_set, &err), 0);
-	ck_assert_int_eq(part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
+	ck_assert_int_eq(
+		part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
 	ck_assert_int_eq(xet_file_row_add(db, &made, &err), 0);
-	ck_assert_int_eq(part_set_add_single(db, segments, 1, &growing.part_set, &growing.contents, &err), 0);
+	ck_assert_int_eq(
+		part_set_add_single(db, segments, 1, &growing.part_set, &growing.contents, &err),
+		0);
 	growing.contents = 0;
 	ck_assert_int_eq(xet_file_row_add(db, &growing, &err), 0);
 	ck_assert_uint_eq(list_unused(&first, found, 4), 0);
 	const struct xet_file unused[] = {add(5, 1, NOW_MS), add(4, 1, NOW_MS)};
 	ck_assert_uint_eq(list_unused(&first, found, 4), 2);
-	ck_assert(chunk_id_equal(&found[0], &unused[1].hash) && chunk_id_equal(&found[1], &unused[0].hash));
+	ck_assert(chunk_id_equal(&found[0], &unused[1].hash) &&
+		chunk_id_equal(&found[1], &unused[0].hash));
 	ck_assert_uint_eq(list_unused(&first, found, 1), 1);
 	ck_assert_uint_eq(list_unused(&found[0], found, 1), 1);
 	ck_assert(chunk_id_equal(&found[0], &unused[0].hash));
@@ -198,8 +211,10 @@ START_TEST(a_made_file_that_is_registered_is_a_registered_one)
 {
 	struct error err = {0};
 	struct xet_file found;
-	struct xet_file made = {.hash = hash_of(3), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS};
-	ck_assert_int_eq(part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
+	struct xet_file made = {
+		.hash = hash_of(3), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS};
+	ck_assert_int_eq(
+		part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
 	ck_assert_int_eq(xet_file_row_add(db, &made, &err), 0);
 	ck_assert_int_eq(xet_file_row_touch(db, &made.hash, true, NOW_MS, &err), 0);
 	ck_assert_int_eq(xet_file_row_find(db, &made.hash, &found, &err), 1);
@@ -210,12 +225,14 @@ START_TEST(a_made_file_that_is_registered_is_a_registered_one)
 }
 END_TEST
 
-static bool valid(const uint8_t file, const int64_t bucket, const char *const account, const int64_t now_ms)
+static bool valid(uint8_t file, int64_t bucket, const char *account, int64_t now_ms)
 {
 	struct error err = {0};
 	const struct chunk_id hash = hash_of(file);
 	bool is_valid = false;
-	ck_assert_int_eq(xet_grant_row_valid(db, &hash, bucket, span_text(account), now_ms, &is_valid, &err), 0);
+	ck_assert_int_eq(
+		xet_grant_row_valid(db, &hash, bucket, span_text(account), now_ms, &is_valid, &err),
+		0);
 	return is_valid;
 }
 
@@ -238,18 +255,19 @@ START_TEST(a_grant_opens_one_file_for_one_account_in_one_bucket)
 END_TEST
 
 /* How many rows were set aside. */
-static uint64_t sweep(const int64_t now_ms)
+static uint64_t sweep(int64_t now_ms)
 {
 	struct error err = {0};
 	struct xet_file_damage damage = {0};
 	bool found = true;
 	for (int i = 0; i < 100 && found; i++)
-		ck_assert_msg(xet_file_sweep(db, now_ms, &found, &damage, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			xet_file_sweep(db, now_ms, &found, &damage, &err) == 0, "%s", err.text);
 	ck_assert(!found);
 	return damage.rows;
 }
 
-static bool has_work(const int64_t now_ms)
+static bool has_work(int64_t now_ms)
 {
 	struct error err = {0};
 	bool found = false;
@@ -263,7 +281,9 @@ START_TEST(what_has_expired_is_swept_with_its_segments)
 	for (uint8_t i = 0; i < 40; i++) {
 		const struct chunk_id hash = hash_of(i);
 		add(i, 2, i < 30 ? NOW_MS : NOW_MS + 1);
-		ck_assert_int_eq(xet_grant_row_put(db, &hash, 1, span_text("main"), i < 30 ? NOW_MS : NOW_MS + 1, &err), 0);
+		ck_assert_int_eq(xet_grant_row_put(db, &hash, 1, span_text("main"),
+					 i < 30 ? NOW_MS : NOW_MS + 1, &err),
+			0);
 	}
 	ck_assert(!has_work(NOW_MS - 1));
 	ck_assert(has_work(NOW_MS));
@@ -329,7 +349,7 @@ START_TEST(a_damaged_row_holds_no_other_up)
 END_TEST
 
 /* Twice makes it what it was; one bit alone would be mended. */
-static void flip_two_bits(const char *path, const off_t at)
+static void flip_two_bits(const char *path, off_t at)
 {
 	uint8_t byte;
 	const int fd = open(path, O_RDWR);
@@ -371,11 +391,18 @@ START_TEST(a_damaged_made_row_makes_room_too)
 	struct xet_file_damage damage = {0};
 	struct xet_file found;
 	for (uint8_t i = 0; i < 2; i++) {
-		struct xet_file made = {.hash = hash_of(i), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS + i};
-		ck_assert_int_eq(part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
+		struct xet_file made = {.hash = hash_of(i),
+			.size = SEGMENT_BYTES,
+			.is_made = true,
+			.expires_ms = NOW_MS + i};
+		ck_assert_int_eq(
+			part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err),
+			0);
 		ck_assert_int_eq(xet_file_row_add(db, &made, &err), 0);
 	}
-	ck_assert_int_eq(db_run_script(db, "UPDATE xet_files SET size = 5 WHERE expires_ms = 1000000", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(db, "UPDATE xet_files SET size = 5 WHERE expires_ms = 1000000", &err),
+		0);
 	ck_assert_int_eq(xet_file_made_oldest(db, &found, &damage, &err), 1);
 	const struct chunk_id second = hash_of(1);
 	ck_assert(chunk_id_equal(&found.hash, &second));
@@ -401,7 +428,8 @@ Suite *test_xet_file_suite(void)
 	tcase_add_test(cases, a_grant_opens_one_file_for_one_account_in_one_bucket);
 	tcase_add_test(cases, what_has_expired_is_swept_with_its_segments);
 	tcase_add_test(cases, a_set_that_a_version_shares_outlives_its_file);
-	tcase_add_loop_test(cases, a_damaged_row_holds_no_other_up, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_loop_test(
+		cases, a_damaged_row_holds_no_other_up, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(cases, a_page_that_cannot_be_read_judges_no_row);
 	tcase_add_test(cases, a_damaged_made_row_makes_room_too);
 	suite_add_tcase(suite, cases);

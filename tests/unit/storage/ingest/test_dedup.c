@@ -32,7 +32,7 @@ static void tear_down(void)
 	pack_fixture_close(&fixture);
 }
 
-static struct chunk_id twin_id(const unsigned number)
+static struct chunk_id twin_id(unsigned number)
 {
 	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, TWINS[number], TWIN_BYTES);
 	const struct chunk_id id = chunk_hash(span_of(bytes, TWIN_BYTES));
@@ -41,14 +41,14 @@ static struct chunk_id twin_id(const unsigned number)
 }
 
 /* The stream reads back as what was put. */
-static void put_and_read(const struct span bytes, struct stored_stream *const out)
+static void put_and_read(struct span bytes, struct stored_stream *out)
 {
 	pack_fixture_put(&fixture, bytes, 1, out);
 	pack_fixture_settle(&fixture);
 	pack_fixture_expect(&fixture, out, bytes);
 }
 
-static void put_twin(const unsigned number, struct stored_stream *const out)
+static void put_twin(unsigned number, struct stored_stream *out)
 {
 	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, TWINS[number], TWIN_BYTES);
 	put_and_read(span_of(bytes, TWIN_BYTES), out);
@@ -81,7 +81,7 @@ START_TEST(twins_in_the_shared_pack_are_told_apart)
 END_TEST
 
 /* Whole chunks of noise, then the twin as the last chunk; free(). */
-static uint8_t *stream_before_twin(const unsigned number, size_t *const out_len)
+static uint8_t *stream_before_twin(unsigned number, size_t *out_len)
 {
 	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, 7, STREAM_BYTES + TWIN_BYTES);
 	uint8_t *const twin = fixture_bytes(FIXTURE_RANDOM, TWINS[number], TWIN_BYTES);
@@ -101,8 +101,7 @@ static uint8_t *stream_before_twin(const unsigned number, size_t *const out_len)
 
 /* `loses_place`: the twin comes behind another chunk than in the pack, so that it is looked up by
  * its tag alone. */
-static void put_behind(const unsigned number, const bool loses_place,
-	struct stored_stream *const out)
+static void put_behind(unsigned number, bool loses_place, struct stored_stream *out)
 {
 	size_t len;
 	uint8_t *const bytes = stream_before_twin(number, &len);
@@ -134,7 +133,7 @@ START_TEST(a_twin_behind_known_chunks_is_told_apart)
 END_TEST
 
 /* Where a stale row may lead: to another chunk, behind the last one, into a pack that is gone. */
-static struct chunk_place stale_place(const struct stored_stream *const stored, const int kind)
+static struct chunk_place stale_place(const struct stored_stream *stored, int kind)
 {
 	struct chunk_place place = {.pack = stored->segments[0].pack};
 	place.chunk = kind == 0 ? stored->segments[0].first + 1 : 100000;
@@ -149,8 +148,7 @@ START_TEST(a_stale_row_of_the_index_gives_no_other_bytes)
 	struct stored_stream stored;
 	struct stored_stream put;
 	put_behind(0, false, &stored);
-	const struct chunk_index_row row = {
-		.id = twin_id(1), .place = stale_place(&stored, _i)};
+	const struct chunk_index_row row = {.id = twin_id(1), .place = stale_place(&stored, _i)};
 	ck_assert_int_eq(chunk_index_add(fixture.chunk_index, &row, 1, &err), 0);
 	put_twin(1, &put);
 	stored_stream_release(&put);

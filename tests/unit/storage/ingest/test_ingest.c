@@ -11,7 +11,23 @@
 #include "tests/unit/unit.h"
 
 static const size_t sizes[] = {
-	0, 1, 1023, 1024, 1025, 8191, 8192, 65536, 131072, 131073, 262143, 262144, 262145, 300000, 1048576, 1300001, 5000000,
+	0,
+	1,
+	1023,
+	1024,
+	1025,
+	8191,
+	8192,
+	65536,
+	131072,
+	131073,
+	262143,
+	262144,
+	262145,
+	300000,
+	1048576,
+	1300001,
+	5000000,
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -20,16 +36,16 @@ struct chunk_list {
 	size_t count;
 };
 
-static int list_take(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int list_take(void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	(void)err;
 	struct chunk_list *const list = taker;
 	list->entries = memory_grow(list->entries, list->count + 1, sizeof *list->entries);
-	list->entries[list->count++] = (struct chunk_entry){ .id = *id, .size = content.len };
+	list->entries[list->count++] = (struct chunk_entry){.id = *id, .size = content.len};
 	return 0;
 }
 
-static struct chunk_id file_hash_of(const struct span bytes)
+static struct chunk_id file_hash_of(struct span bytes)
 {
 	struct chunk_list list = {0};
 	struct error err = {0};
@@ -63,18 +79,21 @@ START_TEST(any_size_comes_back_and_is_named_right)
 }
 END_TEST
 
-static void check_checksum(const struct checksum *const actual, const enum checksum_algorithm algorithm, const struct span bytes)
+static void check_checksum(
+	const struct checksum *actual, enum checksum_algorithm algorithm, struct span bytes)
 {
 	ck_assert_int_eq(actual->algorithm, algorithm);
 	if (algorithm == CHECKSUM_NONE)
 		return;
 	struct checksum expected;
 	checksum_of(algorithm, bytes, &expected);
-	ck_assert_msg(checksum_equal(actual, &expected), "%s of %zu bytes", checksum_name(algorithm), bytes.len);
+	ck_assert_msg(checksum_equal(actual, &expected), "%s of %zu bytes",
+		checksum_name(algorithm), bytes.len);
 	ck_assert_int_eq(actual->type, CHECKSUM_FULL_OBJECT);
 }
 
-static void check_digests(struct pack_fixture *const fixture, struct ingest_options options, const struct span bytes)
+static void check_digests(
+	struct pack_fixture *fixture, struct ingest_options options, struct span bytes)
 {
 	struct error err = {0};
 	struct pack_writer_end end;
@@ -98,11 +117,12 @@ static void check_digests(struct pack_fixture *const fixture, struct ingest_opti
 	pack_writer_end_release(&end);
 }
 
-/* Each algorithm alone, beside MD5, and with each other that a client may declare; through the helpers, where all are worked out by the same loop, with
- * none, itself and another one. */
+/* Each algorithm alone, beside MD5, and with each other that a client may declare; through the
+ * helpers, where all are worked out by the same loop, with none, itself and another one. */
 START_TEST(checksums_are_those_of_the_bytes)
 {
-	static const size_t lengths[] = { 0, 1000, INGEST_SMALL_BYTES, INGEST_SMALL_BYTES + 1, 2500001 };
+	static const size_t lengths[] = {
+		0, 1000, INGEST_SMALL_BYTES, INGEST_SMALL_BYTES + 1, 2500001};
 	const enum checksum_algorithm algorithm = (enum checksum_algorithm)(_i / 2);
 	struct pack_fixture fixture;
 	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
@@ -110,7 +130,9 @@ START_TEST(checksums_are_those_of_the_bytes)
 	for (size_t i = (size_t)_i % stride; i < sizeof lengths / sizeof *lengths; i += stride) {
 		uint8_t *const bytes = fixture_bytes(FIXTURE_TEXT, i, lengths[i]);
 		for (int declared = CHECKSUM_NONE; declared < CHECKSUM_ALGORITHMS; declared++) {
-			if (lengths[i] > 1000 && declared != CHECKSUM_NONE && declared != (int)algorithm && declared != ((int)algorithm + (int)i) % CHECKSUM_ALGORITHMS)
+			if (lengths[i] > 1000 && declared != CHECKSUM_NONE &&
+				declared != (int)algorithm &&
+				declared != ((int)algorithm + (int)i) % CHECKSUM_ALGORITHMS)
 				continue;
 			const struct ingest_options options = {
 				.want_md5 = _i % 2 == 0,
@@ -138,12 +160,14 @@ START_TEST(the_same_bytes_are_stored_once)
 	pack_fixture_put(&fixture, span_of(bytes, LEN), 2, &second);
 	ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_BYTES_STORED), stored);
 	ck_assert_uint_eq(second.segment_count, first.segment_count);
-	ck_assert_mem_eq(second.segments, first.segments, first.segment_count * sizeof *first.segments);
+	ck_assert_mem_eq(
+		second.segments, first.segments, first.segment_count * sizeof *first.segments);
 	ck_assert(chunk_id_equal(&first.file_hash, &second.file_hash));
 	/* an edit in the middle costs its neighbourhood */
 	bytes[LEN / 2] ^= 1;
 	pack_fixture_put(&fixture, span_of(bytes, LEN), 3, &third);
-	ck_assert_int_le(metrics_get(fixture.metrics, METRIC_BYTES_STORED), stored + 3 * CHUNK_MAX_BYTES);
+	ck_assert_int_le(
+		metrics_get(fixture.metrics, METRIC_BYTES_STORED), stored + 3 * CHUNK_MAX_BYTES);
 	pack_fixture_expect(&fixture, &third, span_of(bytes, LEN));
 	bytes[LEN / 2] ^= 1;
 	pack_fixture_expect(&fixture, &second, span_of(bytes, LEN));
@@ -227,10 +251,12 @@ START_TEST(a_stale_index_entry_is_ignored)
 	struct chunk_list list = {0};
 	struct chunk_stream *const chunks = chunk_stream_new(list_take, &list);
 	chunk_stream_push(chunks, span_of(bytes, LEN), &err);
-	const struct pack_id gone = {{ 0x77 }};
+	const struct pack_id gone = {{0x77}};
 	for (size_t i = 0; i < list.count; i++) {
 		const struct chunk_index_row rows[] = {
-			{ .id = list.entries[i].id, .place = { .pack = i % 2 == 0 ? gone : other.segments[0].pack, .chunk = (uint32_t)(i % 3 * 1000) } },
+			{.id = list.entries[i].id,
+				.place = {.pack = i % 2 == 0 ? gone : other.segments[0].pack,
+					.chunk = (uint32_t)(i % 3 * 1000)}},
 		};
 		ck_assert_int_eq(chunk_index_add(fixture.chunk_index, rows, 1, &err), 0);
 	}
@@ -311,7 +337,9 @@ START_TEST(an_aborted_ingest_leaves_no_files)
 	pack_writer_end_init(&end);
 	struct ingest *const ingest = pack_fixture_ingest(&fixture, &end, true);
 	if (_i > 0)
-		ck_assert_int_eq(pack_fixture_write(ingest, &end, span_of(bytes, _i == 1 ? 1000 : LEN), 1, &err), 0);
+		ck_assert_int_eq(pack_fixture_write(ingest, &end,
+					 span_of(bytes, _i == 1 ? 1000 : LEN), 1, &err),
+			0);
 	if (_i > 2)
 		ck_assert_int_eq(pack_fixture_finish(ingest, &end, &err), 0);
 	ingest_free(ingest);
@@ -334,7 +362,7 @@ struct gate {
 	bool is_open;
 };
 
-static void gate_run(struct helper_job *const job)
+static void gate_run(struct helper_job *job)
 {
 	struct gate *const gate = (struct gate *)job;
 	lock_enter(&gate->lock);
@@ -343,7 +371,8 @@ static void gate_run(struct helper_job *const job)
 	lock_leave(&gate->lock);
 }
 
-/* Both helpers are kept busy: the digests cannot keep up, so a write waits; nothing of it was taken; it goes on when there is room. */
+/* Both helpers are kept busy: the digests cannot keep up, so a write waits; nothing of it was
+ * taken; it goes on when there is room. */
 START_TEST(a_write_waits_for_slow_digests)
 {
 	struct pack_fixture fixture;
@@ -378,7 +407,8 @@ START_TEST(a_write_waits_for_slow_digests)
 		lock_signal(&gates[i].changed);
 		lock_leave(&gates[i].lock);
 	}
-	ck_assert_int_eq(pack_fixture_write(ingest, &end, span_of(bytes + at, LEN - at), 5, &err), 0);
+	ck_assert_int_eq(
+		pack_fixture_write(ingest, &end, span_of(bytes + at, LEN - at), 5, &err), 0);
 	ck_assert_msg(pack_fixture_finish(ingest, &end, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(pack_fixture_commit(&fixture, ingest, &err), 0);
 	const struct digest128 digest = xxh3_128(span_of(bytes, LEN));
@@ -400,17 +430,18 @@ static const struct {
 	int kinds;
 	size_t len;
 } faults[] = {
-	{ FILE_FAULT_WRITE, 2500000 },
-	{ FILE_FAULT_SYNC, 2500000 },
-	{ FILE_FAULT_RENAME, 2500000 },
-	{ FILE_FAULT_OPEN, 2500000 },
-	{ FILE_FAULT_WRITE, 50000 },
-	{ FILE_FAULT_SYNC, 50000 },
-	{ FILE_FAULT_OPEN, 50000 },
+	{FILE_FAULT_WRITE, 2500000},
+	{FILE_FAULT_SYNC, 2500000},
+	{FILE_FAULT_RENAME, 2500000},
+	{FILE_FAULT_OPEN, 2500000},
+	{FILE_FAULT_WRITE, 50000},
+	{FILE_FAULT_SYNC, 50000},
+	{FILE_FAULT_OPEN, 50000},
 };
 
-/* The n-th call of a kind fails, for every n until all succeeds. A put says so or is whole; what was there before stays readable; what
- * failed leaves no files behind (but a shared pack that others use). */
+/* The n-th call of a kind fails, for every n until all succeeds. A put says so or is whole; what
+ * was there before stays readable; what failed leaves no files behind (but a shared pack that
+ * others use). */
 START_TEST(a_fault_anywhere_fails_cleanly)
 {
 	struct pack_fixture fixture;
@@ -426,7 +457,8 @@ START_TEST(a_fault_anywhere_fails_cleanly)
 		uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, (uint64_t)n, faults[_i].len);
 		const size_t records = fixture.record_count;
 		pack_fixture_set_faults(&fixture, faults[_i].kinds, n);
-		const int result = pack_fixture_try_put(&fixture, span_of(bytes, faults[_i].len), 0, &stream, &err);
+		const int result = pack_fixture_try_put(
+			&fixture, span_of(bytes, faults[_i].len), 0, &stream, &err);
 		pack_fixture_settle(&fixture);
 		clean = fixture.faults.countdown >= 0;
 		pack_fixture_set_faults(&fixture, 0, 0);
@@ -458,7 +490,7 @@ struct worker {
 };
 
 /* Puts and reads back, some contents its own, some everybody's. */
-static void *worker_run(void *const argument)
+static void *worker_run(void *argument)
 {
 	const struct worker *const worker = argument;
 	struct pack_fixture *const fixture = worker->fixture;
@@ -470,7 +502,8 @@ static void *worker_run(void *const argument)
 		struct pack_writer_end end;
 		pack_writer_end_init(&end);
 		struct ingest *const ingest = pack_fixture_ingest(fixture, &end, true);
-		ck_assert_int_eq(pack_fixture_write(ingest, &end, span_of(bytes, len), seed + 1, &err), 0);
+		ck_assert_int_eq(
+			pack_fixture_write(ingest, &end, span_of(bytes, len), seed + 1, &err), 0);
 		if (round % 4 == 3) {
 			ingest_free(ingest); /* its jobs may still run, but do not call */
 		} else {
@@ -479,8 +512,10 @@ static void *worker_run(void *const argument)
 			ck_assert_int_eq(pack_fixture_commit(fixture, ingest, &err), 0);
 			lock_leave(worker->catalog);
 			const struct stored_part *const part = ingest_part(ingest);
-			struct stored_stream stream = { .size = len, .is_inline = part->is_inline, .segments = (struct segment *)part->segments,
-				.segment_count = part->segment_count };
+			struct stored_stream stream = {.size = len,
+				.is_inline = part->is_inline,
+				.segments = (struct segment *)part->segments,
+				.segment_count = part->segment_count};
 			if (part->is_inline)
 				memcpy(stream.inline_bytes, part->inline_bytes.data, len);
 			pack_fixture_expect(fixture, &stream, span_of(bytes, len));
@@ -501,7 +536,7 @@ START_TEST(threads_put_and_read_side_by_side)
 	lock_init(&catalog, LOCK_COMMIT_QUEUE);
 	struct worker workers[WORKERS];
 	for (unsigned i = 0; i < WORKERS; i++) {
-		workers[i] = (struct worker){ .fixture = &fixture, .catalog = &catalog, .number = i };
+		workers[i] = (struct worker){.fixture = &fixture, .catalog = &catalog, .number = i};
 		lock_thread_start(&workers[i].thread, "worker", worker_run, &workers[i]);
 	}
 	for (unsigned i = 0; i < WORKERS; i++)
@@ -535,7 +570,8 @@ START_TEST(streams_survive_a_restart)
 		const int64_t stored = metrics_get(fixture.metrics, METRIC_BYTES_STORED);
 		struct stored_stream again;
 		pack_fixture_put(&fixture, span_of(bytes[i], sizes[i]), 0, &again);
-		if (sizes[i] > INLINE_MAX_BYTES) /* own packs were indexed at their commit, the shared one when recovery sealed it */
+		if (sizes[i] >
+			INLINE_MAX_BYTES) /* own packs were indexed at their commit, the shared one when recovery sealed it */
 			ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_BYTES_STORED), stored);
 		stored_stream_release(&again);
 		stored_stream_release(&streams[i]);
@@ -551,10 +587,12 @@ Suite *test_ingest_suite(void)
 	Suite *const suite = suite_create("ingest");
 	TCase *const tcase = tcase_create("ingest");
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, any_size_comes_back_and_is_named_right, 0, SIZES * PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(
+		tcase, any_size_comes_back_and_is_named_right, 0, SIZES * PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, checksums_are_those_of_the_bytes, 0, 2 * CHECKSUM_ALGORITHMS);
 	tcase_add_loop_test(tcase, the_same_bytes_are_stored_once, 0, PACK_FIXTURE_KINDS);
-	tcase_add_loop_test(tcase, a_small_upload_repeats_one_in_the_open_pack, 0, PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(
+		tcase, a_small_upload_repeats_one_in_the_open_pack, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, repeats_within_a_stream_are_stored_once, 0, PACK_FIXTURE_KINDS);
 	tcase_add_test(tcase, a_long_run_of_zeros_has_bounded_segments);
 	tcase_add_loop_test(tcase, a_stale_index_entry_is_ignored, 0, PACK_FIXTURE_KINDS);
@@ -562,7 +600,8 @@ Suite *test_ingest_suite(void)
 	tcase_add_loop_test(tcase, a_pack_found_is_held_until_free, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, an_aborted_ingest_leaves_no_files, 0, 4);
 	tcase_add_test(tcase, a_write_waits_for_slow_digests);
-	tcase_add_loop_test(tcase, a_fault_anywhere_fails_cleanly, 0, sizeof faults / sizeof *faults);
+	tcase_add_loop_test(
+		tcase, a_fault_anywhere_fails_cleanly, 0, sizeof faults / sizeof *faults);
 	tcase_add_loop_test(tcase, threads_put_and_read_side_by_side, 0, PACK_FIXTURE_KINDS);
 	tcase_add_test(tcase, streams_survive_a_restart);
 	suite_add_tcase(suite, tcase);

@@ -27,26 +27,29 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct object put(const char *const text)
+static struct object put(const char *text)
 {
 	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k")};
 	struct object object;
-	ck_assert_msg(fixture_put_object(fixture.store, &params, span_text(text), &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_put_object(fixture.store, &params, span_text(text), &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static void set_versioning(const enum bucket_versioning versioning)
+static void set_versioning(enum bucket_versioning versioning)
 {
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = versioning};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
 }
 
-static struct object_change_params change_of(const struct version_ref ref)
+static struct object_change_params change_of(struct version_ref ref)
 {
-	return (struct object_change_params){.bucket = span_text("weights"), .key = span_text("k"), .ref = ref};
+	return (struct object_change_params){
+		.bucket = span_text("weights"), .key = span_text("k"), .ref = ref};
 }
 
-static struct object_change_params tags_of(const struct version_ref ref)
+static struct object_change_params tags_of(struct version_ref ref)
 {
 	struct object_change_params params = change_of(ref);
 	params.sets_tags = true;
@@ -55,7 +58,7 @@ static struct object_change_params tags_of(const struct version_ref ref)
 }
 
 /* Only numbers and flags of what it gives live on. */
-static int change(struct object_change_params params, struct object *const out)
+static int change(struct object_change_params params, struct object *out)
 {
 	struct settled *const settled = settled_new();
 	params.done = settled_done;
@@ -67,7 +70,7 @@ static int change(struct object_change_params params, struct object *const out)
 	return result;
 }
 
-static void expect_refused(const struct version_ref ref, const enum error_kind kind)
+static void expect_refused(struct version_ref ref, enum error_kind kind)
 {
 	struct object object;
 	ck_assert_int_eq(change(tags_of(ref), &object), -1);
@@ -77,7 +80,9 @@ static void expect_refused(const struct version_ref ref, const enum error_kind k
 static struct object find(void)
 {
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("weights"), span_text("k"),
+			      fixture.arena, &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
@@ -101,14 +106,16 @@ END_TEST
 START_TEST(tags_and_access_are_set_apart)
 {
 	struct object object;
-	struct object_change_params access = change_of((struct version_ref){.kind = VERSION_REF_CURRENT});
+	struct object_change_params access =
+		change_of((struct version_ref){.kind = VERSION_REF_CURRENT});
 	access.sets_acl = true;
 	access.acl = ACL_PUBLIC_READ;
 	put("bytes");
 	ck_assert_int_eq(change(tags_of(access.ref), &object), 0);
 	ck_assert(find().acl == ACL_PRIVATE && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
 	ck_assert_int_eq(change(access, &object), 0);
-	ck_assert(find().acl == ACL_PUBLIC_READ && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
+	ck_assert(find().acl == ACL_PUBLIC_READ &&
+		span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
 	struct object_change_params none = change_of(access.ref);
 	none.sets_tags = true;
 	ck_assert_int_eq(change(none, &object), 0);
@@ -125,17 +132,21 @@ START_TEST(an_older_version_is_changed_alone)
 	struct version_ref ref = {.kind = VERSION_REF_ID};
 	memcpy(ref.id, first.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(change(tags_of(ref), &changed), 0);
-	ck_assert(changed.in_versioned_bucket && changed.has_id && changed.sequence == first.sequence);
+	ck_assert(changed.in_versioned_bucket && changed.has_id &&
+		changed.sequence == first.sequence);
 	ck_assert_uint_eq(find().tags.len, 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE tags IS NOT NULL"), 1);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM versions WHERE tags IS NOT NULL"),
+		1);
 }
 END_TEST
 
-static void expect_no_version(const struct version_ref ref)
+static void expect_no_version(struct version_ref ref)
 {
 	struct object object;
-	ck_assert_int_eq(object_find_version(fixture.store, span_text("weights"), span_text("k"), &ref,
-		fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find_version(fixture.store, span_text("weights"), span_text("k"),
+				 &ref, fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_VERSION);
 }
 
@@ -149,7 +160,9 @@ START_TEST(a_version_is_found_only_by_what_names_it)
 	expect_no_version(ref);
 	set_versioning(BUCKET_VERSIONED);
 	const struct object hidden = put("hidden");
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET state = 0 WHERE has_id = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE versions SET state = 0 WHERE has_id = 1", &err),
+		0);
 	memcpy(ref.id, hidden.version, VERSION_ID_BYTES);
 	expect_no_version(ref);
 	put("shown");
@@ -160,7 +173,8 @@ END_TEST
 static int64_t remake_bucket(void)
 {
 	struct bucket bucket;
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("weights"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("weights"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "weights", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "other", &err), 0);
 	put("bytes");
@@ -170,7 +184,8 @@ static int64_t remake_bucket(void)
 START_TEST(a_change_is_of_one_bucket_not_of_its_name)
 {
 	struct object object;
-	struct object_change_params params = tags_of((struct version_ref){.kind = VERSION_REF_CURRENT});
+	struct object_change_params params =
+		tags_of((struct version_ref){.kind = VERSION_REF_CURRENT});
 	params.bucket_id = remake_bucket();
 	ck_assert_int_eq(change(params, &object), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
@@ -182,8 +197,12 @@ START_TEST(a_delete_is_of_one_bucket_not_of_its_name)
 {
 	struct settled *const settled = settled_new();
 	struct object_delete_item item = {.key = span_text("k")};
-	const struct object_delete_params params = {.bucket = span_text("weights"), .bucket_id = remake_bucket(), .items = &item, .count = 1,
-		.done = settled_done, .owner = settled};
+	const struct object_delete_params params = {.bucket = span_text("weights"),
+		.bucket_id = remake_bucket(),
+		.items = &item,
+		.count = 1,
+		.done = settled_done,
+		.owner = settled};
 	struct object_delete *const started = object_delete_start(fixture.store, &params);
 	settled_wait(settled);
 	ck_assert_int_eq(object_delete_outcome(started, &err), -1);

@@ -31,19 +31,27 @@ static void tear_down(void)
 	free(noise);
 }
 
-static const struct object_header kept_headers[] = {{{(const uint8_t *)"content-type", 12}, {(const uint8_t *)"text/plain", 10}}};
+static const struct object_header kept_headers[] = {
+	{{(const uint8_t *)"content-type", 12}, {(const uint8_t *)"text/plain", 10}}};
 static const uint8_t kept_tags[] = {1, 0, 'k', 1, 0, 'v'};
 
-static struct object source_of(const size_t len)
+static struct object source_of(size_t len)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"), .checksum = CHECKSUM_CRC32,
-		.facts = {.headers = kept_headers, .header_count = 1,
-			.tags = span_of(kept_tags, sizeof(kept_tags)), .acl = ACL_PUBLIC_READ,
+	struct object_put_params params = {.bucket = span_text("from"),
+		.key = span_text("k"),
+		.checksum = CHECKSUM_CRC32,
+		.facts = {.headers = kept_headers,
+			.header_count = 1,
+			.tags = span_of(kept_tags, sizeof(kept_tags)),
+			.acl = ACL_PUBLIC_READ,
 			.storage_class = STORAGE_GLACIER}};
-	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_of(noise, len), &object, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		fixture_put_object(fixture.store, &params, span_of(noise, len), &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	return object;
 }
 
@@ -55,14 +63,19 @@ START_TEST(a_copy_outlives_its_source_and_writes_no_bytes)
 	struct object copy;
 	struct object found;
 	const struct object source = source_of(sizes[_i]);
-	const int64_t packs = fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs");
-	struct object_copy_params params = {.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+	const int64_t packs =
+		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs");
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs"), packs);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs"), packs);
 	ck_assert_int_eq(fixture_delete(fixture.store, "from", "k", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert(fixture_holds(&fixture, "to", "c", span_of(noise, sizes[_i])));
-	ck_assert_int_eq(object_find(fixture.store, span_text("to"), span_text("c"), fixture.arena, &found, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("to"), span_text("c"), fixture.arena,
+				 &found, &err),
+		0);
 	ck_assert_str_eq(found.etag, source.etag);
 	ck_assert(found.has_digest && digest128_equal(&found.digest, &source.digest));
 	ck_assert(checksum_equal(&found.checksum, &source.checksum));
@@ -73,7 +86,10 @@ START_TEST(a_copy_outlives_its_source_and_writes_no_bytes)
 	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
 	ck_assert_int_eq(fixture_delete(fixture.store, "to", "c", NULL, &err), 0);
 	fixture_sweep(fixture.store);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT (SELECT COUNT(*) FROM part_sets) + (SELECT COUNT(*) FROM segments)"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT (SELECT COUNT(*) FROM part_sets) + (SELECT COUNT(*) FROM segments)"),
+		0);
 }
 END_TEST
 
@@ -84,12 +100,17 @@ START_TEST(a_copy_onto_itself_replaces_what_is_said_of_the_bytes)
 	struct object found;
 	const struct object source = source_of(sizes[_i]);
 	const struct object_header header = {span_text("x-amz-meta-a"), span_text("b")};
-	struct object_copy_params params = {.source = &source, .bucket = span_text("from"), .key = span_text("k"), .replaces_headers = true,
-		.replaces_tags = true, .facts = {.headers = &header, .header_count = 1,
-			.acl = ACL_PUBLIC_READ}};
+	struct object_copy_params params = {.source = &source,
+		.bucket = span_text("from"),
+		.key = span_text("k"),
+		.replaces_headers = true,
+		.replaces_tags = true,
+		.facts = {.headers = &header, .header_count = 1, .acl = ACL_PUBLIC_READ}};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "from", "k", span_of(noise, sizes[_i])));
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &found, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"),
+				 fixture.arena, &found, &err),
+		0);
 	ck_assert_uint_eq(found.header_count, 1);
 	ck_assert(span_equal_text(found.headers[0].name, "x-amz-meta-a"));
 	ck_assert_uint_eq(found.tags.len, 0);
@@ -104,7 +125,10 @@ START_TEST(another_checksum_is_computed_from_the_bytes)
 	struct object copy;
 	struct checksum expected;
 	const struct object source = source_of(sizes[_i]);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("to"), .key = span_text("c"), .checksum = CHECKSUM_SHA256};
+	struct object_copy_params params = {.source = &source,
+		.bucket = span_text("to"),
+		.key = span_text("c"),
+		.checksum = CHECKSUM_SHA256};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	checksum_of(CHECKSUM_SHA256, span_of(noise, sizes[_i]), &expected);
 	ck_assert(checksum_equal(&copy.checksum, &expected));
@@ -116,7 +140,9 @@ START_TEST(conditions_are_judged_on_the_destination)
 	struct error err = {0};
 	struct object copy;
 	const struct object source = source_of(700);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("to"), .key = span_text("c"),
+	struct object_copy_params params = {.source = &source,
+		.bucket = span_text("to"),
+		.key = span_text("c"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), 0);
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
@@ -125,7 +151,8 @@ START_TEST(conditions_are_judged_on_the_destination)
 	params.key = span_text("absent");
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
-	params = (struct object_copy_params){.source = &source, .bucket = span_text("nowhere"), .key = span_text("c")};
+	params = (struct object_copy_params){
+		.source = &source, .bucket = span_text("nowhere"), .key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	params.bucket = span_text("to");
@@ -141,7 +168,8 @@ START_TEST(a_source_that_is_gone_is_no_key)
 	struct object copy;
 	const struct object source = source_of(sizes[_i]);
 	ck_assert_int_eq(fixture_delete(fixture.store, "from", "k", NULL, &err), 0);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	params.checksum = CHECKSUM_SHA1;
@@ -156,8 +184,10 @@ START_TEST(damaged_inline_bytes_are_not_copied)
 	struct error err = {0};
 	struct object copy;
 	const struct object source = source_of(700);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE inline_bytes SET bytes = x'00'", &err), 0);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE inline_bytes SET bytes = x'00'", &err), 0);
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }

@@ -25,32 +25,38 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static void set_versioning(const bool enabled)
+static void set_versioning(bool enabled)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_run(fixture.store, enabled ? "UPDATE buckets SET versioning = 1" : "UPDATE buckets SET versioning = 2", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 enabled ? "UPDATE buckets SET versioning = 1"
+					 : "UPDATE buckets SET versioning = 2",
+				 &err),
+		0);
 }
 
-static struct object put(const char *const key, const char *const text)
+static struct object put(const char *key, const char *text)
 {
 	struct error err = {0};
 	struct object object;
 	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key)};
-	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_text(text), &object, &err), 0);
+	ck_assert_int_eq(
+		fixture_put_object(fixture.store, &params, span_text(text), &object, &err), 0);
 	return object;
 }
 
-static void delete_item(struct object_delete_item *const item)
+static void delete_item(struct object_delete_item *item)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", item, 1, &err), 0);
 }
 
-static bool exists(const char *const key)
+static bool exists(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena, &object, &err) == 0;
+	return object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena,
+		       &object, &err) == 0;
 }
 
 /* Conditions on an object of 5 bytes, modified at 1700000000 seconds. */
@@ -62,10 +68,18 @@ static const struct {
 	int64_t modified_ms;
 	bool holds;
 } conditions[] = {
-	{"E", false, 0, false, 0, true}, {"*", false, 0, false, 0, true}, {"\"other\"", false, 0, false, 0, false},
-	{NULL, true, 5, false, 0, true}, {NULL, true, 4, false, 0, false}, {NULL, true, 0, false, 0, false},
-	{NULL, false, 0, true, 1700000000000, true}, {NULL, false, 0, true, 1700000000999, true}, {NULL, false, 0, true, 1700000001000, false},
-	{NULL, false, 0, true, 1699999999000, false}, {"E", true, 5, true, 1700000000000, true}, {"E", true, 4, true, 1700000000000, false},
+	{"E", false, 0, false, 0, true},
+	{"*", false, 0, false, 0, true},
+	{"\"other\"", false, 0, false, 0, false},
+	{NULL, true, 5, false, 0, true},
+	{NULL, true, 4, false, 0, false},
+	{NULL, true, 0, false, 0, false},
+	{NULL, false, 0, true, 1700000000000, true},
+	{NULL, false, 0, true, 1700000000999, true},
+	{NULL, false, 0, true, 1700000001000, false},
+	{NULL, false, 0, true, 1699999999000, false},
+	{"E", true, 5, true, 1700000000000, true},
+	{"E", true, 4, true, 1700000000000, false},
 };
 
 START_TEST(conditions_guard_the_current_version_and_a_named_one)
@@ -75,34 +89,45 @@ START_TEST(conditions_guard_the_current_version_and_a_named_one)
 		set_versioning(true);
 		const struct object object = put("k", "12345");
 		snprintf(etag, sizeof(etag), "\"%s\"", object.etag);
-		const char *const if_match = conditions[_i].if_match != NULL && conditions[_i].if_match[0] == 'E' ? etag : conditions[_i].if_match;
-		struct object_delete_item item = {.key = span_text("k"), .conditions = {.if_match = span_text(if_match),
-			.has_size = conditions[_i].has_size, .size = conditions[_i].size, .has_modified = conditions[_i].has_modified,
-			.modified_ms = conditions[_i].modified_ms}};
+		const char *const if_match =
+			conditions[_i].if_match != NULL && conditions[_i].if_match[0] == 'E'
+			? etag
+			: conditions[_i].if_match;
+		struct object_delete_item item = {.key = span_text("k"),
+			.conditions = {.if_match = span_text(if_match),
+				.has_size = conditions[_i].has_size,
+				.size = conditions[_i].size,
+				.has_modified = conditions[_i].has_modified,
+				.modified_ms = conditions[_i].modified_ms}};
 		if (named == 1) {
 			put("k", "another on top");
 			item.ref.kind = VERSION_REF_ID;
 			memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 		}
-		const int64_t before = fixture_count(fixture.store, "SELECT COUNT(*) FROM versions");
+		const int64_t before =
+			fixture_count(fixture.store, "SELECT COUNT(*) FROM versions");
 		delete_item(&item);
-		ck_assert_int_eq(item.error.kind, conditions[_i].holds ? ERROR_NONE : ERROR_PRECONDITION);
+		ck_assert_int_eq(
+			item.error.kind, conditions[_i].holds ? ERROR_NONE : ERROR_PRECONDITION);
 		const int change = !conditions[_i].holds ? 0 : named == 1 ? -1 : 1;
-		ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), before + change);
+		ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"),
+			before + change);
 	}
 }
 END_TEST
 
 START_TEST(deleting_nothing_succeeds_whatever_the_conditions)
 {
-	struct object_delete_item item = {.key = span_text("absent"), .conditions.if_match = span_text("\"x\"")};
+	struct object_delete_item item = {
+		.key = span_text("absent"), .conditions.if_match = span_text("\"x\"")};
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_NONE);
 	ck_assert(!item.is_marker && !item.has_version);
 	set_versioning(true);
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_NONE);
-	ck_assert(!item.is_marker && !item.has_version); /* a condition on nothing makes no marker */
+	/* a condition on nothing makes no marker */
+	ck_assert(!item.is_marker && !item.has_version);
 	item.conditions.if_match = span_text("");
 	delete_item(&item);
 	ck_assert(item.is_marker && item.has_version);
@@ -115,7 +140,8 @@ static const struct object_conditions any_condition[] = {{.if_match = {(const ui
 
 START_TEST(a_condition_on_nothing_makes_no_marker)
 {
-	struct object_delete_item item = {.key = span_text("absent"), .conditions = any_condition[_i]};
+	struct object_delete_item item = {
+		.key = span_text("absent"), .conditions = any_condition[_i]};
 	set_versioning(true);
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_NONE);
@@ -130,7 +156,8 @@ static void make_guarded(struct object_delete_item items[2])
 	struct error err = {0};
 	put("run/anchors/mine", "1");
 	put("k", "2");
-	ck_assert_msg(fixture_open_run(fixture.store, "bucket", "run", NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_open_run(fixture.store, "bucket", "run", NULL, &err) == 0, "%s", err.text);
 	items[0] = (struct object_delete_item){.key = span_text("run/anchors/mine")};
 	items[1] = (struct object_delete_item){.key = span_text("k")};
 }
@@ -140,7 +167,8 @@ START_TEST(what_is_the_servers_stays_and_the_rest_goes)
 	struct error err = {0};
 	struct object_delete_item items[2];
 	make_guarded(items);
-	ck_assert_msg(fixture_delete_items(fixture.store, "bucket", items, 2, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_delete_items(fixture.store, "bucket", items, 2, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(items[0].error.kind, ERROR_DENIED);
 	ck_assert_int_eq(items[1].error.kind, ERROR_NONE);
 	ck_assert(exists("run/anchors/mine") && !exists("k"));
@@ -167,7 +195,8 @@ START_TEST(conditions_on_a_delete_marker)
 	put("k", "12345");
 	struct object_delete_item item = {.key = span_text("k")};
 	delete_item(&item);
-	item.conditions.if_match = span_text("\"827ccb0eea8a706c4c34a16891f84e7b\""); /* of what lies under it */
+	/* of what lies under it */
+	item.conditions.if_match = span_text("\"827ccb0eea8a706c4c34a16891f84e7b\"");
 	delete_item(&item);
 	ck_assert_int_eq(item.error.kind, ERROR_PRECONDITION);
 	item.conditions.if_match = span_text("*");
@@ -215,7 +244,9 @@ START_TEST(a_version_says_whether_its_bucket_keeps_versions)
 	for (int versioning = 0; versioning < 3; versioning++) {
 		if (versioning > 0)
 			set_versioning(versioning == 1);
-		ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+		ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
+					 fixture.arena, &object, &err),
+			0);
 		ck_assert_int_eq(object.in_versioned_bucket, versioning > 0);
 	}
 }
@@ -233,14 +264,18 @@ START_TEST(a_thousand_items)
 		if (i % 50 == 0)
 			put(keys[i], "12345");
 		if (i % 100 == 0)
-			items[i].conditions = (struct object_conditions){.has_size = true, .size = 6};
+			items[i].conditions =
+				(struct object_conditions){.has_size = true, .size = 6};
 	}
-	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", items, OBJECT_DELETE_MAX, &err), 0);
+	ck_assert_int_eq(
+		fixture_delete_items(fixture.store, "bucket", items, OBJECT_DELETE_MAX, &err), 0);
 	for (int i = 0; i < OBJECT_DELETE_MAX; i++) {
-		ck_assert_int_eq(items[i].error.kind, i % 100 == 0 ? ERROR_PRECONDITION : ERROR_NONE);
+		ck_assert_int_eq(
+			items[i].error.kind, i % 100 == 0 ? ERROR_PRECONDITION : ERROR_NONE);
 		ck_assert_int_eq(exists(keys[i]), i % 100 == 0);
 	}
-	ck_assert_int_eq(fixture_delete_items(fixture.store, "absent", items, OBJECT_DELETE_MAX, &err), -1);
+	ck_assert_int_eq(
+		fixture_delete_items(fixture.store, "absent", items, OBJECT_DELETE_MAX, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(items[999].error.kind, ERROR_NO_BUCKET);
 }
@@ -252,7 +287,8 @@ START_TEST(one_key_twice_in_a_list)
 	struct object_delete_item items[2] = {{.key = span_text("k")}, {.key = span_text("k")}};
 	put("k", "x");
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", items, 2, &err), 0);
-	ck_assert(items[0].error.kind == ERROR_NONE && items[1].error.kind == ERROR_NONE && !exists("k"));
+	ck_assert(items[0].error.kind == ERROR_NONE && items[1].error.kind == ERROR_NONE &&
+		!exists("k"));
 }
 END_TEST
 
@@ -263,7 +299,8 @@ Suite *test_object_delete_suite(void)
 	TCase *const tests = tcase_create("object_delete");
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, conditions_guard_the_current_version_and_a_named_one, 0, sizeof(conditions) / sizeof(conditions[0]));
+	tcase_add_loop_test(tests, conditions_guard_the_current_version_and_a_named_one, 0,
+		sizeof(conditions) / sizeof(conditions[0]));
 	tcase_add_test(tests, deleting_nothing_succeeds_whatever_the_conditions);
 	tcase_add_loop_test(tests, a_condition_on_nothing_makes_no_marker, 0, 4);
 	tcase_add_test(tests, what_is_the_servers_stays_and_the_rest_goes);

@@ -29,12 +29,13 @@ static void tear_down(void)
 /* Every writer adds 1 to the number it read, when it is still there: no addition is lost. */
 enum { WRITERS = 16, ADDITIONS = 8 };
 
-static bool read_number(struct arena *const arena, struct object *const out, int *const out_number)
+static bool read_number(struct arena *arena, struct object *out, int *out_number)
 {
 	struct error err = {0};
 	struct buffer text;
 	buffer_init(&text, 200000);
-	const bool read = object_find(fixture.store, span_text("weights"), span_text("number"), arena, out, &err) == 0 &&
+	const bool read = object_find(fixture.store, span_text("weights"), span_text("number"),
+				  arena, out, &err) == 0 &&
 		fixture_read(fixture.store, out, 0, out->size, &text, &err) == 0;
 	ck_assert(read || err.kind == ERROR_NO_KEY); /* overwritten between find and open */
 	*out_number = (int)strtol(buffer_text(&text), NULL, 10);
@@ -42,7 +43,7 @@ static bool read_number(struct arena *const arena, struct object *const out, int
 	return read;
 }
 
-static void *write_numbers(void *const lost)
+static void *write_numbers(void *lost)
 {
 	for (int done = 0; done < ADDITIONS;) {
 		struct error err = {0};
@@ -51,10 +52,12 @@ static void *write_numbers(void *const lost)
 		char text[16];
 		struct arena *const arena = arena_new(100000);
 		if (read_number(arena, &object, &number)) {
-			struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("number"),
+			struct object_put_params params = {.bucket = span_text("weights"),
+				.key = span_text("number"),
 				.conditions.if_match = span_text(object.etag)};
 			snprintf(text, sizeof(text), "%d", number + 1);
-			const int result = fixture_put_with(fixture.store, &params, span_text(text), NULL, &err);
+			const int result = fixture_put_with(
+				fixture.store, &params, span_text(text), NULL, &err);
 			ck_assert(result == 0 || err.kind == ERROR_PRECONDITION);
 			done += result == 0;
 			*(int *)lost += result != 0;
@@ -86,36 +89,49 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	struct object object;
 	struct checksum expected;
 	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .checksum = CHECKSUM_SHA1,
-		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR,
+	struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("k"),
+		.checksum = CHECKSUM_SHA1,
+		.facts = {.tags = span_of(tags, sizeof(tags)),
+			.storage_class = STORAGE_GLACIER_IR,
 			.acl = ACL_PUBLIC_READ}};
-	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert(span_equal(object.tags, span_of(tags, sizeof(tags))));
 	ck_assert_int_eq(object.storage_class, STORAGE_GLACIER_IR);
 	ck_assert_str_eq(storage_class_name(object.storage_class), "GLACIER_IR");
-	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker
-		&& object.part_count == 0);
+	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker &&
+		object.part_count == 0);
 	checksum_of(CHECKSUM_SHA1, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("k")};
-	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
-	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected); /* when none was asked for */
+	ck_assert_int_eq(
+		fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
+	/* when none was asked for */
+	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	ck_assert(object.acl == ACL_PRIVATE && object.tags.len == 0);
 }
 END_TEST
 
-static int put_expecting(const size_t len, const struct checksum *const checksum, struct error *const err)
+static int put_expecting(size_t len, const struct checksum *checksum, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct object object;
 	struct checksum expected;
 	struct checksum actual;
 	uint8_t *const bytes = fixture_noise(len, 8);
-	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("expected"), .checksum = checksum->algorithm,
-		.done = settled_done, .owner = settled};
+	const struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("expected"),
+		.checksum = checksum->algorithm,
+		.done = settled_done,
+		.owner = settled};
 	struct object_put *const put = object_put_open(fixture.store, &params, err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_of(bytes, len), err), SINK_TAKEN);
@@ -144,17 +160,20 @@ START_TEST(a_body_with_another_checksum_is_refused)
 		uint8_t *const bytes = fixture_noise(sizes[i], 8);
 		checksum_of((enum checksum_algorithm)_i, span_of(bytes, sizes[i]), &checksum);
 		ck_assert_msg(put_expecting(sizes[i], &checksum, &err) == 0, "%s", err.text);
-		ck_assert_int_eq(fixture_delete(fixture.store, "weights", "expected", NULL, &err), 0);
+		ck_assert_int_eq(
+			fixture_delete(fixture.store, "weights", "expected", NULL, &err), 0);
 		checksum.bytes[0] ^= 1;
 		ck_assert_int_eq(put_expecting(sizes[i], &checksum, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
-		ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("expected"), fixture.arena, &object, &err), -1);
+		ck_assert_int_eq(object_find(fixture.store, span_text("weights"),
+					 span_text("expected"), fixture.arena, &object, &err),
+			-1);
 		free(bytes);
 	}
 }
 END_TEST
 
-static void md5_of(const struct span bytes, uint8_t out[MD5_BYTES])
+static void md5_of(struct span bytes, uint8_t out[MD5_BYTES])
 {
 	struct md5_stream *const stream = md5_stream_new();
 	md5_stream_add(stream, bytes);
@@ -170,22 +189,32 @@ START_TEST(fast_etags_are_no_md5_and_equal_for_equal_bytes)
 	uint8_t *const bytes = fixture_noise(700000, 2);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET etag_policy = 2", &err), 0);
 	for (size_t len = 0; len <= 700000; len += 350000) {
-		struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("a")};
-		ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_of(bytes, len), first, &err), 0);
+		struct object_put_params params = {
+			.bucket = span_text("weights"), .key = span_text("a")};
+		ck_assert_int_eq(
+			fixture_put_with(fixture.store, &params, span_of(bytes, len), first, &err),
+			0);
 		md5_of(span_of(bytes, len), params.content_md5);
 		params.has_content_md5 = true; /* checked, but not shown */
 		params.key = span_text("b");
-		ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err), 0);
+		ck_assert_int_eq(
+			fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err),
+			0);
 		ck_assert_str_eq(first, second);
 		ck_assert_uint_eq(strlen(first), 34);
 		ck_assert_str_eq(first + 32, "-1");
 		ck_assert(fixture_holds(&fixture, "weights", "a", span_of(bytes, len)));
 		params.content_md5[0] ^= 1;
-		ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_of(bytes, len), NULL, &err), -1);
+		ck_assert_int_eq(
+			fixture_put_with(fixture.store, &params, span_of(bytes, len), NULL, &err),
+			-1);
 		ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
 		bytes[0]++;
-		params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("a")};
-		ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err), 0);
+		params = (struct object_put_params){
+			.bucket = span_text("weights"), .key = span_text("a")};
+		ck_assert_int_eq(
+			fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err),
+			0);
 		ck_assert_int_eq(strcmp(first, second) == 0, len == 0);
 	}
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET etag_policy = 1", &err), 0);
@@ -200,7 +229,8 @@ START_TEST(versions_are_named_by_clients)
 {
 	struct version_ref ref;
 	ck_assert(version_ref_parse(span_text("null"), &ref) && ref.kind == VERSION_REF_NULL);
-	ck_assert(version_ref_parse(span_text("00112233445566778899aabbccddeeff"), &ref) && ref.kind == VERSION_REF_ID);
+	ck_assert(version_ref_parse(span_text("00112233445566778899aabbccddeeff"), &ref) &&
+		ref.kind == VERSION_REF_ID);
 	ck_assert_int_eq(ref.id[15], 0xFF);
 	ck_assert(!version_ref_parse(span_text(""), &ref));
 	ck_assert(!version_ref_parse(span_text("Null"), &ref));
@@ -209,25 +239,31 @@ END_TEST
 
 START_TEST(ids_of_other_servers_are_ids)
 {
-	static const struct { const char *text; bool is_id; } rows[] = {
-		{"00112233445566778899aabbccddeefg", true}, {"3/L4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY", false},
-		{"3HL4kqtJvjVBH40Nrjfkd-._~", true}, {"3f2504e0-4f89-41d3-9a0c-0305e82c3301", true},
-		{"0123456789012345678", false}, {"01234567890123456789", true},
+	static const struct {
+		const char *text;
+		bool is_id;
+	} rows[] = {{"00112233445566778899aabbccddeefg", true},
+		{"3/L4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY", false}, {"3HL4kqtJvjVBH40Nrjfkd-._~", true},
+		{"3f2504e0-4f89-41d3-9a0c-0305e82c3301", true}, {"0123456789012345678", false},
+		{"01234567890123456789", true},
 		{"0123456789012345678901234567890123456789012345678901234567890123", true},
 		{"01234567890123456789012345678901234567890123456789012345678901234", false},
 		{"0123456789 0123456789", false}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct version_ref ref;
-		ck_assert_msg(version_ref_parse(span_text(rows[i].text), &ref) == rows[i].is_id, "%s",
-			rows[i].text);
+		ck_assert_msg(version_ref_parse(span_text(rows[i].text), &ref) == rows[i].is_id,
+			"%s", rows[i].text);
 		ck_assert_int_eq(ref.kind, VERSION_REF_FOREIGN);
 	}
 }
 END_TEST
 
-static struct object_put *open_put(const char *const key, struct settled *const settled, struct error *const err)
+static struct object_put *open_put(const char *key, struct settled *settled, struct error *err)
 {
-	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text(key), .done = settled_done, .owner = settled};
+	const struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text(key),
+		.done = settled_done,
+		.owner = settled};
 	return object_put_open(fixture.store, &params, err);
 }
 
@@ -256,8 +292,12 @@ static const struct {
 	enum etag_policy bucket;
 	bool is_fast;
 } policies[] = {
-	{false, ETAG_DEFAULT, false}, {false, ETAG_MD5, false}, {false, ETAG_FAST, true},
-	{true, ETAG_DEFAULT, true}, {true, ETAG_MD5, false}, {true, ETAG_FAST, true},
+	{false, ETAG_DEFAULT, false},
+	{false, ETAG_MD5, false},
+	{false, ETAG_FAST, true},
+	{true, ETAG_DEFAULT, true},
+	{true, ETAG_MD5, false},
+	{true, ETAG_FAST, true},
 };
 
 START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
@@ -265,15 +305,20 @@ START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
 	struct error err = {0};
 	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k")};
 	char etag[OBJECT_ETAG_BYTES];
-	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .fast_etags = policies[_i].server_is_fast};
+	const struct bucket_edit edit = {
+		.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
+	const struct store_options options = {.folder = fixture.folder,
+		.clock = &fixture.clock.source,
+		.fast_etags = policies[_i].server_is_fast};
 	store_fixture_stop(&fixture);
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	fixture_await_start(fixture.store);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
-	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), etag, &err), 0);
-	ck_assert_int_eq(strcmp(etag, "4b3a6218bb3e3a7303e8a171a60fcf92") != 0, policies[_i].is_fast);
+	ck_assert_int_eq(
+		fixture_put_with(fixture.store, &params, span_text("bytes"), etag, &err), 0);
+	ck_assert_int_eq(
+		strcmp(etag, "4b3a6218bb3e3a7303e8a171a60fcf92") != 0, policies[_i].is_fast);
 }
 END_TEST
 
@@ -286,12 +331,14 @@ Suite *test_object_put_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, racing_conditional_puts_lose_no_update);
 	tcase_add_test(tests, what_is_said_of_an_object_comes_back);
-	tcase_add_loop_test(tests, a_body_with_another_checksum_is_refused, CHECKSUM_CRC32, CHECKSUM_ALGORITHMS);
+	tcase_add_loop_test(tests, a_body_with_another_checksum_is_refused, CHECKSUM_CRC32,
+		CHECKSUM_ALGORITHMS);
 	tcase_add_test(tests, fast_etags_are_no_md5_and_equal_for_equal_bytes);
 	tcase_add_test(tests, versions_are_named_by_clients);
 	tcase_add_test(tests, ids_of_other_servers_are_ids);
 	tcase_add_test(tests, keys_of_the_server_are_refused);
-	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0, sizeof(policies) / sizeof(policies[0]));
+	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0,
+		sizeof(policies) / sizeof(policies[0]));
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -35,35 +35,38 @@ static void tear_down(void)
 	free(noise);
 }
 
-static const char *path_of(const char *const name)
+static const char *path_of(const char *name)
 {
 	return arena_format(fixture.arena, "%s/%s", scratch_path(scratch), name);
 }
 
-static void write_file(const char *const path, const size_t len)
+static void write_file(const char *path, size_t len)
 {
 	struct error err = {0};
 	ck_assert_int_eq(file_place(file_system(), path, span_of(noise, len), 0600, &err), 0);
 }
 
-static bool file_holds(const char *const path, const size_t len)
+static bool file_holds(const char *path, size_t len)
 {
 	struct error err = {0};
 	struct buffer bytes;
 	buffer_init(&bytes, 2 * LARGE);
-	const bool holds = file_read_all(path, &bytes, &err) == 0 && span_equal(buffer_span(&bytes), span_of(noise, len));
+	const bool holds = file_read_all(path, &bytes, &err) == 0 &&
+		span_equal(buffer_span(&bytes), span_of(noise, len));
 	buffer_release(&bytes);
 	return holds;
 }
 
-static void check_round_trip(const size_t len)
+static void check_round_trip(size_t len)
 {
 	struct error err = {0};
 	int64_t version = 0;
 	const char *const from = path_of("from");
 	const char *const to = path_of("deep/er/to");
 	write_file(from, len);
-	ck_assert_msg(scratch_store(fixture.store, from, span_text("b"), span_text("k"), true, &version, &err) == 0, "%s", err.text);
+	ck_assert_msg(scratch_store(fixture.store, from, span_text("b"), span_text("k"), true,
+			      &version, &err) == 0,
+		"%s", err.text);
 	ck_assert_msg(scratch_fetch(fixture.store, version, to, &err) == 0, "%s", err.text);
 	ck_assert(file_holds(to, len));
 	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
@@ -83,7 +86,9 @@ START_TEST(test_names_that_fit_into_no_folder_are_bad_input)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("from"), 10);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("from"), span_text("b"), span_text("k"), true, &version, &err), 0);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("from"), span_text("b"),
+				 span_text("k"), true, &version, &err),
+		0);
 	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from/below"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from"), &err), -1);
@@ -96,7 +101,8 @@ END_TEST
 START_TEST(test_paths_are_hidden_from_clients)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_INVALID, "its delta: %s: no JSON, nor %s", path_of("0/delta.safetensors"), path_of(""));
+	error_set(&err, ERROR_INVALID, "its delta: %s: no JSON, nor %s",
+		path_of("0/delta.safetensors"), path_of(""));
 	scratch_hide_paths(fixture.store, &err);
 	ck_assert_str_eq(err.text, "its delta: 0/delta.safetensors: no JSON, nor ");
 	error_set(&err, ERROR_INVALID, "%.20s and no path", scratch_path(scratch));
@@ -112,8 +118,12 @@ START_TEST(test_a_hidden_version_is_no_object)
 	struct object object;
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), true, &version, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
+				 true, &version, &err),
+		0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena,
+				 &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -124,9 +134,12 @@ START_TEST(test_what_came_after_the_start_is_not_let_go)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), true, &version, &err), 0);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
+				 true, &version, &err),
+		0);
 	ck_assert_msg(scratch_release_left(fixture.store, &err) == 0, "%s", err.text);
-	ck_assert_msg(scratch_fetch(fixture.store, version, path_of("back"), &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		scratch_fetch(fixture.store, version, path_of("back"), &err) == 0, "%s", err.text);
 	ck_assert(file_holds(path_of("back"), 5000));
 	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
 }
@@ -138,16 +151,22 @@ START_TEST(test_a_visible_one_is)
 	struct object object;
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), false, &version, &err), 0);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
+				 false, &version, &err),
+		0);
 	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 5000)));
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena,
+				 &object, &err),
+		0);
 	ck_assert_int_eq(object.sequence, version);
 	ck_assert_uint_eq(strlen(object.etag), 34);
 	ck_assert_str_eq(object.etag + 32, "-d");
 	ck_assert_int_eq(object.checksum.algorithm, CHECKSUM_CRC64NVME);
 	ck_assert(object.has_file_hash);
 	write_file(path_of("f"), 6000); /* takes the place of the one that is there */
-	ck_assert_msg(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), false, &version, &err) == 0, "%s", err.text);
+	ck_assert_msg(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
+			      false, &version, &err) == 0,
+		"%s", err.text);
 	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 6000)));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);
 }
@@ -159,7 +178,9 @@ START_TEST(test_what_nobody_named_goes_at_the_next_start)
 	int64_t version = 0;
 	write_file(path_of("f"), LARGE);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), true, &version, &err), 0);
+		ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"),
+					 span_text("k"), true, &version, &err),
+			0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 3);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
@@ -169,7 +190,7 @@ START_TEST(test_what_nobody_named_goes_at_the_next_start)
 }
 END_TEST
 
-static int tell_a_lie(struct change *const change, struct db *const db, struct error *const err)
+static int tell_a_lie(struct change *change, struct db *db, struct error *err)
 {
 	struct version version;
 	struct arena *const arena = arena_new(100000);
@@ -179,7 +200,10 @@ static int tell_a_lie(struct change *const change, struct db *const db, struct e
 	if (result == 0)
 		result = version_update(db, &version, err); /* the row's checksum */
 	arena_free(arena);
-	return result != 0 ? -1 : db_run_script(db, "UPDATE versions SET digest = x'11111111111111111111111111111111'", err);
+	return result != 0
+		? -1
+		: db_run_script(db,
+			  "UPDATE versions SET digest = x'11111111111111111111111111111111'", err);
 }
 
 START_TEST(test_a_version_that_is_not_what_its_digest_says)
@@ -187,7 +211,9 @@ START_TEST(test_a_version_that_is_not_what_its_digest_says)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), true, &version, &err), 0);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
+				 true, &version, &err),
+		0);
 	struct change lie = {.apply = tell_a_lie};
 	ck_assert_int_eq(version, 1);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &lie, &err), 0);
@@ -203,11 +229,17 @@ START_TEST(test_absent_things)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 10);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("absent"), span_text("b"), span_text("k"), true, &version, &err), -1);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("absent"), span_text("b"),
+				 span_text("k"), true, &version, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"), span_text("k"), true, &version, &err), -1);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"),
+				 span_text("k"), true, &version, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"), span_text("k"), false, &version, &err), -1);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"),
+				 span_text("k"), false, &version, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(scratch_fetch(fixture.store, 77, path_of("to"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);

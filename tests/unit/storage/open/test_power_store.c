@@ -24,7 +24,7 @@ enum { SMALL = 20000, LARGE = 500000, TINY = 300, KEYS = 12, KEPT_KEY = 6 };
 
 static struct store_fixture fixture;
 
-static void put(const char *const key, const size_t size, const uint64_t seed)
+static void put(const char *key, size_t size, uint64_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(size, seed);
@@ -33,19 +33,19 @@ static void put(const char *const key, const size_t size, const uint64_t seed)
 	free(bytes);
 }
 
-static bool is_named(struct store_fixture *const left, const char *const key)
+static bool is_named(struct store_fixture *left, const char *key)
 {
 	struct error err = {0};
 	struct object object;
 	if (object_find(left->store, span_text("bucket"), span_text(key), left->arena, &object,
-		&err) == 0)
+		    &err) == 0)
 		return true;
 	ck_assert_msg(err.kind == ERROR_NO_KEY, "%s: %s", key, err.text);
 	return false;
 }
 
-static void expect_right(struct store_fixture *const left, const char *const key, const size_t size,
-	const uint64_t seed, const char *const line)
+static void expect_right(
+	struct store_fixture *left, const char *key, size_t size, uint64_t seed, const char *line)
 {
 	uint8_t *const bytes = fixture_noise(size, seed);
 	ck_assert_msg(fixture_holds(left, "bucket", key, span_of(bytes, size)),
@@ -83,8 +83,7 @@ static const struct {
 	{"again", LARGE, 2}, {"d", LARGE, 5}, {"e", SMALL, 6}};
 enum { OBJECTS = sizeof objects / sizeof objects[0] };
 
-static void check_objects(struct store_fixture *const left, const unsigned acknowledged,
-	const char *const line)
+static void check_objects(struct store_fixture *left, unsigned acknowledged, const char *line)
 {
 	for (unsigned i = 0; i < OBJECTS; i++) {
 		const bool found = is_named(left, objects[i].key);
@@ -111,7 +110,7 @@ END_TEST
 static struct upload_ref upload;
 static struct uploaded_part part;
 
-static void complete(struct store *const store)
+static void complete(struct store *store)
 {
 	struct error err = {0};
 	struct upload_result result;
@@ -123,8 +122,7 @@ static void complete(struct store *const store)
 		err.text);
 }
 
-static void check_upload(struct store_fixture *const left, const unsigned acknowledged,
-	const char *const line)
+static void check_upload(struct store_fixture *left, unsigned acknowledged, const char *line)
 {
 	if (acknowledged == 1)
 		complete(left->store);
@@ -135,15 +133,16 @@ static void check_upload(struct store_fixture *const left, const unsigned acknow
 START_TEST(acknowledged_parts_last)
 {
 	struct error err = {0};
-	struct upload_create_params params = {.bucket = span_text("bucket"),
-		.key = span_text("uploaded")};
+	struct upload_create_params params = {
+		.bucket = span_text("bucket"), .key = span_text("uploaded")};
 	uint8_t *const bytes = fixture_noise(LARGE, 7);
-	ck_assert_msg(fixture_upload_create(fixture.store, &params, &upload, &err) == 0, "%s",
-		err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &params, &upload, &err) == 0, "%s", err.text);
 	close_store();
 	struct power_disk *const disk = power_fixture_begin(&fixture, (enum power_cut)_i);
 	ck_assert_msg(fixture_upload_put(fixture.store, &upload, 1, span_of(bytes, LARGE), NULL,
-		&part, &err) == 0, "%s", err.text);
+			      &part, &err) == 0,
+		"%s", err.text);
 	power_disk_mark(disk, 1);
 	complete(fixture.store);
 	power_fixture_end(&fixture, disk, 2, check_upload);
@@ -157,7 +156,7 @@ static const struct xorb_sample own_xorb = {.seed = 43, .chunks = 6, .chunk_byte
 static const struct xorb_sample *const xorbs[] = {&shared_xorb, &own_xorb, &other_xorb};
 enum { XORBS = 3 };
 
-static bool is_xorb_named(struct store *const store, const struct xorb_sample *const sample)
+static bool is_xorb_named(struct store *store, const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	struct xorb xorb;
@@ -165,8 +164,7 @@ static bool is_xorb_named(struct store *const store, const struct xorb_sample *c
 	return xorb_find(store, &hash, &xorb, &err) == 0;
 }
 
-static void check_xorbs(struct store_fixture *const left, const unsigned acknowledged,
-	const char *const line)
+static void check_xorbs(struct store_fixture *left, unsigned acknowledged, const char *line)
 {
 	for (unsigned i = 0; i < XORBS; i++) {
 		const bool found = is_xorb_named(left->store, xorbs[i]);
@@ -192,12 +190,12 @@ START_TEST(acknowledged_xorbs_last)
 }
 END_TEST
 
-static void key_name(char name[16], const unsigned number)
+static void key_name(char name[16], unsigned number)
 {
 	snprintf(name, 16, "k%u", number);
 }
 
-static void check_living(struct store_fixture *const left, const char *const line)
+static void check_living(struct store_fixture *left, const char *line)
 {
 	expect_right(left, "alive", LARGE, 1001, line);
 	for (unsigned i = 0; i < KEYS; i += KEPT_KEY) {
@@ -208,7 +206,7 @@ static void check_living(struct store_fixture *const left, const char *const lin
 }
 
 /* Made before the life that was cut off, in which gc ran. */
-static bool is_older(const struct store_fixture *const left, const char *const name)
+static bool is_older(const struct store_fixture *left, const char *name)
 {
 	uint8_t header[PACK_HEADER_BYTES] = {0};
 	struct pack_origin origin;
@@ -223,7 +221,7 @@ static bool is_older(const struct store_fixture *const left, const char *const n
 }
 
 /* What gc took out of use is never set aside; what it was making may be. */
-static void expect_no_doubt(const struct store_fixture *const left, const char *const line)
+static void expect_no_doubt(const struct store_fixture *left, const char *line)
 {
 	struct error err = {0};
 	struct set_aside aside;
@@ -235,8 +233,7 @@ static void expect_no_doubt(const struct store_fixture *const left, const char *
 }
 
 /* Also when gc goes on from there. */
-static void check_compacted(struct store_fixture *const left, const unsigned mark,
-	const char *const line)
+static void check_compacted(struct store_fixture *left, unsigned mark, const char *line)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
@@ -245,8 +242,8 @@ static void check_compacted(struct store_fixture *const left, const unsigned mar
 			fixture_pack_files(left, "-name '*.pack'"));
 	check_living(left, line);
 	expect_no_doubt(left, line);
-	ck_assert_msg(gc_run(store_parts(left->store)->gc, &request, &err) == 0, "cut before \"%s\": %s",
-		line, err.text);
+	ck_assert_msg(gc_run(store_parts(left->store)->gc, &request, &err) == 0,
+		"cut before \"%s\": %s", line, err.text);
 	check_living(left, line);
 }
 
@@ -265,8 +262,8 @@ START_TEST(a_compacted_pack_lasts_before_it_is_named)
 	for (unsigned i = 0; i < KEYS; i++) {
 		key_name(name, i);
 		if (i % KEPT_KEY != 0)
-			ck_assert_int_eq(fixture_delete(fixture.store, "bucket", name, NULL, &err),
-				0);
+			ck_assert_int_eq(
+				fixture_delete(fixture.store, "bucket", name, NULL, &err), 0);
 	}
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "dead", NULL, &err), 0);
 	store_fixture_reopen(&fixture); /* seals the shared pack */
@@ -280,7 +277,7 @@ START_TEST(a_compacted_pack_lasts_before_it_is_named)
 END_TEST
 
 /* The pack's file, which was never moved; free(). */
-static char *pack_path(const struct xorb *const xorb)
+static char *pack_path(const struct xorb *xorb)
 {
 	char name[PACK_NAME_BYTES];
 	char relative[PACK_NAME_BYTES + 10];
@@ -289,7 +286,7 @@ static char *pack_path(const struct xorb *const xorb)
 	return store_fixture_path(&fixture, relative);
 }
 
-static void spoil_last_chunk(const struct xorb_sample *const sample)
+static void spoil_last_chunk(const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	struct xorb xorb;
@@ -298,19 +295,19 @@ static void spoil_last_chunk(const struct xorb_sample *const sample)
 	const struct chunk_id hash = xorb_sample_hash(sample);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
 	struct pack *const pinned = pack_cache_pin(cache, &xorb.pack, false, &err);
-	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, xorb.first + sample->chunks - 1,
-		&entry, 1), 1);
+	ck_assert_uint_eq(
+		pack_cache_copy_entries(cache, pinned, xorb.first + sample->chunks - 1, &entry, 1),
+		1);
 	pack_cache_unpin(cache, pinned);
 	char *const path = pack_path(&xorb);
 	FILE *const file = fopen(path, "r+b");
-	ck_assert(file != NULL && fseek(file, (long)entry.offset + PACK_RECORD_HEADER_BYTES,
-		SEEK_SET) == 0);
+	ck_assert(file != NULL &&
+		fseek(file, (long)entry.offset + PACK_RECORD_HEADER_BYTES, SEEK_SET) == 0);
 	ck_assert(fputs("spoilt", file) >= 0 && fclose(file) == 0);
 	free(path);
 }
 
-static void check_mended(struct store_fixture *const left, const unsigned acknowledged,
-	const char *const line)
+static void check_mended(struct store_fixture *left, unsigned acknowledged, const char *line)
 {
 	const bool is_whole = xorb_sample_is_there(left->store, &shared_xorb);
 	ck_assert_msg(is_whole || acknowledged == 0, "cut before \"%s\": it was mended", line);
@@ -340,7 +337,7 @@ END_TEST
 
 static bool fails_once; /* the next sync of a folder */
 
-static int sync_or_fail(const struct file_ops *const ops, const int fd)
+static int sync_or_fail(const struct file_ops *ops, int fd)
 {
 	struct stat facts;
 	const struct file_ops *const files = ops->state;
@@ -361,7 +358,8 @@ START_TEST(a_folder_of_packs_that_was_not_synced_is_synced_later)
 	struct backend_file *file;
 	char *const packs = store_fixture_path(&fixture, "packs");
 	struct power_disk *const disk = power_disk_new(fixture.folder);
-	struct backend *const backend = backend_folder_open(packs, "unused", power_disk_files(disk), &err);
+	struct backend *const backend =
+		backend_folder_open(packs, "unused", power_disk_files(disk), &err);
 	ck_assert_msg(backend != NULL, "%s", err.text);
 	char *const folder = store_fixture_path(&fixture, "packs/ab");
 	struct file_ops failing = *power_disk_files(disk);

@@ -37,24 +37,27 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Opens the store anew over files that fail in this way, once armed. Helpers read the table while it serves: only the countdown changes. */
-static void reopen_over_faults(const int kinds, const int failure, const bool sticky)
+/* Opens the store anew over files that fail in this way, once armed. Helpers read the table while
+ * it serves: only the countdown changes. */
+static void reopen_over_faults(int kinds, int failure, bool sticky)
 {
 	store_close(fixture.store);
 	file_faults_init(&faults, kinds, DISARMED, failure);
 	faults.sticky = sticky;
-	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
 	struct error err = {0};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 }
 
-static void arm(const int countdown)
+static void arm(int countdown)
 {
 	__atomic_store_n(&faults.countdown, countdown, __ATOMIC_SEQ_CST);
 }
 
-/* The n-th write or sync below a put fails: the put says so, what was there stays, and the next put and the next start work. */
+/* The n-th write or sync below a put fails: the put says so, what was there stays, and the next put
+ * and the next start work. */
 static const struct {
 	size_t size;
 	int kinds;
@@ -75,28 +78,36 @@ START_TEST(every_failing_write_of_a_put_is_reported_and_harmless)
 	uint8_t *const before = fixture_noise(300000, 1);
 	uint8_t *const bytes = fixture_noise(2500000, 2);
 	struct error err = {0};
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "before", span_of(before, 300000), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "small", span_of(before, 30000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "before", span_of(before, 300000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "small", span_of(before, 30000), &err), 0);
 	reopen_over_faults(failing[_i].kinds, failing[_i].failure, false);
 	int refused = 0;
 	int spared = 0;
 	for (int n = 0; n < 60 && spared < 3; n++) {
 		bytes[n] ^= 0x55; /* new chunks each time */
 		arm(n);
-		const int result = fixture_put(fixture.store, "bucket", "new", span_of(bytes, failing[_i].size), &err);
+		const int result = fixture_put(
+			fixture.store, "bucket", "new", span_of(bytes, failing[_i].size), &err);
 		arm(DISARMED);
 		if (result == 0)
-			ck_assert(fixture_holds(&fixture, "bucket", "new", span_of(bytes, failing[_i].size)));
+			ck_assert(fixture_holds(
+				&fixture, "bucket", "new", span_of(bytes, failing[_i].size)));
 		else
-			ck_assert_int_eq(err.kind, failing[_i].failure == ENOSPC ? ERROR_NO_SPACE : ERROR_IO);
+			ck_assert_int_eq(err.kind,
+				failing[_i].failure == ENOSPC ? ERROR_NO_SPACE : ERROR_IO);
 		refused += result != 0;
 		spared = result == 0 ? spared + 1 : 0;
 		ck_assert(fixture_holds(&fixture, "bucket", "before", span_of(before, 300000)));
 		ck_assert(fixture_holds(&fixture, "bucket", "small", span_of(before, 30000)));
-		ck_assert_int_eq(fixture_put(fixture.store, "bucket", "after", span_of(bytes, 40000), &err), 0);
+		ck_assert_int_eq(
+			fixture_put(fixture.store, "bucket", "after", span_of(bytes, 40000), &err),
+			0);
 		ck_assert(fixture_holds(&fixture, "bucket", "after", span_of(bytes, 40000)));
 	}
-	if (failing[_i].size > INLINE_MAX_BYTES && failing[_i].kinds != FILE_FAULT_RENAME && failing[_i].kinds != FILE_FAULT_OPEN)
+	if (failing[_i].size > INLINE_MAX_BYTES && failing[_i].kinds != FILE_FAULT_RENAME &&
+		failing[_i].kinds != FILE_FAULT_OPEN)
 		ck_assert_int_gt(refused, 0);
 	ck_assert_int_eq(spared, 3);
 	store_fixture_reopen(&fixture);
@@ -107,10 +118,11 @@ START_TEST(every_failing_write_of_a_put_is_reported_and_harmless)
 }
 END_TEST
 
-static int apply_padding(struct change *const change, struct db *const db, struct error *const err)
+static int apply_padding(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
-	return db_run_script(db, "INSERT INTO run_schemas (run, schema) VALUES (-1, zeroblob(6000000))", err);
+	return db_run_script(
+		db, "INSERT INTO run_schemas (run, schema) VALUES (-1, zeroblob(6000000))", err);
 }
 
 /* Files of the packs folder, in KiB. */
@@ -125,22 +137,25 @@ static int64_t kib_on_disk(void)
 	return kib;
 }
 
-/* The log cannot grow, the packs can: COMMIT breaks off. Whether it happened shows at the next start at the latest, so the bytes wait for it;
- * here it did not happen. */
+/* The log cannot grow, the packs can: COMMIT breaks off. Whether it happened shows at the next
+ * start at the latest, so the bytes wait for it; here it did not happen. */
 START_TEST(an_upload_in_doubt_keeps_its_bytes_until_the_next_start)
 {
 	const size_t len = _i == 0 ? 100000 : 2000000;
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(90000, 3);
 	uint8_t *const unsure = fixture_noise(len, 4);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", span_of(bytes, 90000), &err), 0);
-	struct db *const reader = store_reader_take(fixture.store, &err); /* its snapshot keeps the log from beginning anew */
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "key", span_of(bytes, 90000), &err), 0);
+	/* its snapshot keeps the log from beginning anew */
+	struct db *const reader = store_reader_take(fixture.store, &err);
 	ck_assert_int_eq(db_snapshot_begin(reader, &err), 0);
 	struct db_statement *const look = db_prepare(reader, "SELECT COUNT(*) FROM versions", &err);
 	ck_assert_int_eq(db_step(look, &err), 1);
 	db_reset(look);
 	struct change padding = {.apply = apply_padding};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &padding, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &padding, &err) == 0, "%s", err.text);
 	struct rlimit before;
 	getrlimit(RLIMIT_FSIZE, &before);
 	const struct rlimit tight = {.rlim_cur = 4000000, .rlim_max = before.rlim_max};
@@ -170,7 +185,8 @@ START_TEST(deleting_works_on_a_full_disk)
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "k", span_of(bytes, 50000), &err), 0);
 	reopen_over_faults(FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true);
 	arm(0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "k2", span_of(bytes + 5, 40000), &err), -1);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "k2", span_of(bytes + 5, 40000), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "k", NULL, &err), 0);
 	arm(DISARMED);
@@ -183,12 +199,18 @@ START_TEST(what_was_acknowledged_survives_without_a_close)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(2000000, 6);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "large", span_of(bytes, 2000000), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "middle", span_of(bytes + 100, 100000), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "inline", span_of(bytes, 100), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "large", span_of(bytes, 2000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "middle", span_of(bytes + 100, 100000), &err),
+		0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "inline", span_of(bytes, 100), &err), 0);
 	char command[1200];
 	char *const copy = store_fixture_path(&fixture, "copy");
-	snprintf(command, sizeof(command), "mkdir %s && cd %s && cp -r catalog.db* chunks.db* packs copy/", copy, fixture.folder);
+	snprintf(command, sizeof(command),
+		"mkdir %s && cd %s && cp -r catalog.db* chunks.db* packs copy/", copy,
+		fixture.folder);
 	ck_assert_int_eq(system(command), 0);
 	struct store_fixture other = {.folder = copy, .arena = fixture.arena};
 	const struct store_options options = {.folder = copy};
@@ -197,7 +219,8 @@ START_TEST(what_was_acknowledged_survives_without_a_close)
 	ck_assert(fixture_holds(&other, "bucket", "large", span_of(bytes, 2000000)));
 	ck_assert(fixture_holds(&other, "bucket", "middle", span_of(bytes + 100, 100000)));
 	ck_assert(fixture_holds(&other, "bucket", "inline", span_of(bytes, 100)));
-	ck_assert_int_eq(fixture_put(other.store, "bucket", "more", span_of(bytes, 1500000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(other.store, "bucket", "more", span_of(bytes, 1500000), &err), 0);
 	ck_assert(fixture_holds(&other, "bucket", "more", span_of(bytes, 1500000)));
 	store_close(other.store);
 	free(copy);
@@ -209,7 +232,8 @@ START_TEST(a_lost_chunk_index_is_made_anew)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(3000000, 6);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "first", span_of(bytes, 3000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "first", span_of(bytes, 3000000), &err), 0);
 	store_close(fixture.store);
 	char *const path = store_fixture_path(&fixture, "chunks.db");
 	ck_assert_int_eq(unlink(path), 0);
@@ -217,9 +241,12 @@ START_TEST(a_lost_chunk_index_is_made_anew)
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	const int64_t packs = fixture_count(fixture.store, "SELECT SUM(length) FROM packs");
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "again", span_of(bytes, 3000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "again", span_of(bytes, 3000000), &err), 0);
 	ck_assert(fixture_holds(&fixture, "bucket", "again", span_of(bytes, 3000000)));
-	ck_assert_int_lt(fixture_count(fixture.store, "SELECT SUM(length) FROM packs"), packs + 1000000); /* found again */
+	/* found again */
+	ck_assert_int_lt(
+		fixture_count(fixture.store, "SELECT SUM(length) FROM packs"), packs + 1000000);
 	free(path);
 	free(bytes);
 }
@@ -229,7 +256,8 @@ START_TEST(packs_without_a_catalog_are_not_touched)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(50000, 6);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", span_of(bytes, 50000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "key", span_of(bytes, 50000), &err), 0);
 	store_close(fixture.store);
 	char *const path = store_fixture_path(&fixture, "catalog.db");
 	char *const away = store_fixture_path(&fixture, "away.db");
@@ -273,7 +301,8 @@ START_TEST(memory_packs_serve)
 	struct error err = {0};
 	char *const folder = store_fixture_path(&fixture, "memory");
 	const struct store_options options = {.folder = folder, .memory_packs = true};
-	struct store_fixture other = {.folder = folder, .arena = fixture.arena, .store = store_open(&options, &err)};
+	struct store_fixture other = {
+		.folder = folder, .arena = fixture.arena, .store = store_open(&options, &err)};
 	ck_assert_msg(other.store != NULL, "%s", err.text);
 	uint8_t *const bytes = fixture_noise(400000, 6);
 	ck_assert_int_eq(fixture_create_bucket(other.store, "abc", "main", &err), 0);
@@ -294,7 +323,7 @@ struct worker {
 };
 
 /* Puts, overwrites, reads and deletes keys of its own and one that all share. */
-static void *work(void *const argument)
+static void *work(void *argument)
 {
 	struct worker *const worker = argument;
 	for (unsigned round = 0; round < ROUNDS && worker->fault == NULL; round++) {
@@ -308,14 +337,18 @@ static void *work(void *const argument)
 		uint8_t *const bytes = fixture_noise(len, worker->number * 1000 + round / 2);
 		snprintf(key, sizeof(key), "key-%u-%u", worker->number, round % 5);
 		if (fixture_put(fixture.store, "bucket", key, span_of(bytes, len), &err) != 0 ||
-		    fixture_put(fixture.store, "bucket", "shared", span_of(bytes, len), &err) != 0)
+			fixture_put(fixture.store, "bucket", "shared", span_of(bytes, len), &err) !=
+				0)
 			worker->fault = "put";
 		else if (!fixture_holds(&own, "bucket", key, span_of(bytes, len)))
 			worker->fault = "get";
-		else if (object_find(fixture.store, span_text("bucket"), span_text("shared"), arena, &object, &err) != 0)
+		else if (object_find(fixture.store, span_text("bucket"), span_text("shared"), arena,
+				 &object, &err) != 0)
 			worker->fault = "shared";
-		const struct object_list_params params = {.bucket = span_text("bucket"), .prefix = span_text("key-"), .limit = 100};
-		if (object_list(fixture.store, &params, arena, &page, &err) != 0 || page.entry_count == 0)
+		const struct object_list_params params = {
+			.bucket = span_text("bucket"), .prefix = span_text("key-"), .limit = 100};
+		if (object_list(fixture.store, &params, arena, &page, &err) != 0 ||
+			page.entry_count == 0)
 			worker->fault = "list";
 		if (round % 5 == 4 && fixture_delete(fixture.store, "bucket", key, NULL, &err) != 0)
 			worker->fault = "delete";
@@ -336,8 +369,11 @@ START_TEST(many_at_once)
 		pthread_join(workers[i].thread, NULL);
 	for (unsigned i = 0; i < WORKERS; i++)
 		ck_assert_msg(workers[i].fault == NULL, "worker %u: %s", i, workers[i].fault);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 1"), WORKERS * 4 + 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state <> 1"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 1"),
+		WORKERS * 4 + 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state <> 1"), 0);
 	store_fixture_reopen(&fixture);
 }
 END_TEST
@@ -349,7 +385,8 @@ Suite *test_store_suite(void)
 	TCase *const tests = tcase_create("store");
 	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, every_failing_write_of_a_put_is_reported_and_harmless, 0, sizeof(failing) / sizeof(failing[0]));
+	tcase_add_loop_test(tests, every_failing_write_of_a_put_is_reported_and_harmless, 0,
+		sizeof(failing) / sizeof(failing[0]));
 	tcase_add_loop_test(tests, an_upload_in_doubt_keeps_its_bytes_until_the_next_start, 0, 2);
 	tcase_add_test(tests, deleting_works_on_a_full_disk);
 	tcase_add_test(tests, what_was_acknowledged_survives_without_a_close);

@@ -1,6 +1,7 @@
-/* A child works on the store and is killed at its n-th write, sync, rename or unlink below packs, start included; the parent opens
- * what lies there and holds it against what was acknowledged: only the one operation under way may have happened or not. Then n grows, on
- * the same folder, until a child comes through alive. */
+/* A child works on the store and is killed at its n-th write, sync, rename or unlink below packs,
+ * start included; the parent opens what lies there and holds it against what was acknowledged: only
+ * the one operation under way may have happened or not. Then n grows, on the same folder, until a
+ * child comes through alive. */
 #include "tests/unit/unit.h"
 
 #include <endian.h>
@@ -23,8 +24,18 @@ static const struct {
 	unsigned key;
 	size_t size;
 } operations[OPERATIONS] = {
-	{KIND_PUT, 0, 30000}, {KIND_PUT, 1, 2300000}, {KIND_PUBLISH, 0, 0}, {KIND_PUT, 2, 500}, {KIND_PUT, 1, 90000}, {KIND_DELETE, 0, 0},
-	{KIND_PUT, 3, 200000}, {KIND_PUBLISH, 0, 0}, {KIND_PUT, 4, 400000}, {KIND_DELETE, 1, 0}, {KIND_PUT, 2, 1200000}, {KIND_PUT, 5, 60000},
+	{KIND_PUT, 0, 30000},
+	{KIND_PUT, 1, 2300000},
+	{KIND_PUBLISH, 0, 0},
+	{KIND_PUT, 2, 500},
+	{KIND_PUT, 1, 90000},
+	{KIND_DELETE, 0, 0},
+	{KIND_PUT, 3, 200000},
+	{KIND_PUBLISH, 0, 0},
+	{KIND_PUT, 4, 400000},
+	{KIND_DELETE, 1, 0},
+	{KIND_PUT, 2, 1200000},
+	{KIND_PUT, 5, 60000},
 };
 
 struct held { /* what a key holds: noise from this seed; size NONE: nothing */
@@ -40,17 +51,18 @@ struct model {
 
 static struct store_fixture fixture;
 
-static uint64_t seed_of(const int round, const int operation)
+static uint64_t seed_of(int round, int operation)
 {
 	return (uint64_t)round * OPERATIONS + (uint64_t)operation + 1000;
 }
 
-static void run_model(struct model *const model, const int round, const int operation)
+static void run_model(struct model *model, int round, int operation)
 {
 	struct held *const key = &model->keys[operations[operation].key];
 	switch (operations[operation].kind) {
 	case KIND_PUT:
-		*key = (struct held){(int64_t)operations[operation].size, seed_of(round, operation)};
+		*key = (struct held){
+			(int64_t)operations[operation].size, seed_of(round, operation)};
 		break;
 	case KIND_DELETE:
 		key->size = NONE;
@@ -61,7 +73,7 @@ static void run_model(struct model *const model, const int round, const int oper
 	}
 }
 
-static int put_noise(struct store *const store, const char *const key, const size_t size, const uint64_t seed)
+static int put_noise(struct store *store, const char *key, size_t size, uint64_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(size, seed);
@@ -70,19 +82,31 @@ static int put_noise(struct store *const store, const char *const key, const siz
 	return result;
 }
 
-static struct digest128 checkpoint(const unsigned step)
+static struct digest128 checkpoint(unsigned step)
 {
 	return xxh3_128(span_of(&step, sizeof(step)));
 }
 
-/* Every step's object is put under the same key, so that each publish leaves the one before to its pin. */
-static int publish(struct store *const store, const unsigned number, const enum step_form_kind kind, const struct span bytes)
+/* Every step's object is put under the same key, so that each publish leaves the one before to its
+ * pin. */
+static int publish(
+	struct store *store, unsigned number, enum step_form_kind kind, struct span bytes)
 {
 	struct error err = {0};
-	struct step_object object = {.name = span_text("x.safetensors"), .key = span_text("step"), .size = bytes.len, .digest = xxh3_128(bytes)};
+	struct step_object object = {.name = span_text("x.safetensors"),
+		.key = span_text("step"),
+		.size = bytes.len,
+		.digest = xxh3_128(bytes)};
 	struct step_file file = {span_text("x.safetensors"), 1000, xxh3_128(span_text("file"))};
-	struct step_message step = {.step = number, .epoch = 1, .digest = checkpoint(number), .files = &file, .file_count = 1, .form_count = 1};
-	step.forms[0] = (struct step_form){.kind = kind, .format = span_text(kind == STEP_ANCHOR ? "full" : "trl-gap"), .objects = &object,
+	struct step_message step = {.step = number,
+		.epoch = 1,
+		.digest = checkpoint(number),
+		.files = &file,
+		.file_count = 1,
+		.form_count = 1};
+	step.forms[0] = (struct step_form){.kind = kind,
+		.format = span_text(kind == STEP_ANCHOR ? "full" : "trl-gap"),
+		.objects = &object,
 		.object_count = 1};
 	step.has_base = number > 0;
 	if (step.has_base) {
@@ -92,14 +116,16 @@ static int publish(struct store *const store, const unsigned number, const enum 
 	if (fixture_put(store, "bucket", "step", bytes, &err) != 0)
 		return -1;
 	struct settled *const settled = settled_new();
-	const int result = fixture_settle_run(
-		run_publish_start(store, span_text("bucket"), span_text("run"), &step, settled_done, settled), settled, NULL, &err);
+	const int result =
+		fixture_settle_run(run_publish_start(store, span_text("bucket"), span_text("run"),
+					   &step, settled_done, settled),
+			settled, NULL, &err);
 	if (result != 0)
 		fprintf(stderr, "step %u: %s\n", number, err.text);
 	return result;
 }
 
-static int publish_delta(struct store *const store, const unsigned number)
+static int publish_delta(struct store *store, unsigned number)
 {
 	uint8_t *const bytes = fixture_noise(STEP_BYTES, number);
 	const int result = publish(store, number, STEP_DELTA, span_of(bytes, STEP_BYTES));
@@ -107,9 +133,10 @@ static int publish_delta(struct store *const store, const unsigned number)
 	return result;
 }
 
-static int publish_first(struct store *const store)
+static int publish_first(struct store *store)
 {
-	static const char json[] = "{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
+	static const char json[] =
+		"{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
 	uint8_t bytes[8 + sizeof(json) - 1 + 4] = {0};
 	const uint64_t length = htole64(sizeof(json) - 1);
 	memcpy(bytes, &length, 8);
@@ -117,7 +144,7 @@ static int publish_first(struct store *const store)
 	return publish(store, 0, STEP_ANCHOR, span_of(bytes, sizeof(bytes)));
 }
 
-static int run_operation(struct store *const store, const struct model *const model, const int round, const int operation)
+static int run_operation(struct store *store, const struct model *model, int round, int operation)
 {
 	struct error err = {0};
 	char key[8];
@@ -139,11 +166,12 @@ struct round {
 	int number;
 };
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
 	struct round *const round = child->owner;
-	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
@@ -157,16 +185,19 @@ static int work(const struct kill_child *const child, const struct file_ops *con
 	return 0;
 }
 
-static bool is_held(const unsigned key, const struct held *const held)
+static bool is_held(unsigned key, const struct held *held)
 {
 	struct error err = {0};
 	struct object object;
 	char name[8];
 	snprintf(name, sizeof(name), "k%u", key);
 	if (held->size == NONE)
-		return object_find(fixture.store, span_text("bucket"), span_text(name), fixture.arena, &object, &err) != 0 && err.kind == ERROR_NO_KEY;
+		return object_find(fixture.store, span_text("bucket"), span_text(name),
+			       fixture.arena, &object, &err) != 0 &&
+			err.kind == ERROR_NO_KEY;
 	uint8_t *const bytes = fixture_noise((size_t)held->size, held->seed);
-	const bool result = fixture_holds(&fixture, "bucket", name, span_of(bytes, (size_t)held->size));
+	const bool result =
+		fixture_holds(&fixture, "bucket", name, span_of(bytes, (size_t)held->size));
 	free(bytes);
 	return result;
 }
@@ -175,11 +206,13 @@ static unsigned steps_published(void)
 {
 	struct error err = {0};
 	struct run_message run;
-	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"), fixture.arena, &run, &err), 0);
+	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"),
+				 fixture.arena, &run, &err),
+		0);
 	return (unsigned)run.head + 1;
 }
 
-static void expect_step(const unsigned number)
+static void expect_step(unsigned number)
 {
 	struct error err = {0};
 	struct object object;
@@ -187,41 +220,50 @@ static void expect_step(const unsigned number)
 	struct buffer read;
 	buffer_init(&read, 200000);
 	uint8_t *const bytes = fixture_noise(STEP_BYTES, number);
-	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), number, span_text("delta/x.safetensors"), fixture.arena,
-		&object, &anchor, &err) == 0, "step %u: %s", number, err.text);
-	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "step %u: %s", number, err.text);
+	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), number,
+			      span_text("delta/x.safetensors"), fixture.arena, &object, &anchor,
+			      &err) == 0,
+		"step %u: %s", number, err.text);
+	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0,
+		"step %u: %s", number, err.text);
 	ck_assert(span_equal(buffer_span(&read), span_of(bytes, STEP_BYTES))); /* invariant 6 */
 	buffer_release(&read);
 	free(bytes);
 }
 
 /* Whether `under_way` happened is for the store to say; from then on it counts like the others. */
-static void settle_model(struct model *const model, const int round, const int under_way)
+static void settle_model(struct model *model, int round, int under_way)
 {
 	if (under_way == OPERATIONS)
 		return;
 	struct model after = *model;
 	run_model(&after, round, under_way);
 	const unsigned key = operations[under_way].key;
-	const bool happened = operations[under_way].kind == KIND_PUBLISH ? steps_published() == after.steps
-									  : !is_held(key, &model->keys[key]);
+	const bool happened = operations[under_way].kind == KIND_PUBLISH
+		? steps_published() == after.steps
+		: !is_held(key, &model->keys[key]);
 	if (happened)
 		*model = after;
 }
 
-static void verify(struct model *const model, const int round, const int acknowledged)
+static void verify(struct model *model, int round, int acknowledged)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.folder, .pack_max_bytes = 1024 * 1024};
 	fixture.arena = arena_new(16 * 1024 * 1024);
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "round %d: %s", round, err.text);
-	ck_assert_int_eq(fixture_pack_files(&fixture, "! -name '*.index'"), fixture_count(fixture.store, "SELECT COUNT(*) FROM packs")); /* invariants 1 and 4 */
+	/* invariants 1 and 4 */
+	ck_assert_int_eq(fixture_pack_files(&fixture, "! -name '*.index'"),
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"));
 	settle_model(model, round, acknowledged);
 	for (unsigned key = 0; key < KEYS; key++)
-		ck_assert_msg(is_held(key, &model->keys[key]), "round %d, %d acknowledged, key %u", round, acknowledged, key);
+		ck_assert_msg(is_held(key, &model->keys[key]), "round %d, %d acknowledged, key %u",
+			round, acknowledged, key);
 	ck_assert_uint_eq(steps_published(), model->steps);
-	for (unsigned step = 1; step < model->steps; step += 1 + (model->steps - step) / 8) /* all of the last, some of the others */
+	for (unsigned step = 1; step < model->steps;
+		step += 1 + (model->steps - step) / 8) /* all of the last, some of the others */
 		expect_step(step);
 	store_close(fixture.store);
 	arena_free(fixture.arena);
@@ -244,7 +286,10 @@ START_TEST(a_kill_at_any_write_loses_nothing_acknowledged)
 	int round = 0;
 	for (; round < ROUNDS_MAX && !alive; round += unit_stride(5)) {
 		struct round owner = {model, round};
-		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round, .work = work, .owner = &owner};
+		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN,
+			.countdown = round,
+			.work = work,
+			.owner = &owner};
 		int acknowledged;
 		alive = kill_child_run(&child, &acknowledged);
 		for (int i = 0; i < acknowledged; i++)

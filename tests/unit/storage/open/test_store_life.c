@@ -1,5 +1,6 @@
-/* What a life of a store begins with, and what is noted while it lasts: no pack is made in a life that the
- * note does not know, and what was confirmed is noted, never more. What a start may delete. */
+/* What a life of a store begins with, and what is noted while it lasts: no pack is made in a life
+ * that the note does not know, and what was confirmed is noted, never more. What a start may
+ * delete. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ static struct error err;
 static void put(const char *key, uint64_t seed)
 {
 	uint8_t *bytes = fixture_noise(SIZE, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SIZE), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SIZE), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
@@ -108,7 +110,8 @@ static uint32_t newest_pack_in(const char *folder)
 		uint8_t header[PACK_HEADER_BYTES];
 		struct pack_origin origin;
 		int fd = open(path, O_RDONLY);
-		if (read(fd, header, sizeof header) == sizeof header && pack_format_read_origin(header, &origin))
+		if (read(fd, header, sizeof header) == sizeof header &&
+			pack_format_read_origin(header, &origin))
 			newest = origin.life > newest ? origin.life : newest;
 		close(fd);
 	}
@@ -132,8 +135,9 @@ START_TEST(no_pack_is_of_a_life_that_the_note_does_not_know)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t noted = noted_in(taken[i].folder).store.life;
 		uint32_t packs = newest_pack_in(taken[i].folder);
-		ck_assert_msg(packs <= noted && noted <= (uint64_t)number_in(taken[i].folder, SQL_LIFE), "cut before \"%s\"",
-			taken[i].line);
+		ck_assert_msg(
+			packs <= noted && noted <= (uint64_t)number_in(taken[i].folder, SQL_LIFE),
+			"cut before \"%s\"", taken[i].line);
 		has_packs |= packs == 2;
 	}
 	ck_assert(has_packs);
@@ -147,7 +151,8 @@ END_TEST
 static _Atomic unsigned notes;
 static _Atomic bool is_ahead;
 
-static ssize_t look_at_write(const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
+static ssize_t look_at_write(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	static const char name[] = "/acknowledged";
 	char link[64];
@@ -157,7 +162,8 @@ static ssize_t look_at_write(const struct file_ops *ops, int fd, const void *dat
 	ssize_t got = readlink(link, path, sizeof path - 1);
 	if (got > (ssize_t)sizeof name && strcmp(path + got - (sizeof name - 1), name) == 0) {
 		notes++;
-		if ((int64_t)little_endian_get((const uint8_t *)data + CHANGE_AT, 8) > number_in(fixture.folder, SQL_CHANGE))
+		if ((int64_t)little_endian_get((const uint8_t *)data + CHANGE_AT, 8) >
+			number_in(fixture.folder, SQL_CHANGE))
 			is_ahead = true;
 	}
 	return files->pwrite(files, fd, data, len, offset);
@@ -183,7 +189,11 @@ START_TEST(what_is_confirmed_is_noted_and_never_more)
 		ck_assert_uint_gt(last.log_frames, 0);
 	}
 	unsigned before = notes;
-	ck_assert_int_eq(fixture_run(fixture.store, "PRAGMA defer_foreign_keys=ON; INSERT INTO versions (bucket) VALUES (12345)", &err), -1);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"PRAGMA defer_foreign_keys=ON; INSERT INTO versions (bucket) VALUES (12345)",
+			&err),
+		-1);
 	ck_assert_uint_le(notes, before + 1);
 	ck_assert(!is_ahead);
 	store_fixture_stop(&fixture);
@@ -199,8 +209,11 @@ static void meddle_in(const struct store_fixture *with, const char *sql, bool ke
 	ck_assert_msg(db != NULL, "%s", err.text);
 	if (keeps_sums)
 		ck_assert_int_eq(db_keep_sums(db, &err), 0);
-	ck_assert_msg(db_run_script(db, "PRAGMA foreign_keys=OFF", &err) == 0 && db_begin(db, &err) == 0, "%s", err.text);
-	ck_assert_msg(db_run_script(db, sql, &err) == 0 && db_commit(db, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		db_run_script(db, "PRAGMA foreign_keys=OFF", &err) == 0 && db_begin(db, &err) == 0,
+		"%s", err.text);
+	ck_assert_msg(
+		db_run_script(db, sql, &err) == 0 && db_commit(db, &err) == 0, "%s", err.text);
 	db_close(db);
 	free(path);
 }
@@ -222,17 +235,19 @@ static void open_another_store(struct store_fixture *other)
 	store_fixture_start(other);
 }
 
-/* A pack that the life which ended has made, and no row names: refuse, if the table says itself that it
- * is whole, and the note proves that no later change is missing. */
+/* A pack that the life which ended has made, and no row names: refuse, if the table says itself
+ * that it is whole, and the note proves that no later change is missing. */
 static const struct {
 	bool is_row_lost, is_note_copied, is_note_lost;
-} without_row[] = {{false, false, false}, {true, false, false}, {false, true, false}, {false, false, true}};
+} without_row[] = {
+	{false, false, false}, {true, false, false}, {false, true, false}, {false, false, true}};
 
 START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 {
 	bool is_lost = without_row[_i].is_row_lost, is_copied = without_row[_i].is_note_copied;
 	store_fixture_stop(&fixture);
-	meddle("DELETE FROM segments; DELETE FROM versions; DELETE FROM packs; DELETE FROM bucket_totals", !is_lost);
+	meddle("DELETE FROM segments; DELETE FROM versions; DELETE FROM packs; DELETE FROM bucket_totals",
+		!is_lost);
 	fixture.is_damaged = is_lost;
 	if (is_copied)
 		run("cp $F/acknowledged $F/copy && mv $F/copy $F/acknowledged");
@@ -242,7 +257,8 @@ START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 	ck_assert_int_gt(packs, 0);
 	store_fixture_start(&fixture);
 	ck_assert_int_eq(run("find $F/packs -name '*.pack' | wc -l"), 0);
-	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), is_lost || is_copied || without_row[_i].is_note_lost ? packs : 0);
+	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"),
+		is_lost || is_copied || without_row[_i].is_note_lost ? packs : 0);
 }
 END_TEST
 
@@ -252,8 +268,10 @@ START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 	struct store_fixture other = {0};
 	char script[1200];
 	open_another_store(&other);
-	snprintf(script, sizeof script, "rm $F/packs/*/*; for f in $(find %s/packs -name '*.pack'); do d=$(basename $(dirname $f));"
-		" mkdir -p $F/packs/$d; cp $f $F/packs/$d/; done", other.folder);
+	snprintf(script, sizeof script,
+		"rm $F/packs/*/*; for f in $(find %s/packs -name '*.pack'); do d=$(basename $(dirname $f));"
+		" mkdir -p $F/packs/$d; cp $f $F/packs/$d/; done",
+		other.folder);
 	ck_assert_int_eq(fixture_create_bucket(other.store, "bucket", "main", &err), 0);
 	uint8_t *bytes = fixture_noise(SIZE, 5);
 	ck_assert_int_eq(fixture_put(other.store, "bucket", "key", span_of(bytes, SIZE), &err), 0);
@@ -262,7 +280,8 @@ START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 	store_fixture_stop(&fixture);
 	char *all = unit_scratch_copy(fixture.folder);
 	run(script);
-	snprintf(script, sizeof script, "p=$(ls -t %s/packs/*/*.pack | head -n 1); d=$(basename $(dirname $p)); cp -a %s/packs/$d/* $F/packs/$d/",
+	snprintf(script, sizeof script,
+		"p=$(ls -t %s/packs/*/*.pack | head -n 1); d=$(basename $(dirname $p)); cp -a %s/packs/$d/* $F/packs/$d/",
 		all, all);
 	if (_i == 0)
 		run("rm -f $F/packs/*/*"); /* all are gone, and no others there */
@@ -285,7 +304,8 @@ START_TEST(tails_behind_what_is_committed_stay)
 	store_fixture_stop(&fixture);
 	unit_scratch_remove(fixture.folder);
 	fixture.folder = killed;
-	int64_t before = run("for f in $(find $F/packs -name '*.pack'); do head -c 1000 /dev/urandom >> $f; done;"
+	int64_t before = run(
+		"for f in $(find $F/packs -name '*.pack'); do head -c 1000 /dev/urandom >> $f; done;"
 		" cat $(find $F/packs -name '*.pack') | wc -c");
 	store_fixture_start(&fixture);
 	ck_assert(holds("first", 1));
@@ -297,7 +317,8 @@ static int refuse_note(const struct file_ops *ops, const char *path, int flags, 
 {
 	const struct file_ops *files = ops->state;
 	size_t len = strlen(path);
-	if (len > 12 && strcmp(path + len - 12, "acknowledged") == 0 && (flags & O_ACCMODE) != O_RDONLY) {
+	if (len > 12 && strcmp(path + len - 12, "acknowledged") == 0 &&
+		(flags & O_ACCMODE) != O_RDONLY) {
 		errno = EROFS;
 		return -1;
 	}
@@ -307,8 +328,9 @@ static int refuse_note(const struct file_ops *ops, const char *path, int flags, 
 static void take_catalog(const char *from)
 {
 	char script[1200];
-	snprintf(script, sizeof script, "rm -f $F/catalog.db*; cp -a %s/catalog.db %s/acknowledged $F/; cp -a %s/catalog.db-wal $F/ 2>/dev/null || true", from,
-		from, from);
+	snprintf(script, sizeof script,
+		"rm -f $F/catalog.db*; cp -a %s/catalog.db %s/acknowledged $F/; cp -a %s/catalog.db-wal $F/ 2>/dev/null || true",
+		from, from, from);
 	run(script);
 }
 
@@ -321,7 +343,8 @@ START_TEST(a_disk_that_takes_no_writes_is_only_read)
 	store_fixture_stop(&fixture);
 	unit_scratch_remove(fixture.folder);
 	fixture.folder = killed;
-	int64_t before = run("cat $F/catalog.db $F/catalog.db-wal $F/acknowledged $(find $F/packs -type f) | cksum");
+	int64_t before = run(
+		"cat $F/catalog.db $F/catalog.db-wal $F/acknowledged $(find $F/packs -type f) | cksum");
 	fixture.files = &files;
 	fixture.is_damaged = true; /* it may be found sound as well */
 	store_fixture_start(&fixture);
@@ -330,7 +353,9 @@ START_TEST(a_disk_that_takes_no_writes_is_only_read)
 	ck_assert_int_eq(err.kind, ERROR_READ_ONLY);
 	ck_assert(!store_health_may_delete(store_health(fixture.store)));
 	store_fixture_stop(&fixture);
-	ck_assert_int_eq(run("cat $F/catalog.db $F/catalog.db-wal $F/acknowledged $(find $F/packs -type f) | cksum"), before);
+	ck_assert_int_eq(
+		run("cat $F/catalog.db $F/catalog.db-wal $F/acknowledged $(find $F/packs -type f) | cksum"),
+		before);
 	fixture.files = NULL;
 	fixture.is_damaged = false;
 	store_fixture_start(&fixture);
@@ -346,7 +371,8 @@ static int forbid_note(const struct file_ops *ops, const char *path, int flags, 
 	return fd;
 }
 
-/* Another user's file, say: that is to be put right, and no reason to serve what can only be read. */
+/* Another user's file, say: that is to be put right, and no reason to serve what can only be
+ * read. */
 START_TEST(a_note_that_cannot_be_opened_is_no_disk_without_writes)
 {
 	struct file_ops files = *file_system();
@@ -378,7 +404,8 @@ START_TEST(a_damaged_log_is_refused_on_a_disk_that_takes_no_writes)
 	fixture.store = store_open(&refuse, &err);
 	ck_assert_ptr_null(fixture.store);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
-	const struct store_options read = {.folder = fixture.folder, .files = &files, .after_damage = AFTER_DAMAGE_READ_ONLY};
+	const struct store_options read = {
+		.folder = fixture.folder, .files = &files, .after_damage = AFTER_DAMAGE_READ_ONLY};
 	fixture.store = store_open(&read, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	ck_assert(holds("first", 1));
@@ -387,8 +414,8 @@ START_TEST(a_damaged_log_is_refused_on_a_disk_that_takes_no_writes)
 }
 END_TEST
 
-/* The catalog as it was earlier in the life that ended, without a log: it does not name a pack that was
- * made in that life, and that is no refuse. */
+/* The catalog as it was earlier in the life that ended, without a log: it does not name a pack that
+ * was made in that life, and that is no refuse. */
 START_TEST(what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside)
 {
 	char path[700];
@@ -401,7 +428,9 @@ START_TEST(what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside)
 	store_fixture_stop(&fixture);
 	snprintf(path, sizeof path, "rm -f $F/catalog.db*; cp -a %s/catalog.db $F/", older);
 	run(path);
-	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024, .after_damage = AFTER_DAMAGE_SERVE};
+	const struct store_options options = {.folder = fixture.folder,
+		.pack_max_bytes = 1024 * 1024,
+		.after_damage = AFTER_DAMAGE_SERVE};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	ck_assert(holds("first", 1));
@@ -420,7 +449,9 @@ START_TEST(no_life_is_begun_twice)
 	char note[1200];
 	snprintf(note, sizeof note, "rm -f $F/catalog.db*; cp -a %s/catalog.db* $F/", older);
 	run(note);
-	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024, .after_damage = AFTER_DAMAGE_SERVE};
+	const struct store_options options = {.folder = fixture.folder,
+		.pack_max_bytes = 1024 * 1024,
+		.after_damage = AFTER_DAMAGE_SERVE};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	ck_assert_uint_eq(store_life(fixture.store), 4);
@@ -443,9 +474,12 @@ START_TEST(a_copy_goes_with_a_start_that_is_refused)
 	const struct store_options options = {.folder = fixture.folder, .files = &files};
 	ck_assert_ptr_null(store_open(&options, &err));
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
-	snprintf(copy, sizeof copy, "deltabucket-catalog-%016llx", (unsigned long long)xxh3_64(span_text(catalog)));
+	snprintf(copy, sizeof copy, "deltabucket-catalog-%016llx",
+		(unsigned long long)xxh3_64(span_text(catalog)));
 	char find[700];
-	snprintf(find, sizeof find, "ls -d /dev/shm/%s /tmp/%s ${TMPDIR:-/tmp}/%s 2>/dev/null | wc -l", copy, copy, copy);
+	snprintf(find, sizeof find,
+		"ls -d /dev/shm/%s /tmp/%s ${TMPDIR:-/tmp}/%s 2>/dev/null | wc -l", copy, copy,
+		copy);
 	ck_assert_int_eq(run(find), 0);
 	fixture.store = NULL;
 }
@@ -461,7 +495,9 @@ START_TEST(what_is_named_again_comes_back)
 	char *right = unit_scratch_copy(fixture.folder);
 	take_catalog(older);
 	run("rm $F/acknowledged"); /* it is not told that it is the wrong one, but by the packs */
-	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024, .after_damage = AFTER_DAMAGE_SERVE};
+	const struct store_options options = {.folder = fixture.folder,
+		.pack_max_bytes = 1024 * 1024,
+		.after_damage = AFTER_DAMAGE_SERVE};
 	struct store *store = store_open(&options, &err);
 	ck_assert_msg(store != NULL, "%s", err.text);
 	store_close(store);

@@ -23,25 +23,27 @@ struct opened {
 	const struct backend_ops *ops;
 };
 
-static void opened_open(struct opened *const opened, const int kind)
+static void opened_open(struct opened *opened, int kind)
 {
 	struct error err = {0};
 	opened->scratch = unit_scratch_make();
 	snprintf(opened->folder, sizeof opened->folder, "%s/new/packs", opened->scratch);
 	snprintf(opened->aside, sizeof opened->aside, "%s/new/set-aside", opened->scratch);
 	file_faults_init(&opened->faults, 0, 0, 0);
-	opened->backend = kind == PACK_FIXTURE_MEMORY ? backend_memory_new() : backend_folder_open(opened->folder, opened->aside, &opened->faults.ops, &err);
+	opened->backend = kind == PACK_FIXTURE_MEMORY
+		? backend_memory_new()
+		: backend_folder_open(opened->folder, opened->aside, &opened->faults.ops, &err);
 	ck_assert_msg(opened->backend != NULL, "%s", err.text);
 	opened->ops = opened->backend->ops;
 }
 
-static void opened_close(struct opened *const opened)
+static void opened_close(struct opened *opened)
 {
 	opened->ops->free(opened->backend);
 	unit_scratch_remove(opened->scratch);
 }
 
-static struct backend_file *opened_create(struct opened *const opened, const char *const name, const char *const text)
+static struct backend_file *opened_create(struct opened *opened, const char *name, const char *text)
 {
 	struct error err = {0};
 	struct backend_file *file;
@@ -50,13 +52,13 @@ static struct backend_file *opened_create(struct opened *const opened, const cha
 	return file;
 }
 
-static void expect_content(const struct opened *const opened, struct backend_file *const file, const char *const text)
+static void expect_content(const struct opened *opened, struct backend_file *file, const char *text)
 {
 	struct error err = {0};
 	uint64_t size;
 	char got[64] = {0};
 	const size_t half = strlen(text) / 2;
-	const struct iovec parts[] = { { got, half }, { got + half, strlen(text) - half } };
+	const struct iovec parts[] = {{got, half}, {got + half, strlen(text) - half}};
 	ck_assert_int_eq(opened->ops->size(file, &size, &err), 0);
 	ck_assert_uint_eq(size, strlen(text));
 	ck_assert_msg(opened->ops->read(file, parts, 2, 0, &err) == 0, "%s", err.text);
@@ -91,7 +93,7 @@ START_TEST(reading_past_the_end_is_corrupt)
 	opened_open(&opened, _i);
 	struct backend_file *const file = opened_create(&opened, name_a, "0123456789");
 	char got[8];
-	const struct iovec parts[] = { { got, 4 }, { got + 4, 4 } };
+	const struct iovec parts[] = {{got, 4}, {got + 4, 4}};
 	ck_assert_int_eq(opened.ops->read(file, parts, 2, 2, &err), 0);
 	ck_assert_mem_eq(got, "23456789", 8);
 	ck_assert_int_eq(opened.ops->read(file, parts, 2, 3, &err), -1);
@@ -161,7 +163,8 @@ START_TEST(what_was_set_aside_is_not_replaced)
 	opened_open(&opened, _i);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		opened.ops->close(opened_create(&opened, name_a, texts[i]));
-		ck_assert_msg(opened.ops->set_aside(opened.backend, name_a, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			opened.ops->set_aside(opened.backend, name_a, &err) == 0, "%s", err.text);
 	}
 	ck_assert_int_eq(opened.ops->list_aside(opened.backend, count_any, &aside, &err), 0);
 	ck_assert_uint_eq(aside, 3);
@@ -215,7 +218,9 @@ START_TEST(put_replaces_the_whole)
 	opened_open(&opened, _i);
 	struct buffer bytes;
 	buffer_init(&bytes, 100);
-	ck_assert_int_eq(opened.ops->put(opened.backend, name_index, span_text("a longer first text"), &err), 0);
+	ck_assert_int_eq(
+		opened.ops->put(opened.backend, name_index, span_text("a longer first text"), &err),
+		0);
 	ck_assert_int_eq(opened.ops->put(opened.backend, name_index, span_text("short"), &err), 0);
 	ck_assert_int_eq(opened.ops->get(opened.backend, name_index, &bytes, &err), 0);
 	ck_assert_str_eq(buffer_text(&bytes), "short");
@@ -235,16 +240,18 @@ struct listing {
 	unsigned others;
 };
 
-static int listing_take(void *const taker, const char *const name, const uint64_t size, struct error *const err)
+static int listing_take(void *taker, const char *name, uint64_t size, struct error *err)
 {
 	(void)size;
 	struct listing *const listing = taker;
-	unsigned *const seen = strcmp(name, name_a) == 0 ? &listing->seen_a : strcmp(name, name_b) == 0 ? &listing->seen_b : &listing->others;
+	unsigned *const seen = strcmp(name, name_a) == 0 ? &listing->seen_a
+		: strcmp(name, name_b) == 0              ? &listing->seen_b
+							 : &listing->others;
 	++*seen;
 	return listing->opened->ops->remove(listing->opened->backend, name, err);
 }
 
-static int listing_refuse(void *const taker, const char *const name, const uint64_t size, struct error *const err)
+static int listing_refuse(void *taker, const char *name, uint64_t size, struct error *err)
 {
 	(void)size;
 	(void)taker;
@@ -260,12 +267,12 @@ START_TEST(list_names_all_and_stops_on_failure)
 	opened.ops->close(opened_create(&opened, name_b, "b"));
 	ck_assert_int_eq(opened.ops->list(opened.backend, listing_refuse, NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	struct listing listing = { .opened = &opened };
+	struct listing listing = {.opened = &opened};
 	ck_assert_int_eq(opened.ops->list(opened.backend, listing_take, &listing, &err), 0);
 	ck_assert_uint_eq(listing.seen_a, 1);
 	ck_assert_uint_eq(listing.seen_b, 1);
 	ck_assert_uint_eq(listing.others, 0);
-	listing = (struct listing){ .opened = &opened };
+	listing = (struct listing){.opened = &opened};
 	ck_assert_int_eq(opened.ops->list(opened.backend, listing_take, &listing, &err), 0);
 	ck_assert_uint_eq(listing.seen_a + listing.seen_b, 0);
 	opened_close(&opened);
@@ -281,7 +288,8 @@ struct powered {
 	struct backend *backend;
 };
 
-/* `is_late`: the folder where the file comes to was made by a process that was killed then; no disk has its name. */
+/* `is_late`: the folder where the file comes to was made by a process that was killed then; no disk
+ * has its name. */
 static void powered_open(struct powered *powered, bool is_aside, bool is_late)
 {
 	struct error err = {0};
@@ -291,17 +299,21 @@ static void powered_open(struct powered *powered, bool is_aside, bool is_late)
 	snprintf(powered->packs, sizeof powered->packs, "%s/packs", powered->scratch);
 	snprintf(powered->aside, sizeof powered->aside, "%s/set-aside", powered->scratch);
 	snprintf(part, sizeof part, "%s/aa", powered->packs);
-	ck_assert_int_eq(file_make_folder(file_system(), is_aside && is_late ? powered->packs : part, 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(),
+				 is_aside && is_late ? powered->packs : part, 0700, &err),
+		0);
 	if (is_aside)
 		ck_assert_int_eq(file_make_folder(file_system(), powered->aside, 0700, &err), 0);
-	snprintf(path, sizeof path, "%s/%s", is_aside ? powered->aside : powered->packs, is_aside ? name_a : "aa/aa000000000000000000000000000001.pack");
+	snprintf(path, sizeof path, "%s/%s", is_aside ? powered->aside : powered->packs,
+		is_aside ? name_a : "aa/aa000000000000000000000000000001.pack");
 	ck_assert_int_eq(file_place(file_system(), path, span_text("bytes"), 0600, &err), 0);
 	powered->disk = power_disk_new(powered->scratch);
 	if (is_aside && is_late)
 		ck_assert_int_eq(file_make_folder(file_system(), part, 0700, &err), 0);
 	if (!is_aside && is_late)
 		ck_assert_int_eq(file_make_folder(file_system(), powered->aside, 0700, &err), 0);
-	powered->backend = backend_folder_open(powered->packs, powered->aside, power_disk_files(powered->disk), &err);
+	powered->backend = backend_folder_open(
+		powered->packs, powered->aside, power_disk_files(powered->disk), &err);
 	ck_assert_msg(powered->backend != NULL, "%s", err.text);
 }
 
@@ -325,7 +337,8 @@ static bool has_bytes(const char *folder, const char *relative)
 static void expect_kept(const char *folder, const char *line)
 {
 	ck_assert_msg(has_bytes(folder, "packs/aa/aa000000000000000000000000000001.pack") ||
-		has_bytes(folder, "set-aside/aa000000000000000000000000000001.pack"), "cut before \"%s\": it is gone", line);
+			has_bytes(folder, "set-aside/aa000000000000000000000000000001.pack"),
+		"cut before \"%s\": it is gone", line);
 }
 
 /* Set aside and brought back, the power cut before each operation. */
@@ -338,7 +351,8 @@ START_TEST(what_moves_is_never_nowhere)
 	powered_open(&powered, comes_back, _i >= 2 * POWER_CUTS);
 	const struct backend_ops *ops = powered.backend->ops;
 	power_disk_cut_each(powered.disk, (enum power_cut)(_i % POWER_CUTS));
-	ck_assert_int_eq((comes_back ? ops->bring_back : ops->set_aside)(powered.backend, name_a, &err), 0);
+	ck_assert_int_eq(
+		(comes_back ? ops->bring_back : ops->set_aside)(powered.backend, name_a, &err), 0);
 	ck_assert_msg(ops->sync_names(powered.backend, &err) == 0, "%s", err.text);
 	power_disk_cut_now(powered.disk, "nothing more");
 	const struct power_taken *taken = power_disk_taken(powered.disk, &count);
@@ -346,8 +360,10 @@ START_TEST(what_moves_is_never_nowhere)
 	for (size_t i = 0; i < count; i++)
 		expect_kept(taken[i].folder, taken[i].line);
 	const char *last = taken[count - 1].folder;
-	ck_assert_int_eq(has_bytes(last, "packs/aa/aa000000000000000000000000000001.pack"), comes_back);
-	ck_assert_int_eq(has_bytes(last, "set-aside/aa000000000000000000000000000001.pack"), !comes_back);
+	ck_assert_int_eq(
+		has_bytes(last, "packs/aa/aa000000000000000000000000000001.pack"), comes_back);
+	ck_assert_int_eq(
+		has_bytes(last, "set-aside/aa000000000000000000000000000001.pack"), !comes_back);
 	powered_close(&powered);
 }
 END_TEST
@@ -359,7 +375,8 @@ START_TEST(what_was_removed_stays_away_once_names_are_synced)
 	powered_open(&powered, false, false);
 	const struct backend_ops *ops = powered.backend->ops;
 	ck_assert_int_eq(ops->remove(powered.backend, name_a, &err), 0);
-	ck_assert_int_eq(ops->remove(powered.backend, name_b, &err), 0); /* not there, nor its folder */
+	/* not there, nor its folder */
+	ck_assert_int_eq(ops->remove(powered.backend, name_b, &err), 0);
 	char *before = power_disk_cut(powered.disk, POWER_CUT_DROPS_ALL);
 	ck_assert(has_bytes(before, "packs/aa/aa000000000000000000000000000001.pack"));
 	ck_assert_msg(ops->sync_names(powered.backend, &err) == 0, "%s", err.text);
@@ -397,7 +414,8 @@ START_TEST(names_that_could_not_be_synced_are_synced_by_the_next_call)
 	file_faults_init(&opened.faults, 0, 0, 0);
 	ck_assert_int_eq(opened.ops->sync_names(opened.backend, &err), 0);
 	file_faults_init(&opened.faults, FILE_FAULT_SYNC, 0, EIO);
-	ck_assert_int_eq(opened.ops->sync_names(opened.backend, &err), 0); /* nothing is left to do */
+	/* nothing is left to do */
+	ck_assert_int_eq(opened.ops->sync_names(opened.backend, &err), 0);
 	file_faults_init(&opened.faults, 0, 0, 0);
 	opened_close(&opened);
 }
@@ -438,7 +456,8 @@ START_TEST(a_file_in_both_places_is_moved_all_the_same)
 }
 END_TEST
 
-/* The n-th system call fails, for every n until none does: the old bytes or the new, never a mix. */
+/* The n-th system call fails, for every n until none does: the old bytes or the new, never a
+ * mix. */
 START_TEST(a_put_that_fails_leaves_old_or_new)
 {
 	struct opened opened;
@@ -449,7 +468,9 @@ START_TEST(a_put_that_fails_leaves_old_or_new)
 	struct error err = {0};
 	ck_assert_int_eq(put(opened.backend, name_index, span_text("old bytes"), &err), 0);
 	for (int n = 0;; n++) {
-		file_faults_init(&opened.faults, FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME, n, ENOSPC);
+		file_faults_init(&opened.faults,
+			FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME, n,
+			ENOSPC);
 		const int result = put(opened.backend, name_index, span_text("new"), &err);
 		file_faults_init(&opened.faults, 0, 0, 0);
 		struct buffer bytes;
@@ -461,7 +482,8 @@ START_TEST(a_put_that_fails_leaves_old_or_new)
 		buffer_release(&bytes);
 		if (result == 0) {
 			ck_assert(is_new);
-			ck_assert_int_eq(n, (is_derived ? 3 : 6)); /* open, write, rename; else also sync, and open and sync of the folder */
+			/* open, write, rename; else also sync, and open and sync of the folder */
+			ck_assert_int_eq(n, (is_derived ? 3 : 6));
 			break;
 		}
 		ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
@@ -476,12 +498,14 @@ START_TEST(a_second_file_costs_two_syncs)
 	struct opened opened;
 	opened_open(&opened, PACK_FIXTURE_FOLDER);
 	struct error err = {0};
-	struct backend_file *const first = opened_create(&opened, "ab00000000000000000000000000000f.pack", "text");
+	struct backend_file *const first =
+		opened_create(&opened, "ab00000000000000000000000000000f.pack", "text");
 	file_faults_init(&opened.faults, FILE_FAULT_SYNC, 2, EIO);
 	ck_assert_int_eq(opened.ops->sync(first, &err), -1); /* the third, of the folder above */
 	file_faults_init(&opened.faults, 0, 0, 0);
 	ck_assert_int_eq(opened.ops->sync(first, &err), 0);
-	struct backend_file *const second = opened_create(&opened, "ab00000000000000000000000000001f.pack", "text");
+	struct backend_file *const second =
+		opened_create(&opened, "ab00000000000000000000000000001f.pack", "text");
 	file_faults_init(&opened.faults, FILE_FAULT_SYNC, 2, EIO);
 	ck_assert_int_eq(opened.ops->sync(second, &err), 0);
 	file_faults_init(&opened.faults, 0, 0, 0);
@@ -493,7 +517,8 @@ END_TEST
 
 START_TEST(failing_calls_are_reported)
 {
-	static const int kinds[] = { FILE_FAULT_OPEN, FILE_FAULT_WRITE, FILE_FAULT_SYNC, FILE_FAULT_UNLINK };
+	static const int kinds[] = {
+		FILE_FAULT_OPEN, FILE_FAULT_WRITE, FILE_FAULT_SYNC, FILE_FAULT_UNLINK};
 	struct opened opened;
 	opened_open(&opened, PACK_FIXTURE_FOLDER);
 	struct error err = {0};
@@ -501,13 +526,18 @@ START_TEST(failing_calls_are_reported)
 	struct backend_file *other;
 	file_faults_init(&opened.faults, kinds[_i], 0, EIO);
 	opened.faults.sticky = true;
-	ck_assert_int_eq(opened.ops->open(opened.backend, name_a, &other, &err), kinds[_i] == FILE_FAULT_OPEN ? -1 : 0);
+	ck_assert_int_eq(opened.ops->open(opened.backend, name_a, &other, &err),
+		kinds[_i] == FILE_FAULT_OPEN ? -1 : 0);
 	if (kinds[_i] != FILE_FAULT_OPEN)
 		opened.ops->close(other);
-	ck_assert_int_eq(opened.ops->append(file, span_text("text"), 4, &err), kinds[_i] == FILE_FAULT_WRITE ? -1 : 0);
-	ck_assert_int_eq(opened.ops->truncate(file, 0, &err), kinds[_i] == FILE_FAULT_WRITE ? -1 : 0);
-	ck_assert_int_eq(opened.ops->sync(file, &err), kinds[_i] == FILE_FAULT_SYNC || kinds[_i] == FILE_FAULT_OPEN ? -1 : 0);
-	ck_assert_int_eq(opened.ops->remove(opened.backend, name_a, &err), kinds[_i] == FILE_FAULT_UNLINK ? -1 : 0);
+	ck_assert_int_eq(opened.ops->append(file, span_text("text"), 4, &err),
+		kinds[_i] == FILE_FAULT_WRITE ? -1 : 0);
+	ck_assert_int_eq(
+		opened.ops->truncate(file, 0, &err), kinds[_i] == FILE_FAULT_WRITE ? -1 : 0);
+	ck_assert_int_eq(opened.ops->sync(file, &err),
+		kinds[_i] == FILE_FAULT_SYNC || kinds[_i] == FILE_FAULT_OPEN ? -1 : 0);
+	ck_assert_int_eq(opened.ops->remove(opened.backend, name_a, &err),
+		kinds[_i] == FILE_FAULT_UNLINK ? -1 : 0);
 	ck_assert_int_eq(err.kind, ERROR_IO);
 	opened.ops->close(file);
 	opened_close(&opened);

@@ -15,7 +15,7 @@
 
 enum { ROWS = 3000 };
 
-static struct chunk_id id_of(const unsigned number)
+static struct chunk_id id_of(unsigned number)
 {
 	struct chunk_id id;
 	uint64_t state = number;
@@ -26,24 +26,25 @@ static struct chunk_id id_of(const unsigned number)
 	return id;
 }
 
-static struct pack_id pack_of(const unsigned number)
+static struct pack_id pack_of(unsigned number)
 {
-	struct pack_id pack = {{ 0 }};
+	struct pack_id pack = {{0}};
 	pack.bytes[0] = (uint8_t)number;
 	return pack;
 }
 
-static void add_rows(struct chunk_index *const index, const unsigned from, const unsigned count, const unsigned pack)
+static void add_rows(struct chunk_index *index, unsigned from, unsigned count, unsigned pack)
 {
 	struct error err = {0};
 	struct chunk_index_row *const rows = memory_new_array(count, sizeof *rows);
 	for (unsigned i = 0; i < count; i++)
-		rows[i] = (struct chunk_index_row){ .id = id_of(from + i), .place = { .pack = pack_of(pack), .chunk = i } };
+		rows[i] = (struct chunk_index_row){
+			.id = id_of(from + i), .place = {.pack = pack_of(pack), .chunk = i}};
 	ck_assert_msg(chunk_index_add(index, rows, count, &err) == 0, "%s", err.text);
 	free(rows);
 }
 
-static void expect_place(struct chunk_index *const index, const unsigned number, const unsigned pack, const unsigned chunk)
+static void expect_place(struct chunk_index *index, unsigned number, unsigned pack, unsigned chunk)
 {
 	const struct chunk_id id = id_of(number);
 	const struct pack_id expected = pack_of(pack);
@@ -53,14 +54,14 @@ static void expect_place(struct chunk_index *const index, const unsigned number,
 	ck_assert_uint_eq(place.chunk, chunk);
 }
 
-static bool is_known(struct chunk_index *const index, const unsigned number)
+static bool is_known(struct chunk_index *index, unsigned number)
 {
 	const struct chunk_id id = id_of(number);
 	struct chunk_place place;
 	return chunk_index_find(index, &id, &place);
 }
 
-static struct chunk_index *index_open(const char *const path, const bool expect_rebuild)
+static struct chunk_index *index_open(const char *path, bool expect_rebuild)
 {
 	struct error err = {0};
 	bool rebuild = !expect_rebuild;
@@ -92,7 +93,7 @@ START_TEST(a_forgotten_pack_is_not_found)
 	struct chunk_index *const index = index_open(":memory:", true);
 	add_rows(index, 0, 100, 1);
 	add_rows(index, 100, 100, 2);
-	const struct pack_id packs[] = { pack_of(1), pack_of(9) };
+	const struct pack_id packs[] = {pack_of(1), pack_of(9)};
 	ck_assert_int_eq(chunk_index_forget_pack(index, &packs[0], &err), 0);
 	ck_assert_int_eq(chunk_index_forget_pack(index, &packs[1], &err), 0);
 	ck_assert(!is_known(index, 5));
@@ -119,7 +120,7 @@ START_TEST(rows_survive_a_restart)
 }
 END_TEST
 
-static void write_file(const char *const path, const char *const text)
+static void write_file(const char *path, const char *text)
 {
 	struct error err = {0};
 	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
@@ -132,7 +133,8 @@ START_TEST(a_damaged_file_is_moved_aside)
 	char aside[4200];
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
 	snprintf(aside, sizeof aside, "%s.damaged", path);
-	write_file(path, "this is no database at all, and long enough to be looked at as one: ................................"
+	write_file(path,
+		"this is no database at all, and long enough to be looked at as one: ................................"
 		"....................................................................................................");
 	struct chunk_index *const index = index_open(path, true);
 	add_rows(index, 0, 10, 1);
@@ -209,7 +211,8 @@ START_TEST(a_damaged_page_fails_nothing_and_the_file_is_made_anew)
 		use_all(index);
 		ck_assert_msg(file_exists(aside), "page %u", damaged[i]);
 		if (!rebuild)
-			ck_assert_msg(!is_known(index, 7) && !is_known(index, 1000000), "page %u", damaged[i]);
+			ck_assert_msg(!is_known(index, 7) && !is_known(index, 1000000), "page %u",
+				damaged[i]);
 		chunk_index_close(index);
 		if (!rebuild)
 			chunk_index_close(index_open(path, true));
@@ -250,8 +253,10 @@ static void run_in(const char *path, const char *sql)
 /* Of another program, or of a version to come: it is not written to, and kept. */
 START_TEST(a_file_of_another_kind_is_moved_aside)
 {
-	static const char *const kinds[] = {"PRAGMA user_version=2; PRAGMA application_id=1145193283", "PRAGMA user_version=1",
-		"PRAGMA application_id=1145193283", "PRAGMA user_version=1; PRAGMA application_id=7"};
+	static const char *const kinds[] = {
+		"PRAGMA user_version=2; PRAGMA application_id=1145193283", "PRAGMA user_version=1",
+		"PRAGMA application_id=1145193283",
+		"PRAGMA user_version=1; PRAGMA application_id=7"};
 	char *scratch = unit_scratch_make();
 	char path[4096];
 	char aside[4200];
@@ -272,8 +277,8 @@ END_TEST
 /* Hits that lead nowhere are none. */
 START_TEST(rows_that_cannot_be_right_are_not_found)
 {
-	static const char *const wrongs[] = {"UPDATE pack SET id = x'0102'", "UPDATE chunk SET number = -1",
-		"UPDATE chunk SET number = 4294967296"};
+	static const char *const wrongs[] = {"UPDATE pack SET id = x'0102'",
+		"UPDATE chunk SET number = -1", "UPDATE chunk SET number = 4294967296"};
 	char *scratch = unit_scratch_make();
 	char path[4096];
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
@@ -295,7 +300,8 @@ START_TEST(rows_of_several_packs_are_added_in_one_call)
 	struct chunk_index_row rows[5];
 	struct chunk_index *index = index_open(":memory:", true);
 	for (unsigned i = 0; i < 5; i++)
-		rows[i] = (struct chunk_index_row){.id = id_of(i), .place = {.pack = pack_of(packs[i]), .chunk = 10 + i}};
+		rows[i] = (struct chunk_index_row){
+			.id = id_of(i), .place = {.pack = pack_of(packs[i]), .chunk = 10 + i}};
 	ck_assert_msg(chunk_index_add(index, rows, 5, &err) == 0, "%s", err.text);
 	for (unsigned i = 0; i < 5; i++)
 		expect_place(index, i, packs[i], 10 + i);
@@ -323,7 +329,8 @@ START_TEST(a_forgotten_pack_is_not_listed_and_what_was_given_up_has_none)
 	ck_assert_uint_eq(count_packs(index), 3);
 	ck_assert_int_eq(chunk_index_forget_pack(index, &forgotten, &err), 0);
 	ck_assert_uint_eq(count_packs(index), 2);
-	add_rows(index, 900, 10, 9); /* takes the place of the pack that went, and none of its rows */
+	/* takes the place of the pack that went, and none of its rows */
+	add_rows(index, 900, 10, 9);
 	expect_place(index, 905, 9, 5);
 	ck_assert(!is_known(index, 305));
 	chunk_index_give_up(index, &err);
@@ -358,7 +365,8 @@ START_TEST(a_list_of_packs_that_cannot_be_read_is_noticed_at_once)
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
 	make_file(path);
 	struct db *db = db_open(path, DB_READ, &err);
-	struct db_statement *row = db_prepare(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'pack'", &err);
+	struct db_statement *row =
+		db_prepare(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'pack'", &err);
 	ck_assert_int_eq(db_step(row, &err), 1);
 	const unsigned page = (unsigned)db_column_i64(row, 0);
 	db_reset(row);
@@ -377,10 +385,12 @@ START_TEST(rows_that_fail_take_theirs_with_them_and_no_later_ones)
 	struct chunk_index_row rows[100];
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
 	chunk_index_close(index_open(path, true));
-	run_in(path, "CREATE TRIGGER no BEFORE INSERT ON chunk WHEN new.number = 77 BEGIN SELECT RAISE(ABORT, 'no'); END");
+	run_in(path,
+		"CREATE TRIGGER no BEFORE INSERT ON chunk WHEN new.number = 77 BEGIN SELECT RAISE(ABORT, 'no'); END");
 	struct chunk_index *index = index_open(path, false);
 	for (unsigned i = 0; i < 100; i++)
-		rows[i] = (struct chunk_index_row){.id = id_of(i), .place = {.pack = pack_of(1), .chunk = i}};
+		rows[i] = (struct chunk_index_row){
+			.id = id_of(i), .place = {.pack = pack_of(1), .chunk = i}};
 	ck_assert_int_eq(chunk_index_add(index, rows, 100, &err), -1);
 	ck_assert(!is_known(index, 3));
 	add_rows(index, 500, 10, 2);
@@ -437,7 +447,8 @@ END_TEST
 
 START_TEST(an_impossible_path_is_an_error)
 {
-	const struct chunk_index_options options = {.files = file_system(), .path = "/nonexistent/folder/chunks.db"};
+	const struct chunk_index_options options = {
+		.files = file_system(), .path = "/nonexistent/folder/chunks.db"};
 	struct error err = {0};
 	bool rebuild;
 	ck_assert_ptr_null(chunk_index_open(&options, &rebuild, &err));
@@ -464,7 +475,7 @@ struct finder {
 	unsigned wrong;
 };
 
-static void *finder_run(void *const argument)
+static void *finder_run(void *argument)
 {
 	struct finder *const finder = argument;
 	for (unsigned i = 0; i < 5000; i++) {
@@ -483,7 +494,7 @@ START_TEST(threads_find_while_others_add)
 	char path[4096];
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
 	struct chunk_index *const index = index_open(path, true);
-	struct finder finders[2] = { { .index = index }, { .index = index } };
+	struct finder finders[2] = {{.index = index}, {.index = index}};
 	for (int i = 0; i < 2; i++)
 		lock_thread_start(&finders[i].thread, "finder", finder_run, &finders[i]);
 	for (unsigned pack = 0; pack < ROWS / 100; pack++)

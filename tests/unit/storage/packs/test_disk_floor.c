@@ -20,7 +20,7 @@ static struct file_ops files;
 static _Atomic uint64_t free_bytes;
 static _Atomic int looks_left; /* then the disk is full; below 0: never */
 
-static int told_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int told_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	(void)ops, (void)path;
 	if (atomic_fetch_sub(&looks_left, 1) == 0)
@@ -38,7 +38,10 @@ static void set_up(void)
 	files.space = told_space;
 	free_bytes = FLOOR;
 	looks_left = -1;
-	const struct store_options options = {.folder = fixture.folder, .files = &files, .clock = &fixture.clock.source, .disk_reserve = FLOOR};
+	const struct store_options options = {.folder = fixture.folder,
+		.files = &files,
+		.clock = &fixture.clock.source,
+		.disk_reserve = FLOOR};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
@@ -49,7 +52,7 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int put(const char *const key, const size_t size, struct error *const err)
+static int put(const char *key, size_t size, struct error *err)
 {
 	uint8_t *const bytes = fixture_noise(size, size);
 	const int result = fixture_put(fixture.store, "bucket", key, span_of(bytes, size), err);
@@ -57,7 +60,7 @@ static int put(const char *const key, const size_t size, struct error *const err
 	return result;
 }
 
-static void expect_no_space(const int result, const struct error *const err)
+static void expect_no_space(int result, const struct error *err)
 {
 	ck_assert_int_eq(result, -1);
 	ck_assert_msg(err->kind == ERROR_NO_SPACE, "%s", err->text);
@@ -70,7 +73,9 @@ START_TEST(content_keeps_off_the_last_bytes_and_deletes_do_not)
 	struct error err = {0};
 	struct upload_ref ref;
 	struct uploaded_part part;
-	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text("parts"), .initiator = span_text("main")};
+	struct upload_create_params create = {.bucket = span_text("bucket"),
+		.key = span_text("parts"),
+		.initiator = span_text("main")};
 	const struct xorb_sample sample = {.seed = 3, .chunks = 2, .chunk_bytes = 9000};
 	bool inserted;
 	ck_assert_int_eq(put("inline", 10, &err), 0);
@@ -80,7 +85,9 @@ START_TEST(content_keeps_off_the_last_bytes_and_deletes_do_not)
 	expect_no_space(put("inline", 11, &err), &err);
 	expect_no_space(put("small", 50000, &err), &err);
 	expect_no_space(put("large", LARGE + 1, &err), &err);
-	expect_no_space(fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, &part, &err), &err);
+	expect_no_space(
+		fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, &part, &err),
+		&err);
 	expect_no_space(xorb_sample_put(fixture.store, &sample, &inserted, &err), &err);
 	ck_assert_ptr_null(scratch_open(fixture.store, &err));
 	expect_no_space(-1, &err);
@@ -100,7 +107,7 @@ START_TEST(an_upload_under_way_stops_there_too)
 }
 END_TEST
 
-static int no_answer(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int no_answer(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	(void)ops, (void)path, (void)out;
 	return -1;
@@ -109,7 +116,8 @@ static int no_answer(const struct file_ops *const ops, const char *const path, s
 START_TEST(small_disks_keep_an_eighth_and_some_keep_nothing)
 {
 	struct error err = {0};
-	struct disk_floor floor = {.files = &files, .folder = "folder", .bytes = UINT64_C(50) * FLOOR};
+	struct disk_floor floor = {
+		.files = &files, .folder = "folder", .bytes = UINT64_C(50) * FLOOR};
 	free_bytes = UINT64_C(100) * FLOOR / 8;
 	ck_assert_int_eq(disk_floor_check(&floor, &err), 0);
 	free_bytes--;
@@ -120,7 +128,8 @@ START_TEST(small_disks_keep_an_eighth_and_some_keep_nothing)
 	files.space = told_space;
 	floor.bytes = 0;
 	ck_assert_int_eq(disk_floor_check(&floor, &err), 0);
-	floor = (struct disk_floor){.files = file_system(), .folder = "/no/such/folder", .bytes = 1};
+	floor = (struct disk_floor){
+		.files = file_system(), .folder = "/no/such/folder", .bytes = 1};
 	ck_assert_int_eq(disk_floor_check(&floor, &err), 0);
 	floor.folder = fixture.folder;
 	ck_assert_int_eq(disk_floor_check(&floor, &err), 0);

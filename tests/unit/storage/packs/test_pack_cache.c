@@ -1,4 +1,5 @@
-/* The table of packs: who knows, holds and works on each, and what of it goes when memory is short. */
+/* The table of packs: who knows, holds and works on each, and what of it goes when memory is
+ * short. */
 #include "storage/packs/pack_cache.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static struct pack_cache *cache;
 static struct pack_id pack_of(unsigned number)
 {
 	struct pack_id pack = {{0}};
-	pack.bytes[0] = (uint8_t)(number * UINT32_C(2654435761) >> 24); /* some share a bucket, however many there are */
+	/* some share a bucket, however many there are */
+	pack.bytes[0] = (uint8_t)(number * UINT32_C(2654435761) >> 24);
 	pack.bytes[PACK_ID_BYTES - 2] = (uint8_t)(number >> 8);
 	pack.bytes[PACK_ID_BYTES - 1] = (uint8_t)number;
 	return pack;
@@ -80,7 +82,8 @@ END_TEST
 START_TEST(a_pack_that_goes_tells_its_file)
 {
 	const struct pack_id pack = pack_of(1), file = pack_of(2), unknown = pack_of(3);
-	const struct pack_record record = {.id = pack, .file = file, .state = PACK_SEALED, .length = LENGTH};
+	const struct pack_record record = {
+		.id = pack, .file = file, .state = PACK_SEALED, .length = LENGTH};
 	struct pack_id told;
 	pack_cache_add_record(cache, &record);
 	pack_cache_remove(cache, &pack, &told);
@@ -101,7 +104,8 @@ START_TEST(nothing_refers_to_a_condemned_pack)
 	pack_cache_retire(cache, &condemned, false);
 	ck_assert(pack_cache_refer(cache, &condemned));
 	pack_cache_unrefer(cache, &sealed);
-	ck_assert(!pack_cache_is_referred(cache, &sealed) && pack_cache_is_referred(cache, &condemned));
+	ck_assert(!pack_cache_is_referred(cache, &sealed) &&
+		pack_cache_is_referred(cache, &condemned));
 	pack_cache_unrefer(cache, &condemned);
 }
 END_TEST
@@ -154,7 +158,8 @@ START_TEST(holds_go_on_in_the_new_file)
 	ck_assert_uint_eq(pack_cache_hold(cache, &pack), later);
 	pack_cache_unhold(cache, &pack, later);
 	pack_cache_unhold(cache, &pack, before);
-	ck_assert(!pack_cache_is_read_from_before(cache, &pack) && pack_cache_is_held(cache, &pack));
+	ck_assert(
+		!pack_cache_is_read_from_before(cache, &pack) && pack_cache_is_held(cache, &pack));
 	pack_cache_unhold(cache, &pack, later);
 	pack_cache_unrefer(cache, &pack);
 	ck_assert(!pack_cache_is_held(cache, &pack) && pack_cache_knows(cache, &pack));
@@ -171,7 +176,8 @@ START_TEST(a_mended_pack_has_another_form_and_is_unchecked)
 	ck_assert(pack_cache_form(cache, &pack) == 0 && pack_cache_is_checked(cache, &pack, 0, 9));
 	for (unsigned form = 1; form < 4; form++) {
 		pack_cache_reform(cache, &pack, index_in(&pack, &file));
-		ck_assert(pack_cache_form(cache, &pack) == form && !pack_cache_is_checked(cache, &pack, 0, 1));
+		ck_assert(pack_cache_form(cache, &pack) == form &&
+			!pack_cache_is_checked(cache, &pack, 0, 1));
 	}
 	pack_cache_replace(cache, &pack, index_in(&pack, &file));
 	ck_assert_uint_eq(pack_cache_form(cache, &pack), 3);
@@ -182,8 +188,10 @@ END_TEST
 START_TEST(files_of_known_packs_are_left_out)
 {
 	const struct pack_id pack = pack_of(1), file = pack_of(2), gone = pack_of(5);
-	const struct pack_record record = {.id = pack, .file = file, .state = PACK_SEALED, .length = LENGTH};
-	struct pack_id files[] = {pack_of(9), pack_of(2), pack_of(5), pack_of(1), pack_of(4), pack_of(8)};
+	const struct pack_record record = {
+		.id = pack, .file = file, .state = PACK_SEALED, .length = LENGTH};
+	struct pack_id files[] = {
+		pack_of(9), pack_of(2), pack_of(5), pack_of(1), pack_of(4), pack_of(8)};
 	size_t count = sizeof files / sizeof *files;
 	pack_cache_add_record(cache, &record);
 	add_record(&gone, PACK_SEALED);
@@ -202,7 +210,8 @@ END_TEST
 
 static void extend(const struct pack_id *pack, uint32_t expected_first)
 {
-	const struct pack_entry entries[2] = {{.size = 100, .stored = 100}, {.size = 200, .stored = 200}};
+	const struct pack_entry entries[2] = {
+		{.size = 100, .stored = 100}, {.size = 200, .stored = 200}};
 	const struct chunk_id xorb = {{1}};
 	uint32_t first;
 	uint64_t length;
@@ -229,9 +238,11 @@ START_TEST(indexes_that_are_not_saved_stay)
 	ck_assert_ptr_nonnull(pack_cache_sealed_index(cache, pinned));
 	pack_cache_unpin(cache, pinned);
 	pinned = pack_cache_pin(cache, &growing, false, &err);
-	ck_assert_msg(pinned != NULL && pack_cache_sealed_index(cache, pinned) == NULL, "%s", err.text);
+	ck_assert_msg(
+		pinned != NULL && pack_cache_sealed_index(cache, pinned) == NULL, "%s", err.text);
 	pack_cache_unpin(cache, pinned);
-	ck_assert_ptr_null(pack_cache_pin(cache, &saved, false, &err)); /* dropped, and no file to make it of */
+	/* dropped, and no file to make it of */
+	ck_assert_ptr_null(pack_cache_pin(cache, &saved, false, &err));
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	pack_cache_set_mode(cache, &unsaved, PACK_CACHE_SAVED);
 	ck_assert_uint_lt(pack_cache_index_bytes(cache), bytes);

@@ -39,7 +39,8 @@ static void hear_forgotten(void *owner, const struct pack_id *pack, uint32_t fir
 
 static void set_up(void)
 {
-	const struct pack_damage_listener listener = {.noted = hear_noted, .forgotten = hear_forgotten};
+	const struct pack_damage_listener listener = {
+		.noted = hear_noted, .forgotten = hear_forgotten};
 	damage = pack_damage_new();
 	pack_damage_listen(damage, &listener);
 	heard = (struct heard){0};
@@ -103,7 +104,8 @@ START_TEST(they_are_bounded)
 	for (uint32_t chunk = 0; chunk <= PACK_DAMAGE_MAX; chunk++)
 		pack_damage_note(damage, &pack, chunk);
 	ck_assert_uint_eq(heard.noted, PACK_DAMAGE_MAX);
-	ck_assert(pack_damage_has(damage, &pack, PACK_DAMAGE_MAX - 1, 1) && !pack_damage_has(damage, &pack, PACK_DAMAGE_MAX, 1));
+	ck_assert(pack_damage_has(damage, &pack, PACK_DAMAGE_MAX - 1, 1) &&
+		!pack_damage_has(damage, &pack, PACK_DAMAGE_MAX, 1));
 	pack_damage_forget(damage, &pack, 0, 1);
 	pack_damage_note(damage, &pack, PACK_DAMAGE_MAX);
 	ck_assert(pack_damage_has(damage, &pack, PACK_DAMAGE_MAX, 1));
@@ -121,21 +123,27 @@ START_TEST(chunks_are_checked_one_by_one)
 	struct pack_cache *cache = pack_cache_new(backend, &limits);
 	pack_cache_add_record(cache, &record);
 	pack_cache_add(cache, &written, 64, NULL, PACK_CACHE_SAVED);
-	ck_assert(!pack_cache_is_checked(cache, &record.id, 0, 1) && !pack_cache_is_checked(cache, &unknown, 0, 1));
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 0, 1) &&
+		!pack_cache_is_checked(cache, &unknown, 0, 1));
 	ck_assert(pack_cache_is_checked(cache, &written, 0, 30000));
 	pack_cache_set_checked(cache, &record.id, 3, 14);
 	pack_cache_set_checked(cache, &record.id, 900, 1);
 	pack_cache_set_checked(cache, &unknown, 0, 1);
-	ck_assert(pack_cache_is_checked(cache, &record.id, 3, 14) && pack_cache_is_checked(cache, &record.id, 900, 1));
+	ck_assert(pack_cache_is_checked(cache, &record.id, 3, 14) &&
+		pack_cache_is_checked(cache, &record.id, 900, 1));
 	ck_assert(!pack_cache_is_checked(cache, &record.id, 3, 898)); /* its ends are */
-	ck_assert(!pack_cache_is_checked(cache, &record.id, 2, 2) && !pack_cache_is_checked(cache, &record.id, 16, 2));
-	ck_assert(!pack_cache_is_checked(cache, &record.id, 899, 1) && !pack_cache_is_checked(cache, &record.id, 901, 1));
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 2, 2) &&
+		!pack_cache_is_checked(cache, &record.id, 16, 2));
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 899, 1) &&
+		!pack_cache_is_checked(cache, &record.id, 901, 1));
 	ck_assert(!pack_cache_is_checked(cache, &unknown, 0, 1));
 	pack_cache_doubt(cache, &record.id);
 	pack_cache_doubt(cache, &written);
-	ck_assert(!pack_cache_is_checked(cache, &record.id, 5, 1) && !pack_cache_is_checked(cache, &written, 5, 1));
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 5, 1) &&
+		!pack_cache_is_checked(cache, &written, 5, 1));
 	pack_cache_set_checked(cache, &written, 5, 1);
-	ck_assert(pack_cache_is_checked(cache, &written, 5, 1) && !pack_cache_is_checked(cache, &written, 6, 1));
+	ck_assert(pack_cache_is_checked(cache, &written, 5, 1) &&
+		!pack_cache_is_checked(cache, &written, 6, 1));
 	pack_cache_free(cache);
 	backend->ops->free(backend);
 }

@@ -13,11 +13,13 @@
 #include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/unit.h"
 
-static const struct pack_id pack = {{ 0xcd, 9, 8, 7 }};
+static const struct pack_id pack = {{0xcd, 9, 8, 7}};
 
-static struct pack_entry entry_of(uint64_t *const state)
+static struct pack_entry entry_of(uint64_t *state)
 {
-	struct pack_entry entry = { .checksum = fixture_random(state), .size = 1 + (uint32_t)(fixture_random(state) % 200), .codec = 0 };
+	struct pack_entry entry = {.checksum = fixture_random(state),
+		.size = 1 + (uint32_t)(fixture_random(state) % 200),
+		.codec = 0};
 	entry.stored = entry.size;
 	for (size_t i = 0; i < sizeof entry.id.bytes; i++)
 		entry.id.bytes[i] = (uint8_t)fixture_random(state);
@@ -25,14 +27,14 @@ static struct pack_entry entry_of(uint64_t *const state)
 }
 
 /* Writes a pack of made-up xorbs and gives its index as built on the way. */
-static struct pack_index *write_pack(struct pack_writer *const writer, const unsigned xorbs)
+static struct pack_index *write_pack(struct pack_writer *writer, unsigned xorbs)
 {
 	struct error err = {0};
 	uint64_t state = 5;
 	struct pack_index *const index = pack_index_new(&writer->pack);
 	for (unsigned i = 0; i < xorbs; i++) {
 		struct pack_entry entries[20];
-		struct pack_footer footer = { .count = 1 + i * 7 % 20 };
+		struct pack_footer footer = {.count = 1 + i * 7 % 20};
 		struct buffer bytes;
 		buffer_init(&bytes, 1 << 20);
 		footer.hash.bytes[0] = (uint8_t)i;
@@ -54,7 +56,7 @@ static struct pack_index *write_pack(struct pack_writer *const writer, const uns
 	return index;
 }
 
-static void expect_equal(const struct pack_index *const a, const struct pack_index *const b)
+static void expect_equal(const struct pack_index *a, const struct pack_index *b)
 {
 	ck_assert(pack_id_equal(&a->pack, &b->pack));
 	ck_assert_uint_eq(a->length, b->length);
@@ -76,7 +78,7 @@ struct written {
 	struct pack_index *index;
 };
 
-static void written_open(struct written *const written, const unsigned xorbs)
+static void written_open(struct written *written, unsigned xorbs)
 {
 	struct error err = {0};
 	written->backend = backend_memory_new();
@@ -84,7 +86,7 @@ static void written_open(struct written *const written, const unsigned xorbs)
 	written->index = write_pack(written->writer, xorbs);
 }
 
-static void written_close(struct written *const written)
+static void written_close(struct written *written)
 {
 	pack_index_free(written->index);
 	pack_writer_close(written->writer);
@@ -99,7 +101,8 @@ START_TEST(the_sidecar_tells_the_same)
 	struct buffer bytes;
 	buffer_init(&bytes, 1 << 20);
 	pack_index_encode(written.index, &bytes);
-	ck_assert_uint_eq(bytes.len, 48 + 40 * written.index->xorb_count + 48 * written.index->count + 8);
+	ck_assert_uint_eq(
+		bytes.len, 48 + 40 * written.index->xorb_count + 48 * written.index->count + 8);
 	ck_assert_mem_eq(bytes.data, "DBKTPIDX\1\0\1\0", 12);
 	struct pack_index *const decoded = pack_index_decode(buffer_span(&bytes), &err);
 	ck_assert_msg(decoded != NULL, "%s", err.text);
@@ -130,7 +133,7 @@ START_TEST(any_changed_or_missing_byte_of_a_sidecar_is_refused)
 }
 END_TEST
 
-static void put_u64(uint8_t *const at, const uint64_t value, const unsigned bytes)
+static void put_u64(uint8_t *at, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		at[i] = (uint8_t)(value >> (8 * i));
@@ -141,18 +144,18 @@ static const struct {
 	uint64_t value;
 	unsigned bytes;
 } lies[] = {
-	{ 12, 0, 4 },                  /* no chunks */
-	{ 12, 1000000, 4 },            /* too many */
-	{ 40, 0, 4 },                  /* no xorbs */
-	{ 40, 4000000000u, 4 },        /* too many */
-	{ 32, 12345, 8 },              /* another length */
-	{ 48 + 32, 1, 4 },             /* the first xorb does not begin at 0 */
-	{ 48 + 36, 0, 4 },             /* an empty xorb */
-	{ 48 + 36, 4000000000u, 4 },   /* one with too many chunks */
-	{ 48 + 36, 2, 4 },             /* one that leaves the rest out */
-	{ 48 + 3 * 40 + 40, 0, 3 },    /* an entry without bytes */
-	{ 48 + 3 * 40 + 43, 200, 1 },  /* an unknown codec */
-	{ 8, 2, 2 },                   /* a newer version */
+	{12, 0, 4},                 /* no chunks */
+	{12, 1000000, 4},           /* too many */
+	{40, 0, 4},                 /* no xorbs */
+	{40, 4000000000u, 4},       /* too many */
+	{32, 12345, 8},             /* another length */
+	{48 + 32, 1, 4},            /* the first xorb does not begin at 0 */
+	{48 + 36, 0, 4},            /* an empty xorb */
+	{48 + 36, 4000000000u, 4},  /* one with too many chunks */
+	{48 + 36, 2, 4},            /* one that leaves the rest out */
+	{48 + 3 * 40 + 40, 0, 3},   /* an entry without bytes */
+	{48 + 3 * 40 + 43, 200, 1}, /* an unknown codec */
+	{8, 2, 2},                  /* a newer version */
 };
 
 /* Right checksums do not make a sidecar right. */
@@ -179,7 +182,8 @@ START_TEST(walking_tells_the_same_and_stops_at_the_committed_length)
 	struct error err = {0};
 	written_open(&written, 12);
 	for (uint32_t xorbs = 12; xorbs > 0; xorbs--) {
-		struct pack_index *const walked = pack_index_walk(written.writer->file, &pack, written.index->length, &err);
+		struct pack_index *const walked =
+			pack_index_walk(written.writer->file, &pack, written.index->length, &err);
 		ck_assert_msg(walked != NULL, "%s", err.text);
 		expect_equal(walked, written.index);
 		pack_index_free(walked);
@@ -198,7 +202,7 @@ START_TEST(a_cut_or_damaged_pack_is_corrupt)
 	written_open(&written, 2);
 	uint8_t *const whole = memory_new(written.writer->length);
 	struct error err = {0};
-	const struct iovec part = { whole, written.writer->length };
+	const struct iovec part = {whole, written.writer->length};
 	ck_assert_int_eq(written.backend->ops->read(written.writer->file, &part, 1, 0, &err), 0);
 	const struct pack_xorb *const second = &written.index->xorbs[1];
 	const uint64_t end_of_first = written.index->entries[second->first].offset;
@@ -211,11 +215,15 @@ START_TEST(a_cut_or_damaged_pack_is_corrupt)
 	}
 	/* from the first footer's start to its end every byte counts */
 	const struct pack_entry *const last = &written.index->entries[second->first - 1];
-	for (uint64_t at = last->offset + PACK_RECORD_HEADER_BYTES + last->stored; at < end_of_first; at++) {
+	for (uint64_t at = last->offset + PACK_RECORD_HEADER_BYTES + last->stored;
+		at < end_of_first; at++) {
 		whole[at] ^= 1;
-		ck_assert_int_eq(written.backend->ops->append(written.writer->file, span_of(whole, written.writer->length), 0, &err), 0);
+		ck_assert_int_eq(written.backend->ops->append(written.writer->file,
+					 span_of(whole, written.writer->length), 0, &err),
+			0);
 		err = (struct error){0};
-		ck_assert_ptr_null(pack_index_walk(written.writer->file, &pack, written.index->length, &err));
+		ck_assert_ptr_null(
+			pack_index_walk(written.writer->file, &pack, written.index->length, &err));
 		ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 		whole[at] ^= 1;
 	}
@@ -230,7 +238,8 @@ START_TEST(loading_prefers_the_sidecar_and_falls_back_to_walking)
 	struct error err = {0};
 	bool walked;
 	written_open(&written, 5);
-	struct pack_index *index = pack_index_load(written.backend, &pack, written.index->length, &walked, &err);
+	struct pack_index *index =
+		pack_index_load(written.backend, &pack, written.index->length, &walked, &err);
 	ck_assert_msg(index != NULL && walked, "%s", err.text);
 	ck_assert_int_eq(pack_index_save(index, written.backend, &err), 0);
 	pack_index_free(index);
@@ -247,18 +256,20 @@ START_TEST(loading_prefers_the_sidecar_and_falls_back_to_walking)
 	/* nor does a damaged one */
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&pack, PACK_FILE_INDEX, name);
-	ck_assert_int_eq(written.backend->ops->put(written.backend, name, span_text("nonsense"), &err), 0);
+	ck_assert_int_eq(
+		written.backend->ops->put(written.backend, name, span_text("nonsense"), &err), 0);
 	index = pack_index_load(written.backend, &pack, written.index->length, &walked, &err);
 	ck_assert(index != NULL && walked);
 	pack_index_free(index);
-	const struct pack_id other = {{ 1 }};
+	const struct pack_id other = {{1}};
 	ck_assert_ptr_null(pack_index_load(written.backend, &other, 1000, &walked, &err));
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	written_close(&written);
 }
 END_TEST
 
-/* A pack of one xorb of one chunk, "Hello World!", and its sidecar, as version 1 wrote them. Every later version must read them. */
+/* A pack of one xorb of one chunk, "Hello World!", and its sidecar, as version 1 wrote them. Every
+ * later version must read them. */
 static const char golden_pack[] =
 	"44424b545041434b010001000000000000112233445566778899aabbccddeeff00000000000000000000000000000000"
 	"00000000000000003c96e6b2d0bdb42e000c0000000c000048656c6c6f20576f726c642144424b54584f524201000000"
@@ -269,25 +280,32 @@ static const char golden_index[] =
 	"44424b5450494458010001000100000000112233445566778899aabbccddeeffc4000000000000000100000000000000"
 	"a29cfb08e608d4d8726dd8659a90b9134b3240d5d8e42d5fcb28e2a6e763a3e80000000001000000a29cfb08e608d4d8"
 	"726dd8659a90b9134b3240d5d8e42d5fcb28e2a6e763a3e8d5a22139493c3e670c0000000c000000e48d6d687d491e38";
-enum { GOLDEN_PACK_BYTES = (sizeof golden_pack - 1) / 2, GOLDEN_INDEX_BYTES = (sizeof golden_index - 1) / 2 };
+enum {
+	GOLDEN_PACK_BYTES = (sizeof golden_pack - 1) / 2,
+	GOLDEN_INDEX_BYTES = (sizeof golden_index - 1) / 2
+};
 
 START_TEST(the_golden_pack_stays_readable)
 {
-	static const struct pack_id id = {{ 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff }};
+	static const struct pack_id id = {{0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99,
+		0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}};
 	struct error err = {0};
 	uint8_t pack_bytes[GOLDEN_PACK_BYTES];
 	uint8_t index_bytes[GOLDEN_INDEX_BYTES];
 	ck_assert(decode_hex(span_text(golden_pack), pack_bytes, sizeof pack_bytes));
 	ck_assert(decode_hex(span_text(golden_index), index_bytes, sizeof index_bytes));
 	struct backend *const backend = backend_memory_new();
-	const struct pack_store_options options = { .backend = backend };
+	const struct pack_store_options options = {.backend = backend};
 	struct pack_store *const store = pack_store_open(&options, &err);
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&id, PACK_FILE_PACK, name);
-	ck_assert_int_eq(backend->ops->put(backend, name, span_of(pack_bytes, sizeof pack_bytes), &err), 0);
-	const struct pack_record record = { .id = id, .state = PACK_SEALED, .length = sizeof pack_bytes, .chunks = 1 };
+	ck_assert_int_eq(
+		backend->ops->put(backend, name, span_of(pack_bytes, sizeof pack_bytes), &err), 0);
+	const struct pack_record record = {
+		.id = id, .state = PACK_SEALED, .length = sizeof pack_bytes, .chunks = 1};
 	const struct pack_names names = {&record, 1, NULL, 0};
-	struct pack_recovery *recovery = pack_recovery_look(store, &names, &(const struct pack_origin){.life = 0}, &err);
+	struct pack_recovery *recovery =
+		pack_recovery_look(store, &names, &(const struct pack_origin){.life = 0}, &err);
 	struct pack_record *sealed;
 	size_t sealed_count;
 	ck_assert_int_eq(pack_recovery_settle(recovery, true, &sealed, &sealed_count, &err), 0);
@@ -296,7 +314,8 @@ START_TEST(the_golden_pack_stays_readable)
 	free(sealed);
 	uint8_t content[CHUNK_MAX_BYTES];
 	size_t len;
-	ck_assert_msg(pack_store_read_chunk(store, &id, 0, NULL, content, &len, &err) == 0, "%s", err.text);
+	ck_assert_msg(pack_store_read_chunk(store, &id, 0, NULL, content, &len, &err) == 0, "%s",
+		err.text);
 	ck_assert(span_equal_text(span_of(content, len), "Hello World!"));
 	/* recovery wrote the missing sidecar, byte for byte the golden one */
 	struct buffer index;
@@ -316,7 +335,7 @@ START_TEST(the_map_finds_what_was_added)
 	chunk_map_init(&map);
 	uint64_t state = 1;
 	uint32_t number;
-	const struct chunk_id none = {{ 1, 2, 3 }};
+	const struct chunk_id none = {{1, 2, 3}};
 	ck_assert(!chunk_map_find(&map, &none, &number));
 	for (uint32_t i = 0; i < COUNT; i++) {
 		const struct pack_entry entry = entry_of(&state);
@@ -335,12 +354,12 @@ END_TEST
 
 enum { CACHED_PACKS = 40 };
 
-static struct pack_id cached_id(const unsigned number)
+static struct pack_id cached_id(unsigned number)
 {
-	return (struct pack_id){{ 0xee, (uint8_t)number }};
+	return (struct pack_id){{0xee, (uint8_t)number}};
 }
 
-static size_t fill_backend(struct backend *const backend, struct pack_cache *const cache)
+static size_t fill_backend(struct backend *backend, struct pack_cache *cache)
 {
 	size_t memory = 0;
 	for (unsigned i = 0; i < CACHED_PACKS; i++) {
@@ -361,7 +380,7 @@ START_TEST(the_cache_keeps_to_its_limits_and_never_takes_what_is_pinned)
 {
 	struct error err = {0};
 	struct backend *const backend = backend_memory_new();
-	const struct pack_cache_limits limits = { .index_bytes = 20000, .open_files = 5 };
+	const struct pack_cache_limits limits = {.index_bytes = 20000, .open_files = 5};
 	struct pack_cache *const cache = pack_cache_new(backend, &limits);
 	const size_t memory = fill_backend(backend, cache);
 	const struct pack_id kept_id = cached_id(0);
@@ -391,7 +410,7 @@ START_TEST(a_removed_pack_lives_until_it_is_let_go)
 {
 	struct error err = {0};
 	struct backend *const backend = backend_memory_new();
-	const struct pack_cache_limits limits = { .index_bytes = 1 << 20, .open_files = 5 };
+	const struct pack_cache_limits limits = {.index_bytes = 1 << 20, .open_files = 5};
 	struct pack_cache *const cache = pack_cache_new(backend, &limits);
 	fill_backend(backend, cache);
 	const struct pack_id id = cached_id(3);

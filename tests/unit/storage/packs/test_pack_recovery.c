@@ -1,4 +1,5 @@
-/* Files that no row names: what a start may take for refuse, what it sets aside, and what it brings back. */
+/* Files that no row names: what a start may take for refuse, what it sets aside, and what it brings
+ * back. */
 #include "storage/packs/pack_recovery.h"
 
 #include <errno.h>
@@ -85,11 +86,12 @@ static const struct {
 	bool goes;
 } fates[] = {
 	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE}, true, true},
-	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE}, false, false},     /* what was acknowledged is not all there */
-	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE - 1}, true, false},  /* of an earlier life */
-	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE + 1}, true, false},  /* of a later one */
-	{{{9, 8, 7, 6, 5, 4, 3, 1}, LIFE}, true, false},      /* of another store */
-	{{{0}, 0}, true, false},                              /* of before there were ids */
+	/* what was acknowledged is not all there */
+	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE}, false, false},
+	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE - 1}, true, false}, /* of an earlier life */
+	{{{9, 8, 7, 6, 5, 4, 3, 2}, LIFE + 1}, true, false}, /* of a later one */
+	{{{9, 8, 7, 6, 5, 4, 3, 1}, LIFE}, true, false},     /* of another store */
+	{{{0}, 0}, true, false},                             /* of before there were ids */
 	{{{0}, LIFE}, true, false},
 };
 
@@ -155,7 +157,8 @@ END_TEST
 
 START_TEST(copies_go_only_from_a_store_without_damage)
 {
-	static const char *const copies[] = {"00112233445566778899aabbccddeeff.index", "ff112233445566778899aabbccddeeff.index.tmp-abcdef"};
+	static const char *const copies[] = {"00112233445566778899aabbccddeeff.index",
+		"ff112233445566778899aabbccddeeff.index.tmp-abcdef"};
 	for (size_t i = 0; i < 2; i++)
 		put_file(copies[i], span_text("x"));
 	put_file("notes.txt", span_text("x"));
@@ -202,7 +205,8 @@ START_TEST(a_named_pack_that_is_there_is_left_alone)
 	snprintf(path, sizeof path, "%s/%s", fixture.aside_folder, name_of(&named));
 	ck_assert_int_eq(file_place(file_system(), path, span_text("another"), 0600, &err), 0);
 	fixture.records = memory_grow(fixture.records, 1, sizeof *fixture.records);
-	fixture.records[fixture.record_count++] = (struct pack_record){.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
+	fixture.records[fixture.record_count++] =
+		(struct pack_record){.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
 	pack_fixture_reopen_as(&fixture, &ours, true);
 	ck_assert(is_aside(name_of(&named)));
 	snprintf(path, sizeof path, "%s/5d/%s", fixture.packs_folder, name_of(&named));
@@ -214,7 +218,8 @@ END_TEST
 START_TEST(what_is_missing_is_counted_and_named)
 {
 	fixture.records = memory_grow(fixture.records, 1, sizeof *fixture.records);
-	fixture.records[fixture.record_count++] = (struct pack_record){.id = {{0xab}}, .state = PACK_SEALED, .length = 500, .chunks = 1};
+	fixture.records[fixture.record_count++] = (struct pack_record){
+		.id = {{0xab}}, .state = PACK_SEALED, .length = 500, .chunks = 1};
 	pack_fixture_reopen_as(&fixture, &ours, true);
 	ck_assert_uint_eq(fixture.facts.named, 1);
 	ck_assert_uint_eq(fixture.facts.missing, 1);
@@ -255,7 +260,8 @@ static void expect_told(const char *path, const char *told)
 	buffer_init(&text, 100000);
 	ck_assert_int_eq(file_read_all(path, &text, &err), 0);
 	buffer_add_byte(&text, 0);
-	ck_assert_msg((strstr((char *)text.data, "pack_damaged") != NULL) == (told != NULL), "%s", (char *)text.data);
+	ck_assert_msg((strstr((char *)text.data, "pack_damaged") != NULL) == (told != NULL), "%s",
+		(char *)text.data);
 	ck_assert(told == NULL || strstr((char *)text.data, told) != NULL);
 	buffer_release(&text);
 }
@@ -308,21 +314,26 @@ static bool is_in(const char *folder, const struct pack_id *id)
 	return file_exists(here) || file_exists(aside);
 }
 
-/* One file that is refuse, one in doubt, one that is named and was set aside; the power is cut before each operation. */
+/* One file that is refuse, one in doubt, one that is named and was set aside; the power is cut
+ * before each operation. */
 START_TEST(no_power_cut_loses_what_is_kept_or_brings_back_what_went)
 {
 	static const struct pack_id doubtful = {{0x4c, 1}};
 	static const struct pack_id named = {{0x5d, 1}};
-	static const struct pack_origin earlier = {.store = {9, 8, 7, 6, 5, 4, 3, 2}, .life = LIFE - 1};
+	static const struct pack_origin earlier = {
+		.store = {9, 8, 7, 6, 5, 4, 3, 2}, .life = LIFE - 1};
 	char path[8192];
 	size_t count;
 	put_pack(&stray, &ours);
 	put_pack(&doubtful, &earlier);
 	put_pack(&named, &earlier);
 	struct error err = {0};
-	ck_assert_int_eq(fixture.store->backend->ops->set_aside(fixture.store->backend, name_of(&named), &err), 0);
+	ck_assert_int_eq(fixture.store->backend->ops->set_aside(
+				 fixture.store->backend, name_of(&named), &err),
+		0);
 	fixture.records = memory_grow(fixture.records, 1, sizeof *fixture.records);
-	fixture.records[fixture.record_count++] = (struct pack_record){.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
+	fixture.records[fixture.record_count++] =
+		(struct pack_record){.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
 	struct power_disk *disk = power_disk_new(fixture.scratch);
 	power_disk_cut_each(disk, (enum power_cut)_i);
 	fixture.faults.ops = *power_disk_files(disk);
@@ -332,7 +343,8 @@ START_TEST(no_power_cut_loses_what_is_kept_or_brings_back_what_went)
 	const struct power_taken *taken = power_disk_taken(disk, &count);
 	ck_assert_uint_gt(count, 3);
 	for (size_t i = 0; i < count; i++)
-		ck_assert_msg(is_in(taken[i].folder, &doubtful) && is_in(taken[i].folder, &named), "cut before \"%s\"", taken[i].line);
+		ck_assert_msg(is_in(taken[i].folder, &doubtful) && is_in(taken[i].folder, &named),
+			"cut before \"%s\"", taken[i].line);
 	const char *last = taken[count - 1].folder;
 	ck_assert(!is_in(last, &stray));
 	snprintf(path, sizeof path, "%s/packs/5d/%s", last, name_of(&named));
@@ -354,8 +366,11 @@ START_TEST(a_move_that_fails_is_told_and_nothing_goes_before)
 	size_t count = 0;
 	put_pack(&stray, &ours);
 	put_pack(&named, &ours);
-	ck_assert_int_eq(fixture.store->backend->ops->set_aside(fixture.store->backend, name_of(&named), &err), 0);
-	const struct pack_record record = {.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
+	ck_assert_int_eq(fixture.store->backend->ops->set_aside(
+				 fixture.store->backend, name_of(&named), &err),
+		0);
+	const struct pack_record record = {
+		.id = named, .state = PACK_SEALED, .length = 100, .chunks = 1};
 	const struct pack_names names = {.records = &record, .record_count = 1};
 	struct pack_recovery *recovery = pack_recovery_look(fixture.store, &names, &ours, &err);
 	ck_assert_ptr_nonnull(recovery);
@@ -376,7 +391,8 @@ Suite *test_pack_recovery_suite(void)
 	Suite *suite = suite_create("pack_recovery");
 	TCase *tests = tcase_create("pack_recovery");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, only_what_the_last_life_left_is_refuse, 0, sizeof fates / sizeof *fates);
+	tcase_add_loop_test(
+		tests, only_what_the_last_life_left_is_refuse, 0, sizeof fates / sizeof *fates);
 	tcase_add_test(tests, a_damaged_header_proves_nothing);
 	tcase_add_test(tests, a_store_without_an_id_made_nothing);
 	tcase_add_loop_test(tests, an_empty_file_goes_only_from_a_store_without_damage, 0, 2);
@@ -385,9 +401,11 @@ Suite *test_pack_recovery_suite(void)
 	tcase_add_test(tests, what_is_named_again_comes_back_and_is_read);
 	tcase_add_test(tests, a_named_pack_that_is_there_is_left_alone);
 	tcase_add_test(tests, what_is_missing_is_counted_and_named);
-	tcase_add_loop_test(tests, a_pack_that_is_not_as_the_catalog_knows_it_is_told, 0, sizeof differing / sizeof *differing);
+	tcase_add_loop_test(tests, a_pack_that_is_not_as_the_catalog_knows_it_is_told, 0,
+		sizeof differing / sizeof *differing);
 	tcase_add_test(tests, a_look_moves_nothing);
-	tcase_add_loop_test(tests, no_power_cut_loses_what_is_kept_or_brings_back_what_went, 0, POWER_CUTS);
+	tcase_add_loop_test(
+		tests, no_power_cut_loses_what_is_kept_or_brings_back_what_went, 0, POWER_CUTS);
 	tcase_add_test(tests, a_move_that_fails_is_told_and_nothing_goes_before);
 	suite_add_tcase(suite, tests);
 	return suite;

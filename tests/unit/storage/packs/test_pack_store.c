@@ -24,18 +24,20 @@ struct small {
 	uint8_t *bytes;
 };
 
-static void small_open(struct small *const small, struct pack_fixture *const fixture, const uint64_t seed)
+static void small_open(struct small *small, struct pack_fixture *fixture, uint64_t seed)
 {
 	struct error err = {0};
-	*small = (struct small){ .ingest = NULL };
+	*small = (struct small){.ingest = NULL};
 	pack_writer_end_init(&small->end);
 	small->bytes = fixture_bytes(FIXTURE_RANDOM, seed, SMALL);
 	small->ingest = pack_fixture_ingest(fixture, &small->end, false);
-	ck_assert_int_eq(pack_fixture_write(small->ingest, &small->end, span_of(small->bytes, SMALL), 0, &err), 0);
+	ck_assert_int_eq(pack_fixture_write(
+				 small->ingest, &small->end, span_of(small->bytes, SMALL), 0, &err),
+		0);
 	ck_assert_msg(pack_fixture_finish(small->ingest, &small->end, &err) == 0, "%s", err.text);
 }
 
-static void small_close(struct small *const small)
+static void small_close(struct small *small)
 {
 	ingest_free(small->ingest);
 	free(small->segments);
@@ -44,7 +46,7 @@ static void small_close(struct small *const small)
 }
 
 /* Before its store closes: an ingest does not outlive it. */
-static void small_end(struct small *const small)
+static void small_end(struct small *small)
 {
 	const struct stored_part *const part = ingest_part(small->ingest);
 	small->segments = memory_new_array(part->segment_count, sizeof *small->segments);
@@ -54,22 +56,24 @@ static void small_end(struct small *const small)
 	small->ingest = NULL;
 }
 
-static int small_read(struct pack_fixture *const fixture, const struct small *const small, struct error *const err)
+static int small_read(struct pack_fixture *fixture, const struct small *small, struct error *err)
 {
-	const struct stored_part *const part = small->ingest != NULL ? ingest_part(small->ingest) : NULL;
+	const struct stored_part *const part =
+		small->ingest != NULL ? ingest_part(small->ingest) : NULL;
 	const struct stored_stream stream = {
 		.size = SMALL,
 		.segments = part != NULL ? (struct segment *)part->segments : small->segments,
 		.segment_count = part != NULL ? part->segment_count : small->segment_count,
 	};
 	uint8_t got[SMALL];
-	const int result = pack_fixture_try_get(fixture, &stream, 0, SMALL, ASSEMBLE_BLOCK_BYTES, got, err);
+	const int result =
+		pack_fixture_try_get(fixture, &stream, 0, SMALL, ASSEMBLE_BLOCK_BYTES, got, err);
 	if (result == 0)
 		ck_assert_mem_eq(got, small->bytes, SMALL);
 	return result;
 }
 
-static const struct pack_id *small_pack(const struct small *const small)
+static const struct pack_id *small_pack(const struct small *small)
 {
 	return &ingest_part(small->ingest)->segments[0].pack;
 }
@@ -82,7 +86,8 @@ START_TEST(small_uploads_share_a_pack)
 	struct small smalls[5];
 	for (unsigned i = 0; i < 5; i++) {
 		small_open(&smalls[i], &fixture, i);
-		ck_assert_msg(pack_fixture_commit(&fixture, smalls[i].ingest, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			pack_fixture_commit(&fixture, smalls[i].ingest, &err) == 0, "%s", err.text);
 	}
 	ck_assert_uint_eq(fixture.record_count, 1);
 	ck_assert_int_eq(fixture.records[0].state, PACK_OPEN);
@@ -108,7 +113,8 @@ START_TEST(a_full_shared_pack_is_sealed_and_the_next_begins)
 	struct small smalls[8];
 	for (unsigned i = 0; i < 8; i++) {
 		small_open(&smalls[i], &fixture, i);
-		ck_assert_msg(pack_fixture_commit(&fixture, smalls[i].ingest, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			pack_fixture_commit(&fixture, smalls[i].ingest, &err) == 0, "%s", err.text);
 	}
 	unsigned sealed = 0;
 	for (size_t i = 0; i < fixture.record_count; i++) {
@@ -178,7 +184,8 @@ START_TEST(an_index_that_could_not_be_written_is_waited_for_by_nobody)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, second.ingest, &err), 0);
 	pack_fixture_settle(&fixture);
 	ck_assert_int_eq(rmdir(index), 0);
-	ck_assert_int_eq(pack_cache_mode(fixture.store->cache, small_pack(&first)), PACK_CACHE_SAVED);
+	ck_assert_int_eq(
+		pack_cache_mode(fixture.store->cache, small_pack(&first)), PACK_CACHE_SAVED);
 	ck_assert_msg(small_read(&fixture, &first, &err) == 0, "%s", err.text);
 	free(index);
 	small_close(&first);
@@ -233,7 +240,7 @@ START_TEST(an_abandoned_first_batch_leaves_nothing)
 }
 END_TEST
 
-static uint64_t file_bytes(const struct pack_fixture *const fixture, const struct pack_id *const pack)
+static uint64_t file_bytes(const struct pack_fixture *fixture, const struct pack_id *pack)
 {
 	struct error err = {0};
 	uint64_t size = 0;
@@ -243,7 +250,8 @@ static uint64_t file_bytes(const struct pack_fixture *const fixture, const struc
 	return size;
 }
 
-/* COMMIT broke off, and the crash that follows shows that it had happened: what its records name must be there. */
+/* COMMIT broke off, and the crash that follows shows that it had happened: what its records name
+ * must be there. */
 START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
 {
 	const bool is_first = _i == 0;
@@ -261,7 +269,8 @@ START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
 	ck_assert_uint_eq(pack_store_shared_records(fixture.store, &record, 1), 1);
 	pack_store_shared_doubt(fixture.store);
 	ck_assert_uint_eq(file_bytes(&fixture, &record.id), record.length);
-	ck_assert_int_eq(small_read(&fixture, &unsure, &err), -1); /* until then it did not happen */
+	/* until then it did not happen */
+	ck_assert_int_eq(small_read(&fixture, &unsure, &err), -1);
 	if (is_first) {
 		fixture.records = memory_grow(fixture.records, 1, sizeof(record));
 		fixture.record_count = 1;
@@ -279,7 +288,8 @@ START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
 }
 END_TEST
 
-/* A batch without small uploads fails before it asked for records: what earlier batches committed stays. */
+/* A batch without small uploads fails before it asked for records: what earlier batches committed
+ * stays. */
 START_TEST(abandoning_a_batch_that_wrote_nothing_loses_nothing)
 {
 	struct pack_fixture fixture;
@@ -334,7 +344,7 @@ START_TEST(a_failed_sync_of_the_shared_pack_fails_the_batch_only)
 }
 END_TEST
 
-static void append_garbage(const char *const path, const size_t len)
+static void append_garbage(const char *path, size_t len)
 {
 	const int fd = open(path, O_WRONLY | O_APPEND);
 	ck_assert_int_ge(fd, 0);
@@ -395,7 +405,8 @@ START_TEST(recovery_survives_damage)
 	ck_assert_uint_eq(fixture.record_count, 2);
 	pack_fixture_settle(&fixture);
 	const struct pack_record *const record = &fixture.records[_i % 2];
-	struct small *const victim = _i % 2 == 0 ? &hurt : &fine; /* sealed before; open until the restart */
+	/* sealed before; open until the restart */
+	struct small *const victim = _i % 2 == 0 ? &hurt : &fine;
 	struct small *const other = _i % 2 == 0 ? &fine : &hurt;
 	char *const path = pack_fixture_path(&fixture, &record->id, "pack");
 	char *const index = pack_fixture_path(&fixture, &record->id, "index");
@@ -430,17 +441,24 @@ START_TEST(unknown_packs_and_chunks_are_corrupt)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, small.ingest, &err), 0);
 	uint8_t *const into = memory_new(CHUNK_MAX_BYTES);
 	size_t len;
-	const struct pack_id unknown = {{ 1, 2, 3 }};
-	ck_assert_int_eq(pack_store_read_chunk(fixture.store, &unknown, 0, NULL, into, &len, &err), -1);
+	const struct pack_id unknown = {{1, 2, 3}};
+	ck_assert_int_eq(
+		pack_store_read_chunk(fixture.store, &unknown, 0, NULL, into, &len, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	err = (struct error){0};
-	ck_assert_int_eq(pack_store_read_chunk(fixture.store, small_pack(&small), 1000, NULL, into, &len, &err), -1);
+	ck_assert_int_eq(pack_store_read_chunk(
+				 fixture.store, small_pack(&small), 1000, NULL, into, &len, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	struct chunk_entry entry;
-	ck_assert_int_eq(pack_store_chunk_entry(fixture.store, small_pack(&small), 1000, &entry, &err), -1);
+	ck_assert_int_eq(
+		pack_store_chunk_entry(fixture.store, small_pack(&small), 1000, &entry, &err), -1);
 	struct codec_context *const codec = codec_context_new();
-	ck_assert_int_eq(pack_store_read_chunk(fixture.store, small_pack(&small), 0, codec, into, &len, &err), 0);
-	ck_assert_int_eq(pack_store_chunk_entry(fixture.store, small_pack(&small), 0, &entry, &err), 0);
+	ck_assert_int_eq(pack_store_read_chunk(
+				 fixture.store, small_pack(&small), 0, codec, into, &len, &err),
+		0);
+	ck_assert_int_eq(
+		pack_store_chunk_entry(fixture.store, small_pack(&small), 0, &entry, &err), 0);
 	ck_assert_uint_eq(entry.size, len);
 	ck_assert_mem_eq(into, small.bytes, len);
 	codec_context_free(codec);
@@ -454,7 +472,7 @@ START_TEST(holds_are_counted)
 {
 	struct pack_fixture fixture;
 	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
-	const struct pack_id pack = {{ 7 }};
+	const struct pack_id pack = {{7}};
 	ck_assert(!pack_store_is_held(fixture.store, &pack));
 	const unsigned turn = pack_store_hold(fixture.store, &pack);
 	ck_assert_uint_eq(pack_store_hold(fixture.store, &pack), turn);
@@ -469,7 +487,8 @@ END_TEST
 START_TEST(packs_over_a_gibibyte_are_refused)
 {
 	struct error err = {0};
-	const struct pack_store_options options = { .backend = backend_memory_new(), .pack_max_bytes = (UINT64_C(1) << 30) + 1 };
+	const struct pack_store_options options = {
+		.backend = backend_memory_new(), .pack_max_bytes = (UINT64_C(1) << 30) + 1};
 	ck_assert_ptr_null(pack_store_open(&options, &err));
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
@@ -487,7 +506,8 @@ START_TEST(reindexing_finds_sealed_packs_again)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, second.ingest, &err), 0);
 	pack_fixture_settle(&fixture);
 	struct chunk_entry entry;
-	ck_assert_int_eq(pack_store_chunk_entry(fixture.store, small_pack(&first), 0, &entry, &err), 0);
+	ck_assert_int_eq(
+		pack_store_chunk_entry(fixture.store, small_pack(&first), 0, &entry, &err), 0);
 	struct chunk_place place;
 	ck_assert(chunk_index_find(fixture.chunk_index, &entry.id, &place));
 	ck_assert_int_eq(chunk_index_forget_pack(fixture.chunk_index, small_pack(&first), &err), 0);
@@ -509,13 +529,16 @@ Suite *test_pack_store_suite(void)
 	TCase *const tcase = tcase_create("pack_store");
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, small_uploads_share_a_pack, 0, PACK_FIXTURE_KINDS);
-	tcase_add_loop_test(tcase, a_full_shared_pack_is_sealed_and_the_next_begins, 0, PACK_FIXTURE_KINDS);
-	tcase_add_loop_test(tcase, an_abandoned_batch_keeps_what_was_committed_before, 0, PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(
+		tcase, a_full_shared_pack_is_sealed_and_the_next_begins, 0, PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(
+		tcase, an_abandoned_batch_keeps_what_was_committed_before, 0, PACK_FIXTURE_KINDS);
 	tcase_add_test(tcase, an_index_that_could_not_be_written_is_waited_for_by_nobody);
 	tcase_add_test(tcase, what_comes_while_a_batch_commits_is_of_the_next_one);
 	tcase_add_test(tcase, an_abandoned_first_batch_leaves_nothing);
 	tcase_add_loop_test(tcase, a_batch_in_doubt_may_come_back_with_the_next_start, 0, 2);
-	tcase_add_loop_test(tcase, abandoning_a_batch_that_wrote_nothing_loses_nothing, 0, PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(
+		tcase, abandoning_a_batch_that_wrote_nothing_loses_nothing, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, a_failed_sync_of_the_shared_pack_fails_the_batch_only, 0, 2);
 	tcase_add_test(tcase, recovery_seals_the_open_pack_and_leaves_its_tail);
 	tcase_add_loop_test(tcase, recovery_survives_damage, 0, 6);

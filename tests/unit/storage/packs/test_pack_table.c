@@ -11,30 +11,34 @@
 
 enum { XORBS = 3, XORB_CHUNKS = 5, CHUNKS = XORBS * XORB_CHUNKS };
 
-static const struct pack_id pack = {{ 1, 2, 3 }};
-static const struct pack_id file = {{ 9, 8, 7 }};
+static const struct pack_id pack = {{1, 2, 3}};
+static const struct pack_id file = {{9, 8, 7}};
 
 static struct pack_index *full_index(void)
 {
 	struct pack_index *const index = pack_index_new(&pack);
 	for (unsigned x = 0; x < XORBS; x++) {
 		struct pack_entry entries[XORB_CHUNKS] = {0};
-		struct chunk_id hash = {{ (uint8_t)(0x80 + x) }};
+		struct chunk_id hash = {{(uint8_t)(0x80 + x)}};
 		for (unsigned i = 0; i < XORB_CHUNKS; i++)
-			entries[i] = (struct pack_entry){ .id = {{ (uint8_t)(x * XORB_CHUNKS + i) }}, .checksum = i, .stored = 100 + i, .size = 100 + i };
+			entries[i] = (struct pack_entry){.id = {{(uint8_t)(x * XORB_CHUNKS + i)}},
+				.checksum = i,
+				.stored = 100 + i,
+				.size = 100 + i};
 		pack_index_add_xorb(index, &hash, entries, XORB_CHUNKS);
 	}
 	return index;
 }
 
-static void set_bits(uint8_t *const live, const uint32_t *const numbers, const size_t count)
+static void set_bits(uint8_t *live, const uint32_t *numbers, size_t count)
 {
 	memset(live, 0, CHUNKS / 8 + 1);
 	for (size_t i = 0; i < count; i++)
 		live[numbers[i] / 8] |= (uint8_t)(1u << numbers[i] % 8);
 }
 
-static struct pack_index *selected(const struct pack_index *const from, const uint32_t *const numbers, const size_t count)
+static struct pack_index *selected(
+	const struct pack_index *from, const uint32_t *numbers, size_t count)
 {
 	uint8_t live[CHUNKS / 8 + 1];
 	set_bits(live, numbers, count);
@@ -43,13 +47,14 @@ static struct pack_index *selected(const struct pack_index *const from, const ui
 	return index;
 }
 
-static const uint32_t some[] = { 1, 2, 4, 11, 14 };
+static const uint32_t some[] = {1, 2, 4, 11, 14};
 
 START_TEST(living_chunks_keep_their_numbers)
 {
 	struct pack_index *const from = full_index();
 	struct pack_index *const index = selected(from, some, 5);
-	ck_assert(!pack_id_equal(&index->pack, &index->file) && pack_id_equal(&from->pack, &from->file));
+	ck_assert(!pack_id_equal(&index->pack, &index->file) &&
+		pack_id_equal(&from->pack, &from->file));
 	ck_assert_uint_eq(index->count, 5);
 	ck_assert_uint_eq(index->xorb_count, 2); /* none of the second lives */
 	ck_assert_uint_eq(index->xorbs[1].first, 2 * XORB_CHUNKS);
@@ -62,8 +67,10 @@ START_TEST(living_chunks_keep_their_numbers)
 		ck_assert_uint_eq(entry->offset, end);
 		end += PACK_RECORD_HEADER_BYTES + entry->stored;
 	}
-	ck_assert_uint_eq(index->length, end + 2 * PACK_TABLE_XORB_BYTES + 5 * PACK_TABLE_ENTRY_BYTES + PACK_TABLE_TAIL_BYTES);
-	const uint32_t gone[] = { 0, 3, 5, 9, 10, 12, 13, CHUNKS, UINT32_MAX };
+	ck_assert_uint_eq(index->length,
+		end + 2 * PACK_TABLE_XORB_BYTES + 5 * PACK_TABLE_ENTRY_BYTES +
+			PACK_TABLE_TAIL_BYTES);
+	const uint32_t gone[] = {0, 3, 5, 9, 10, 12, 13, CHUNKS, UINT32_MAX};
 	for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
 		ck_assert_ptr_null(pack_index_find(index, gone[i]));
 	pack_index_free(index);
@@ -73,7 +80,7 @@ END_TEST
 
 START_TEST(a_compacted_pack_can_be_compacted_again)
 {
-	const uint32_t fewer[] = { 4, 14 };
+	const uint32_t fewer[] = {4, 14};
 	struct pack_index *const from = full_index();
 	struct pack_index *const once = selected(from, some, 5);
 	struct pack_index *const twice = selected(once, fewer, 2);
@@ -109,7 +116,8 @@ START_TEST(a_table_is_read_back)
 {
 	struct error err = {0};
 	struct buffer bytes = encoded();
-	ck_assert_uint_eq(pack_table_size(bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES), bytes.len);
+	ck_assert_uint_eq(
+		pack_table_size(bytes.data + bytes.len - PACK_TABLE_TAIL_BYTES), bytes.len);
 	struct pack_index *const index = pack_table_decode(buffer_span(&bytes), &pack, &file, &err);
 	ck_assert_msg(index != NULL, "%s", err.text);
 	ck_assert_uint_eq(index->count, 5);
@@ -122,7 +130,7 @@ END_TEST
 /* As small objects leave it. */
 START_TEST(xorbs_of_one_chunk_each_are_read_back)
 {
-	const uint32_t ones[] = { 1, 7, 12 };
+	const uint32_t ones[] = {1, 7, 12};
 	struct error err = {0};
 	struct buffer bytes;
 	struct pack_index *const from = full_index();
@@ -159,16 +167,25 @@ static const struct {
 	size_t offset;
 	uint32_t value;
 } wrong[] = {
-	{ CHUNK_ID_BYTES, 6 },                                                        /* the first xorb begins behind its chunks */
-	{ CHUNK_ID_BYTES + 4, 0 },                                                    /* has none */
-	{ CHUNK_ID_BYTES + 4, XORB_MAX_CHUNKS + 1 },                                  /* has too many */
-	{ CHUNK_ID_BYTES + 4, 12 },                                                   /* runs into the next */
-	{ PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, PACK_MAX_CHUNKS },                  /* the last chunk it could have is too far */
-	{ PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, 15 },                               /* none of its chunks is there */
-	{ 2 * PACK_TABLE_XORB_BYTES, 2 },                                             /* a number twice */
-	{ 2 * PACK_TABLE_XORB_BYTES + PACK_TABLE_ENTRY_BYTES, 0 },                    /* falling numbers */
-	{ 2 * PACK_TABLE_XORB_BYTES + 2 * PACK_TABLE_ENTRY_BYTES, 7 },                /* in no xorb */
-	{ 2 * PACK_TABLE_XORB_BYTES + 4 + 40, 0 },                                    /* no stored bytes */
+	/* the first xorb begins behind its chunks */
+	{CHUNK_ID_BYTES, 6},
+	{CHUNK_ID_BYTES + 4, 0}, /* has none */
+	/* has too many */
+	{CHUNK_ID_BYTES + 4, XORB_MAX_CHUNKS + 1},
+	/* runs into the next */
+	{CHUNK_ID_BYTES + 4, 12},
+	/* the last chunk it could have is too far */
+	{PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, PACK_MAX_CHUNKS},
+	/* none of its chunks is there */
+	{PACK_TABLE_XORB_BYTES + CHUNK_ID_BYTES, 15},
+	/* a number twice */
+	{2 * PACK_TABLE_XORB_BYTES, 2},
+	/* falling numbers */
+	{2 * PACK_TABLE_XORB_BYTES + PACK_TABLE_ENTRY_BYTES, 0},
+	/* in no xorb */
+	{2 * PACK_TABLE_XORB_BYTES + 2 * PACK_TABLE_ENTRY_BYTES, 7},
+	/* no stored bytes */
+	{2 * PACK_TABLE_XORB_BYTES + 4 + 40, 0},
 };
 
 START_TEST(what_does_not_add_up_is_refused)
@@ -176,7 +193,8 @@ START_TEST(what_does_not_add_up_is_refused)
 	struct error err = {0};
 	struct buffer bytes = encoded();
 	little_endian_put(bytes.data + wrong[_i].offset, wrong[_i].value, 4);
-	little_endian_put(bytes.data + bytes.len - 8, xxh3_64(span_of(bytes.data, bytes.len - 8)), 8);
+	little_endian_put(
+		bytes.data + bytes.len - 8, xxh3_64(span_of(bytes.data, bytes.len - 8)), 8);
 	ck_assert_ptr_null(pack_table_decode(buffer_span(&bytes), &pack, &file, &err));
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	buffer_release(&bytes);
@@ -184,7 +202,7 @@ START_TEST(what_does_not_add_up_is_refused)
 END_TEST
 
 /* A compacted pack in memory, with its copy; gives its length. */
-static uint64_t write_compacted(struct backend *const backend)
+static uint64_t write_compacted(struct backend *backend)
 {
 	struct error err = {0};
 	const uint8_t zeros[1024] = {0};
@@ -193,7 +211,11 @@ static uint64_t write_compacted(struct backend *const backend)
 	struct pack_writer *const writer = pack_writer_open_compacted(backend, &pack, &file, &err);
 	struct buffer bytes = encoded();
 	ck_assert_ptr_nonnull(writer);
-	ck_assert_int_eq(pack_writer_append(writer, span_of(zeros, (size_t)(index->length - bytes.len) - PACK_HEADER_BYTES), &err), 0);
+	ck_assert_int_eq(
+		pack_writer_append(writer,
+			span_of(zeros, (size_t)(index->length - bytes.len) - PACK_HEADER_BYTES),
+			&err),
+		0);
 	ck_assert_int_eq(pack_writer_append(writer, buffer_span(&bytes), &err), 0);
 	ck_assert_int_eq(pack_table_save(index, backend, &err), 0);
 	const uint64_t length = writer->length;
@@ -205,7 +227,7 @@ static uint64_t write_compacted(struct backend *const backend)
 	return length;
 }
 
-static void overwrite(struct backend *const backend, const uint64_t offset, const uint8_t byte)
+static void overwrite(struct backend *backend, uint64_t offset, uint8_t byte)
 {
 	struct error err = {0};
 	struct backend_file *opened;
@@ -216,7 +238,7 @@ static void overwrite(struct backend *const backend, const uint64_t offset, cons
 	backend->ops->close(opened);
 }
 
-static void remove_copy(struct backend *const backend)
+static void remove_copy(struct backend *backend)
 {
 	struct error err = {0};
 	char name[PACK_NAME_BYTES];
@@ -248,7 +270,7 @@ START_TEST(another_pack_name_or_length_is_refused)
 	struct error err = {0};
 	struct backend *const backend = backend_memory_new();
 	const uint64_t length = write_compacted(backend);
-	const struct pack_id other = {{ 5 }};
+	const struct pack_id other = {{5}};
 	remove_copy(backend);
 	ck_assert_ptr_null(pack_table_load(backend, &other, &file, length, &err));
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
@@ -272,7 +294,8 @@ START_TEST(each_version_of_header_is_taken_for_itself_alone)
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &file, &err), 0);
 	ck_assert(pack_format_read_origin(header, &found));
 	ck_assert(found.life == 7 && found.store[2] == 3);
-	ck_assert_int_eq(little_endian_get(header + 8, 2), 2); /* a program that knows version 1 alone refuses it by this */
+	/* a program that knows version 1 alone refuses it by this */
+	ck_assert_int_eq(little_endian_get(header + 8, 2), 2);
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &pack, &err), -1);
 	pack_format_put_header(&pack, &origin, header);

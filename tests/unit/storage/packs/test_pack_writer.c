@@ -12,10 +12,11 @@
 #include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/unit.h"
 
-static const struct pack_id pack = {{ 0xab, 1, 2, 3 }};
+static const struct pack_id pack = {{0xab, 1, 2, 3}};
 
 /* Three chunks that want different codecs. */
-static void build_xorb(struct xorb_builder *const xorb, struct codec_context *const codec, struct chunk_id *const hash)
+static void build_xorb(
+	struct xorb_builder *xorb, struct codec_context *codec, struct chunk_id *hash)
 {
 	struct error err = {0};
 	struct chunk_entry chunks[FIXTURE_CONTENTS];
@@ -23,9 +24,10 @@ static void build_xorb(struct xorb_builder *const xorb, struct codec_context *co
 	for (enum fixture_content content = 0; content < FIXTURE_CONTENTS; content++) {
 		uint8_t *const bytes = fixture_bytes(content, 7, 60000);
 		const struct span span = span_of(bytes, 60000);
-		chunks[content] = (struct chunk_entry){ .id = chunk_hash(span), .size = span.len };
+		chunks[content] = (struct chunk_entry){.id = chunk_hash(span), .size = span.len};
 		ck_assert(xorb_builder_fits(xorb, span.len, 1 << 20));
-		ck_assert_msg(xorb_builder_add(xorb, codec, &chunks[content].id, span, &err) == 0, "%s", err.text);
+		ck_assert_msg(xorb_builder_add(xorb, codec, &chunks[content].id, span, &err) == 0,
+			"%s", err.text);
 		free(bytes);
 	}
 	ck_assert_int_eq(xorb_builder_finish(xorb, hash, &err), 0);
@@ -99,7 +101,7 @@ START_TEST(a_failed_append_is_written_over)
 	ck_assert_int_eq(pack_writer_append(writer, span_text("second"), &err), 0);
 	ck_assert_uint_eq(writer->length, PACK_HEADER_BYTES + 11);
 	char got[12] = {0};
-	const struct iovec part = { got, 11 };
+	const struct iovec part = {got, 11};
 	ck_assert_int_eq(backend->ops->read(writer->file, &part, 1, PACK_HEADER_BYTES, &err), 0);
 	ck_assert_str_eq(got, "firstsecond");
 	ck_assert_int_eq(pack_writer_cut(writer, PACK_HEADER_BYTES + 5, &err), 0);

@@ -58,7 +58,8 @@ START_TEST(one_goes_when_it_is_named)
 	put("set-aside/a.pack", "123");
 	put("set-aside/b.pack", "123");
 	ck_assert_int_eq(set_aside_drop(file_system(), folder, "a.pack", &err), 0);
-	ck_assert(!file_exists(path_of("set-aside/a.pack")) && file_exists(path_of("set-aside/b.pack")));
+	ck_assert(!file_exists(path_of("set-aside/a.pack")) &&
+		file_exists(path_of("set-aside/b.pack")));
 	ck_assert_int_eq(set_aside_drop(file_system(), folder, "a.pack", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 }
@@ -66,7 +67,8 @@ END_TEST
 
 START_TEST(no_name_leads_elsewhere)
 {
-	static const char *const names[] = {"", ".", "..", "../catalog.db", "x/../../catalog.db", "/etc/passwd", ".hidden"};
+	static const char *const names[] = {
+		"", ".", "..", "../catalog.db", "x/../../catalog.db", "/etc/passwd", ".hidden"};
 	put("catalog.db", "catalog");
 	put("set-aside/.hidden", "x");
 	ck_assert_int_eq(set_aside_drop(file_system(), folder, names[_i], &err), -1);

@@ -35,7 +35,7 @@ struct doing_change {
 	struct adoption adoption; /* of which `id` or `run` and `step` are meant */
 };
 
-static int apply(struct change *const change, struct db *const db, struct error *const error)
+static int apply(struct change *change, struct db *db, struct error *error)
 {
 	const struct doing_change *const doing = (const struct doing_change *)change;
 	const struct adoption *const adoption = &doing->adoption;
@@ -51,36 +51,44 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	}
 }
 
-static void run(const enum doing doing, const struct adoption *const adoption)
+static void run(enum doing doing, const struct adoption *adoption)
 {
-	struct doing_change change = {.change = {.apply = apply}, .doing = doing, .adoption = *adoption};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0, "%s", err.text);
+	struct doing_change change = {
+		.change = {.apply = apply}, .doing = doing, .adoption = *adoption};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0,
+		"%s", err.text);
 }
 
-static void note(const int64_t of_run, const char *const identity, const char *const objects, const char *const base)
+static void note(int64_t of_run, const char *identity, const char *objects, const char *base)
 {
-	run(NOTE, &(struct adoption){.run = of_run, .convention = ADOPT_HOT_LOAD, .identity = span_text(identity), .objects = span_text(objects),
-		.has_base = base != NULL, .base = span_text(base != NULL ? base : "")});
+	run(NOTE,
+		&(struct adoption){.run = of_run,
+			.convention = ADOPT_HOT_LOAD,
+			.identity = span_text(identity),
+			.objects = span_text(objects),
+			.has_base = base != NULL,
+			.base = span_text(base != NULL ? base : "")});
 }
 
 /* The adoption of this identity; its id is 0 when there is none. */
-static struct adoption find(const int64_t of_run, const char *const identity)
+static struct adoption find(int64_t of_run, const char *identity)
 {
 	struct adoption adoption = {.id = 0};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	const int found = adopt_row_find_identity(db, of_run, span_text(identity), fixture.arena, &adoption, &err);
+	const int found = adopt_row_find_identity(
+		db, of_run, span_text(identity), fixture.arena, &adoption, &err);
 	store_reader_give(fixture.store, db);
 	ck_assert_int_ge(found, 0);
 	return found == 1 ? adoption : (struct adoption){.id = 0};
 }
 
-static void fail_it(const int64_t of_run, const char *const identity)
+static void fail_it(int64_t of_run, const char *identity)
 {
 	const struct adoption adoption = find(of_run, identity);
 	run(FAIL, &adoption);
 }
 
-static void publish(const int64_t of_run, const char *const identity, const uint64_t step)
+static void publish(int64_t of_run, const char *identity, uint64_t step)
 {
 	struct adoption adoption = find(of_run, identity);
 	adoption.step = step;
@@ -92,14 +100,17 @@ START_TEST(one_that_failed_waits_again_as_it_is_noted_now)
 	note(RUN, "a", "first/", "x");
 	fail_it(RUN, "a");
 	struct adoption adoption = find(RUN, "a");
-	ck_assert(adoption.state == ADOPTION_FAILED && span_equal_text(adoption.error, "for the test"));
+	ck_assert(adoption.state == ADOPTION_FAILED &&
+		span_equal_text(adoption.error, "for the test"));
 	note(RUN, "a", "second/", NULL);
 	adoption = find(RUN, "a");
-	ck_assert(adoption.state == ADOPTION_WAITS && span_equal_text(adoption.objects, "second/") && !adoption.has_base);
+	ck_assert(adoption.state == ADOPTION_WAITS &&
+		span_equal_text(adoption.objects, "second/") && !adoption.has_base);
 	ck_assert_uint_eq(adoption.error.len, 0);
 	note(RUN, "a", "third/", "y");
 	adoption = find(RUN, "a");
-	ck_assert(adoption.state == ADOPTION_WAITS && span_equal_text(adoption.objects, "second/") && !adoption.has_base);
+	ck_assert(adoption.state == ADOPTION_WAITS &&
+		span_equal_text(adoption.objects, "second/") && !adoption.has_base);
 }
 END_TEST
 
@@ -110,7 +121,8 @@ START_TEST(one_that_became_a_step_stays_one)
 	publish(RUN, "a", 5);
 	note(RUN, "a", "second/", NULL);
 	adoption = find(RUN, "a");
-	ck_assert(adoption.state == ADOPTION_PUBLISHED && adoption.step == 5 && span_equal_text(adoption.objects, "first/"));
+	ck_assert(adoption.state == ADOPTION_PUBLISHED && adoption.step == 5 &&
+		span_equal_text(adoption.objects, "first/"));
 	struct db *const db = store_reader_take(fixture.store, &err);
 	ck_assert_int_eq(adopt_row_find_step(db, RUN, 5, fixture.arena, &adoption, &err), 1);
 	ck_assert_int_eq(adopt_row_find_step(db, RUN, 4, fixture.arena, &adoption, &err), 0);
@@ -144,24 +156,28 @@ START_TEST(a_failure_takes_what_is_behind_it_in_its_run_alone)
 	note(RUN, "behind", "o/", "failing");
 	note(RUN, "whole", "o/", NULL);
 	fail_it(RUN, "failing");
-	ck_assert(find(RUN, "before").state == ADOPTION_WAITS && find(OTHER, "elsewhere").state == ADOPTION_WAITS);
-	ck_assert(find(RUN, "behind").state == ADOPTION_FAILED && find(RUN, "whole").state == ADOPTION_WAITS);
+	ck_assert(find(RUN, "before").state == ADOPTION_WAITS &&
+		find(OTHER, "elsewhere").state == ADOPTION_WAITS);
+	ck_assert(find(RUN, "behind").state == ADOPTION_FAILED &&
+		find(RUN, "whole").state == ADOPTION_WAITS);
 }
 END_TEST
 
 /* Rows with the numbers from 1 to `count`, named after them; every tenth became a step. */
-static void add_many(const int64_t of_run, const int count)
+static void add_many(int64_t of_run, int count)
 {
-	const char *const sql = arena_format(fixture.arena, "INSERT INTO adoptions (run, identity, convention, state, objects, step, created_ms)"
+	const char *const sql = arena_format(fixture.arena,
+		"INSERT INTO adoptions (run, identity, convention, state, objects, step, created_ms)"
 		" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-		" SELECT %lld, CAST(i AS BLOB), 4, CASE WHEN i %% 10 = 0 THEN 1 ELSE 2 END, x'', CASE WHEN i %% 10 = 0 THEN i END, 0 FROM n", count,
-		(long long)of_run);
+		" SELECT %lld, CAST(i AS BLOB), 4, CASE WHEN i %% 10 = 0 THEN 1 ELSE 2 END, x'', CASE WHEN i %% 10 = 0 THEN i END, 0 FROM n",
+		count, (long long)of_run);
 	ck_assert_msg(fixture_run(fixture.store, sql, &err) == 0, "%s", err.text);
 }
 
-static int64_t count(const char *const where)
+static int64_t count(const char *where)
 {
-	return fixture_count(fixture.store, arena_format(fixture.arena, "SELECT COUNT(*) FROM adoptions WHERE %s", where));
+	return fixture_count(fixture.store,
+		arena_format(fixture.arena, "SELECT COUNT(*) FROM adoptions WHERE %s", where));
 }
 
 START_TEST(of_the_failed_ones_the_newest_are_kept)
@@ -174,7 +190,8 @@ START_TEST(of_the_failed_ones_the_newest_are_kept)
 	fail_it(RUN, "failing");
 	ck_assert_int_eq(count("run = 1 AND state = 2"), ADOPT_FAILED_KEPT);
 	ck_assert_int_eq(find(RUN, "failing").state, ADOPTION_FAILED);
-	ck_assert(find(RUN, "1").id == 0 && count("state = 1") == steps && count("run = 2") == others);
+	ck_assert(find(RUN, "1").id == 0 && count("state = 1") == steps &&
+		count("run = 2") == others);
 }
 END_TEST
 
@@ -208,8 +225,10 @@ START_TEST(an_ended_run_leaves_none_and_takes_none_of_others)
 	struct settled *const settled = settled_new();
 	add_many(RUN, MANY);
 	add_many(OTHER, 30);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("run = 1"), 0);
 	ck_assert_int_eq(count("run = 2"), 30);

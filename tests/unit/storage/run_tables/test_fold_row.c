@@ -1,4 +1,5 @@
-/* Rows of folds: whose turn it is, what a run may hold, and what goes with a step, a run or an hour. */
+/* Rows of folds: whose turn it is, what a run may hold, and what goes with a step, a run or an
+ * hour. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -30,34 +31,40 @@ struct act {
 	int (*act)(struct db *db, struct error *err);
 };
 
-static int apply(struct change *const change, struct db *const db, struct error *const error)
+static int apply(struct change *change, struct db *db, struct error *error)
 {
 	return ((struct act *)change)->act(db, error);
 }
 
 /* In a change of its own. */
-static void run(int (*const act)(struct db *db, struct error *err))
+static void run(int (*act)(struct db *db, struct error *err))
 {
 	struct act change = {.change = {.apply = apply}, .act = act};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0, "%s", err.text);
+	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0,
+		"%s", err.text);
 }
 
-static void add(const int64_t id, const int64_t of_run, const int from, const int to, const enum fold_kind kind, const enum fold_state state,
-	const int64_t used_ms)
+static void add(int64_t id, int64_t of_run, int from, int to, enum fold_kind kind,
+	enum fold_state state, int64_t used_ms)
 {
-	const char *const sql = arena_format(fixture.arena, "INSERT INTO folds (id, run, from_step, to_step, kind, state, format, bytes, used_ms)"
-		" VALUES (%lld, %lld, %d, %d, %d, %d, x'', 0, %lld)", (long long)id, (long long)of_run, from, to, (int)kind, (int)state,
+	const char *const sql = arena_format(fixture.arena,
+		"INSERT INTO folds (id, run, from_step, to_step, kind, state, format, bytes, used_ms)"
+		" VALUES (%lld, %lld, %d, %d, %d, %d, x'', 0, %lld)",
+		(long long)id, (long long)of_run, from, to, (int)kind, (int)state,
 		(long long)used_ms);
 	ck_assert_msg(fixture_run(fixture.store, sql, &err) == 0, "%s", err.text);
 }
 
-static int64_t state_of(const int64_t id)
+static int64_t state_of(int64_t id)
 {
-	return fixture_count(fixture.store, arena_format(fixture.arena, "SELECT COALESCE(MAX(state), -1) FROM folds WHERE id = %lld", (long long)id));
+	return fixture_count(fixture.store,
+		arena_format(fixture.arena,
+			"SELECT COALESCE(MAX(state), -1) FROM folds WHERE id = %lld",
+			(long long)id));
 }
 
 /* The wanted one behind `limit`, 0: none. */
-static int64_t wanted(const enum fold_kind kind, const int64_t limit)
+static int64_t wanted(enum fold_kind kind, int64_t limit)
 {
 	struct fold_row row = {.id = 0};
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -82,9 +89,10 @@ START_TEST(direct_folds_have_their_turn_in_order_and_skip_folds_the_newest_first
 }
 END_TEST
 
-static int want_again(struct db *const db, struct error *const error)
+static int want_again(struct db *db, struct error *error)
 {
-	const struct fold_row row = {.run = 1, .from = 0, .to = 4, .kind = FOLD_SKIP, .used_ms = NOW_MS};
+	const struct fold_row row = {
+		.run = 1, .from = 0, .to = 4, .kind = FOLD_SKIP, .used_ms = NOW_MS};
 	return fold_row_want(db, &row, error);
 }
 
@@ -97,7 +105,7 @@ START_TEST(what_is_there_is_not_wanted_anew)
 }
 END_TEST
 
-static int want_skips_to_16(struct db *const db, struct error *const error)
+static int want_skips_to_16(struct db *db, struct error *error)
 {
 	return fold_row_want_skips(db, 1, 16, NOW_MS, error);
 }
@@ -105,11 +113,13 @@ static int want_skips_to_16(struct db *const db, struct error *const error)
 START_TEST(skip_folds_begin_at_kept_steps)
 {
 	for (unsigned step = 0; step <= 16; step++) {
-		const struct step_message message = run_fixture_prepare(&fixture, step, step == 0, step == 0 ? 0 : 50);
+		const struct step_message message =
+			run_fixture_prepare(&fixture, step, step == 0, step == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &message);
 	}
 	ck_assert_int_eq(fixture_run(fixture.store, "DELETE FROM folds", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET state = 1 WHERE step < 12", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE steps SET state = 1 WHERE step < 12", &err), 0);
 	run(want_skips_to_16);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT from_step FROM folds"), 12);
@@ -119,7 +129,7 @@ START_TEST(skip_folds_begin_at_kept_steps)
 }
 END_TEST
 
-static int release_of_step_5(struct db *const db, struct error *const error)
+static int release_of_step_5(struct db *db, struct error *error)
 {
 	return fold_row_release_of_step(db, 1, 5, error);
 }
@@ -133,24 +143,32 @@ START_TEST(folds_go_with_the_steps_they_begin_or_end_at)
 		enum fold_state before;
 		enum fold_state after;
 	} folds[] = {
-		{1, 5, 9, FOLD_MADE, FOLD_RELEASING}, {1, 1, 5, FOLD_MADE, FOLD_RELEASING}, {1, 2, 5, FOLD_WANTED, FOLD_RELEASING},
-		{1, 5, 10, FOLD_REFUSED, FOLD_RELEASING}, {1, 4, 8, FOLD_MADE, FOLD_MADE}, {2, 5, 9, FOLD_MADE, FOLD_MADE},
-		{2, 1, 5, FOLD_MADE, FOLD_MADE}, {0, 5, 9, FOLD_WANTED, FOLD_WANTED},
+		{1, 5, 9, FOLD_MADE, FOLD_RELEASING},
+		{1, 1, 5, FOLD_MADE, FOLD_RELEASING},
+		{1, 2, 5, FOLD_WANTED, FOLD_RELEASING},
+		{1, 5, 10, FOLD_REFUSED, FOLD_RELEASING},
+		{1, 4, 8, FOLD_MADE, FOLD_MADE},
+		{2, 5, 9, FOLD_MADE, FOLD_MADE},
+		{2, 1, 5, FOLD_MADE, FOLD_MADE},
+		{0, 5, 9, FOLD_WANTED, FOLD_WANTED},
 	};
 	for (size_t i = 0; i < sizeof(folds) / sizeof(folds[0]); i++)
-		add((int64_t)i + 1, folds[i].run, folds[i].from, folds[i].to, FOLD_SKIP, folds[i].before, 0);
+		add((int64_t)i + 1, folds[i].run, folds[i].from, folds[i].to, FOLD_SKIP,
+			folds[i].before, 0);
 	run(release_of_step_5);
 	for (size_t i = 0; i < sizeof(folds) / sizeof(folds[0]); i++)
-		ck_assert_msg(state_of((int64_t)i + 1) == (int64_t)folds[i].after, "fold %zu", i + 1);
+		ck_assert_msg(
+			state_of((int64_t)i + 1) == (int64_t)folds[i].after, "fold %zu", i + 1);
 }
 END_TEST
 
-static int release_surplus(struct db *const db, struct error *const error)
+static int release_surplus(struct db *db, struct error *error)
 {
 	return fold_row_release_surplus(db, 2, error);
 }
 
-/* FOLD_DIRECT_MAX + 2 of run 2, of which those with the lowest and the highest id were unused for longest. */
+/* FOLD_DIRECT_MAX + 2 of run 2, of which those with the lowest and the highest id were unused for
+ * longest. */
 START_TEST(of_too_many_direct_folds_those_unused_for_longest_go)
 {
 	const int last = FOLD_DIRECT_MAX + 2;
@@ -161,7 +179,8 @@ START_TEST(of_too_many_direct_folds_those_unused_for_longest_go)
 	for (int i = 1; i <= 4; i++)
 		add(200 + i, 3, i, 99, FOLD_DIRECT, FOLD_MADE, 0);
 	run(release_surplus);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE state = 3"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE state = 3"), 2);
 	ck_assert(state_of(1) == FOLD_RELEASING && state_of(last) == FOLD_RELEASING);
 }
 END_TEST
@@ -189,7 +208,7 @@ START_TEST(a_run_has_room_until_its_own_folds_are_all_in_use)
 }
 END_TEST
 
-static int make(struct db *const db, struct error *const error)
+static int make(struct db *db, struct error *error)
 {
 	char longest[STEP_FORMAT_MAX_BYTES];
 	memset(longest, 'f', sizeof(longest));
@@ -206,7 +225,8 @@ START_TEST(what_was_made_says_its_format_and_bytes)
 	ck_assert_int_eq(fold_row_find(db, 1, 0, 5, &row, &err), 0);
 	ck_assert_int_eq(fold_row_find_id(db, 7, &row, &err), 1);
 	store_reader_give(fixture.store, db);
-	ck_assert(row.state == FOLD_MADE && row.bytes == 1234 && row.kind == FOLD_SKIP && row.used_ms == 5);
+	ck_assert(row.state == FOLD_MADE && row.bytes == 1234 && row.kind == FOLD_SKIP &&
+		row.used_ms == 5);
 	ck_assert_uint_eq(strlen(row.format), STEP_FORMAT_MAX_BYTES);
 }
 END_TEST
@@ -236,7 +256,7 @@ END_TEST
 
 static bool found_work;
 
-static int sweep(struct db *const db, struct error *const error)
+static int sweep(struct db *db, struct error *error)
 {
 	return fold_sweep(db, NOW_MS, &found_work, error);
 }
@@ -267,16 +287,23 @@ START_TEST(direct_folds_go_unused_whatever_became_of_them_and_skip_folds_never)
 	ck_assert(!has_work());
 	run(sweep);
 	ck_assert(!found_work);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE id <= 2"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE id <= 2"), 2);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 2);
 }
 END_TEST
 
-static void add_objects(const int64_t fold)
+static void add_objects(int64_t fold)
 {
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "INSERT INTO fold_objects (fold, name, version)"
-		" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-		" SELECT %lld, CAST(i AS BLOB), 1000000 + i FROM n", MANY_OBJECTS, (long long)fold), &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			arena_format(fixture.arena,
+				"INSERT INTO fold_objects (fold, name, version)"
+				" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+				" SELECT %lld, CAST(i AS BLOB), 1000000 + i FROM n",
+				MANY_OBJECTS, (long long)fold),
+			&err),
+		0);
 }
 
 /* More objects than one slice lets go: no path may take what is no longer whole. */
@@ -286,7 +313,8 @@ START_TEST(a_fold_with_many_objects_goes_in_slices)
 	add_objects(3);
 	run(sweep);
 	ck_assert(state_of(3) == FOLD_RELEASING);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), MANY_OBJECTS - FOLD_RELEASE_ROWS);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"),
+		MANY_OBJECTS - FOLD_RELEASE_ROWS);
 	run(sweep);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
 	ck_assert_int_eq(state_of(3), -1);
@@ -300,8 +328,10 @@ START_TEST(an_ended_run_leaves_no_fold_however_many_it_has)
 	for (int i = 1; i <= 50; i++)
 		add(i, 1, i, 100, FOLD_DIRECT, FOLD_MADE, INT64_MAX);
 	add_objects(20);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);
@@ -315,7 +345,8 @@ Suite *test_fold_row_suite(void)
 	Suite *const suite = suite_create("fold_row");
 	TCase *const tests = tcase_create("fold_row");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, direct_folds_have_their_turn_in_order_and_skip_folds_the_newest_first);
+	tcase_add_test(
+		tests, direct_folds_have_their_turn_in_order_and_skip_folds_the_newest_first);
 	tcase_add_test(tests, what_is_there_is_not_wanted_anew);
 	tcase_add_test(tests, skip_folds_begin_at_kept_steps);
 	tcase_add_test(tests, folds_go_with_the_steps_they_begin_or_end_at);

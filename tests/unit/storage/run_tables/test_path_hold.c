@@ -1,4 +1,5 @@
-/* What is held for readers of paths: for how long, how ranges grow together, and that runs do not mix. */
+/* What is held for readers of paths: for how long, how ranges grow together, and that runs do not
+ * mix. */
 #include "storage/run_tables/path_hold.h"
 
 #include "tests/unit/unit.h"
@@ -82,14 +83,20 @@ START_TEST(every_minute_may_be_full)
 }
 END_TEST
 
-/* What is added to 10, 20, 30 and 40, and which range it makes: it grows together with what is nearest below it, or with the first. */
+/* What is added to 10, 20, 30 and 40, and which range it makes: it grows together with what is
+ * nearest below it, or with the first. */
 static const struct {
 	struct step_range added;
 	size_t at;
 	struct step_range made;
 } full[] = {
-	{{50, 52}, 3, {40, 52}}, {{35, 36}, 2, {30, 36}}, {{25, 25}, 1, {20, 25}}, {{15, 15}, 0, {10, 15}}, {{5, 6}, 0, {5, 10}},
-	{{41, 44}, 3, {40, 44}}, {{20, 20}, 1, {20, 20}},
+	{{50, 52}, 3, {40, 52}},
+	{{35, 36}, 2, {30, 36}},
+	{{25, 25}, 1, {20, 25}},
+	{{15, 15}, 0, {10, 15}},
+	{{5, 6}, 0, {5, 10}},
+	{{41, 44}, 3, {40, 44}},
+	{{20, 20}, 1, {20, 20}},
 };
 
 START_TEST(where_more_would_be_needed_ranges_grow_together)
@@ -99,8 +106,10 @@ START_TEST(where_more_would_be_needed_ranges_grow_together)
 	path_hold_add(hold, 1, full[_i].added);
 	ck_assert_uint_eq(path_hold_ranges(hold, 1, held), SLICE_RANGES);
 	for (size_t i = 0; i < SLICE_RANGES; i++) {
-		ck_assert_uint_eq(held[i].first, i == full[_i].at ? full[_i].made.first : 10 * (i + 1));
-		ck_assert_uint_eq(held[i].last, i == full[_i].at ? full[_i].made.last : 10 * (i + 1));
+		ck_assert_uint_eq(
+			held[i].first, i == full[_i].at ? full[_i].made.first : 10 * (i + 1));
+		ck_assert_uint_eq(
+			held[i].last, i == full[_i].at ? full[_i].made.last : 10 * (i + 1));
 	}
 }
 END_TEST
@@ -116,7 +125,8 @@ START_TEST(runs_do_not_mix)
 }
 END_TEST
 
-/* Of many runs some are over: the others stay, whichever of their minutes it is that still counts. */
+/* Of many runs some are over: the others stay, whichever of their minutes it is that still
+ * counts. */
 START_TEST(tidying_takes_only_what_is_over)
 {
 	for (int64_t run = 1; run <= MANY_RUNS; run++)
@@ -146,7 +156,8 @@ Suite *test_path_hold_suite(void)
 	tcase_add_test(all, a_new_minute_begins_empty);
 	tcase_add_test(all, minutes_are_told_as_one);
 	tcase_add_test(all, every_minute_may_be_full);
-	tcase_add_loop_test(all, where_more_would_be_needed_ranges_grow_together, 0, sizeof full / sizeof *full);
+	tcase_add_loop_test(all, where_more_would_be_needed_ranges_grow_together, 0,
+		sizeof full / sizeof *full);
 	tcase_add_test(all, runs_do_not_mix);
 	tcase_add_test(all, tidying_takes_only_what_is_over);
 	suite_add_tcase(suite, all);

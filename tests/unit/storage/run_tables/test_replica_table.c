@@ -1,4 +1,5 @@
-/* The leases of replicas in memory: what is saved of them, what is wanted by them, and how many there may be. */
+/* The leases of replicas in memory: what is saved of them, what is wanted by them, and how many
+ * there may be. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -29,28 +30,34 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int put_into(const int64_t run, const char *const id, const int64_t step, const int64_t wanted, bool *const out_saved)
+static int put_into(int64_t run, const char *id, int64_t step, int64_t wanted, bool *out_saved)
 {
 	struct buffer document;
-	const struct replica_message said = {.state = REPLICA_READY, .has_step = step != NONE, .step = step == NONE ? 0 : (uint64_t)step,
-		.has_wanted = wanted != NONE, .wanted = wanted == NONE ? 0 : (uint64_t)wanted};
+	const struct replica_message said = {.state = REPLICA_READY,
+		.has_step = step != NONE,
+		.step = step == NONE ? 0 : (uint64_t)step,
+		.has_wanted = wanted != NONE,
+		.wanted = wanted == NONE ? 0 : (uint64_t)wanted};
 	buffer_init(&document, DOCUMENT_MAX);
 	replica_message_print_request(&said, &document);
-	const struct replica_row row = {.run = run, .id = span_text(id), .document = buffer_span(&document), .lease_ms = LEASE_MS};
+	const struct replica_row row = {.run = run,
+		.id = span_text(id),
+		.document = buffer_span(&document),
+		.lease_ms = LEASE_MS};
 	const int result = replica_table_put(table, &row, &said, out_saved, &err);
 	buffer_release(&document);
 	return result;
 }
 
 /* Whether the catalog protects what it says. */
-static bool put(const char *const id, const int64_t step, const int64_t wanted)
+static bool put(const char *id, int64_t step, int64_t wanted)
 {
 	bool saved = false;
 	ck_assert_int_eq(put_into(RUN, id, step, wanted, &saved), 0);
 	return saved;
 }
 
-static void save(const char *const id, const bool failed)
+static void save(const char *id, bool failed)
 {
 	struct replica_row row;
 	struct replica_saving saving;
@@ -114,7 +121,8 @@ START_TEST(a_step_is_held_by_a_replica_with_a_lease_alone)
 	(void)put("waits", NONE, 8);
 	ck_assert(!replica_table_holds(table, RUN, 0));
 	(void)put("a", 8, NONE);
-	ck_assert(replica_table_holds(table, RUN, 8) && !replica_table_holds(table, RUN, 7) && !replica_table_holds(table, RUN + 1, 8));
+	ck_assert(replica_table_holds(table, RUN, 8) && !replica_table_holds(table, RUN, 7) &&
+		!replica_table_holds(table, RUN + 1, 8));
 	fake.now_ms += LEASE_MS;
 	ck_assert(!replica_table_holds(table, RUN, 8));
 }
@@ -143,7 +151,8 @@ START_TEST(an_expired_one_is_shown_for_an_hour)
 	(void)put("a", 1, NONE);
 	fake.now_ms += LEASE_MS + REPLICA_FORGET_MS - 1;
 	ck_assert_uint_eq(replica_table_forget(table, 4, fixture.arena, names), 0);
-	ck_assert(replica_table_find(table, RUN, span_text("a"), fixture.arena, &entry) && entry.expired);
+	ck_assert(replica_table_find(table, RUN, span_text("a"), fixture.arena, &entry) &&
+		entry.expired);
 	fake.now_ms += 1;
 	ck_assert_uint_eq(replica_table_forget(table, 4, fixture.arena, names), 1);
 	ck_assert(names[0].run == RUN && span_equal_text(names[0].id, "a"));
@@ -151,14 +160,16 @@ START_TEST(an_expired_one_is_shown_for_an_hour)
 }
 END_TEST
 
-static int fill(const int64_t run, const unsigned count)
+static int fill(int64_t run, unsigned count)
 {
 	bool saved;
 	char id[16];
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(id, sizeof(id), "%06u", i);
-		const struct replica_row row = {.run = run, .id = span_text(id), .lease_ms = LEASE_MS};
-		if (replica_table_put(table, &row, &(struct replica_message){.state = REPLICA_IDLE}, &saved, &err) != 0)
+		const struct replica_row row = {
+			.run = run, .id = span_text(id), .lease_ms = LEASE_MS};
+		if (replica_table_put(table, &row, &(struct replica_message){.state = REPLICA_IDLE},
+			    &saved, &err) != 0)
 			return (int)i;
 	}
 	return (int)count;
@@ -178,14 +189,22 @@ START_TEST(there_are_at_most_so_many)
 }
 END_TEST
 
-static void add_row(const char *const id, const int64_t run)
+static void add_row(const char *id, int64_t run)
 {
 	struct buffer document;
 	buffer_init(&document, DOCUMENT_MAX);
-	replica_message_print_request(&(struct replica_message){.state = REPLICA_READY, .has_step = true, .step = 5}, &document);
+	replica_message_print_request(
+		&(struct replica_message){.state = REPLICA_READY, .has_step = true, .step = 5},
+		&document);
 	const struct span text = buffer_span(&document);
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "INSERT INTO replicas VALUES (%lld, CAST('%s' AS BLOB),"
-		" CAST('%.*s' AS BLOB), 60000, 1, 2)", (long long)run, id, (int)text.len, (const char *)text.data), &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			arena_format(fixture.arena,
+				"INSERT INTO replicas VALUES (%lld, CAST('%s' AS BLOB),"
+				" CAST('%.*s' AS BLOB), 60000, 1, 2)",
+				(long long)run, id, (int)text.len, (const char *)text.data),
+			&err),
+		0);
 	buffer_release(&document);
 }
 
@@ -195,14 +214,17 @@ START_TEST(a_start_loads_those_of_the_runs_there_are)
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "ended", NULL, &err), 0);
 	add_row("a", 1);
 	add_row("b", 2);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET name = NULL WHERE id = 2", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE runs SET name = NULL WHERE id = 2", &err), 0);
 	struct db *const db = store_reader_take(fixture.store, &err);
 	ck_assert_int_eq(replica_table_load(table, db, &err), 0);
 	store_reader_give(fixture.store, db);
 	ck_assert(replica_table_is_whole(table));
 	ck_assert_uint_eq(replica_table_count(table), 1);
-	ck_assert(replica_table_find(table, 1, span_text("a"), fixture.arena, &entry) && !entry.expired);
-	ck_assert(entry.row.lease_ms == 60000 && entry.row.since_ms == 1 && entry.row.updated_ms == 2);
+	ck_assert(replica_table_find(table, 1, span_text("a"), fixture.arena, &entry) &&
+		!entry.expired);
+	ck_assert(entry.row.lease_ms == 60000 && entry.row.since_ms == 1 &&
+		entry.row.updated_ms == 2);
 	ck_assert_uint_eq(unsaved(), 0);
 	ck_assert(replica_table_holds(table, 1, 5));
 }

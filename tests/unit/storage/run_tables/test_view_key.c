@@ -52,7 +52,8 @@ START_TEST(printed_keys_parse)
 	ck_assert(view_key_place(span_of(key, len), &run, &kind) && kind == VIEW_TRL);
 	view_key_prefix(VIEW_SLIME, span_text("llm"), key);
 	ck_assert_str_eq(key, "llm/updates/");
-	ck_assert(view_key_place(span_text("llm/updates/anything"), &run, &kind) && kind == VIEW_SLIME);
+	ck_assert(view_key_place(span_text("llm/updates/anything"), &run, &kind) &&
+		kind == VIEW_SLIME);
 	ck_assert(!view_key_place(span_text("llm/anchors/step_000001.safetensors"), &run, &kind));
 }
 END_TEST
@@ -62,7 +63,8 @@ Suite *test_view_key_suite(void)
 {
 	Suite *const suite = suite_create("view_key");
 	TCase *const tests = tcase_create("all");
-	tcase_add_loop_test(tests, keys_are_views_or_not, 0, sizeof(key_cases) / sizeof(key_cases[0]));
+	tcase_add_loop_test(
+		tests, keys_are_views_or_not, 0, sizeof(key_cases) / sizeof(key_cases[0]));
 	tcase_add_test(tests, printed_keys_parse);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -30,26 +30,28 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static uint64_t add(const int64_t run, const char *const body, const int64_t due_ms)
+static uint64_t add(int64_t run, const char *body, int64_t due_ms)
 {
 	uint64_t dropped = 99;
-	ck_assert_msg(webhook_row_add(db, run, span_text(body), due_ms, &dropped, &err) == 0, "%s", err.text);
+	ck_assert_msg(webhook_row_add(db, run, span_text(body), due_ms, &dropped, &err) == 0, "%s",
+		err.text);
 	return dropped;
 }
 
 enum { LATE_MS = 1000 };
 
-static struct webhook_event first_of(const int64_t run)
+static struct webhook_event first_of(int64_t run)
 {
 	struct webhook_event event;
 	ck_assert_int_eq(webhook_row_find_due(db, run, LATE_MS, arena, &event, &err), 1);
 	return event;
 }
 
-static void expect_first(const int64_t run, const char *const body)
+static void expect_first(int64_t run, const char *body)
 {
 	const struct webhook_event event = first_of(run);
-	ck_assert_msg(span_equal_text(event.body, body), "%.*s", (int)event.body.len, (const char *)event.body.data);
+	ck_assert_msg(span_equal_text(event.body, body), "%.*s", (int)event.body.len,
+		(const char *)event.body.data);
 }
 
 START_TEST(what_of_a_run_is_due_first_comes_first)
@@ -78,9 +80,13 @@ START_TEST(runs_of_which_something_waits)
 {
 	struct webhook_run run = {.run = 99, .account = 99};
 	ck_assert_int_eq(webhook_row_next_run(db, 0, &run, &err), 0);
-	ck_assert_int_eq(db_run_script(db, "INSERT INTO accounts (id, namespace, created_ms) VALUES (5, 'a', 0);"
-		"INSERT INTO buckets (id, name, account, created_ms) VALUES (7, 'b', 5, 0);"
-		"INSERT INTO runs (id, bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (2, 7, 'r', 0, 0, 0, 0, 0)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(db,
+			"INSERT INTO accounts (id, namespace, created_ms) VALUES (5, 'a', 0);"
+			"INSERT INTO buckets (id, name, account, created_ms) VALUES (7, 'b', 5, 0);"
+			"INSERT INTO runs (id, bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (2, 7, 'r', 0, 0, 0, 0, 0)",
+			&err),
+		0);
 	add(3, "of a run that is gone", 2 * LATE_MS);
 	add(2, "one", 100);
 	add(2, "two", 100);

@@ -19,7 +19,8 @@ static void set_up(void)
 	run_fixture_open(&fixture);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "other", NULL, &err), 0);
 	for (unsigned step = 0; step <= 3; step++) {
-		const struct step_message message = run_fixture_prepare(&fixture, step, step == 0, step == 0 ? 0 : 50);
+		const struct step_message message =
+			run_fixture_prepare(&fixture, step, step == 0, step == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &message);
 	}
 }
@@ -29,32 +30,41 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int put(const char *const name, const uint64_t step, const uint64_t ttl_s)
+static int put(const char *name, uint64_t step, uint64_t ttl_s)
 {
 	struct settled *const settled = settled_new();
 	const struct pin_message pin = {.name = span_text(name), .step = step, .ttl_s = ttl_s};
-	return fixture_settle_run(pin_put_start(fixture.store, span_text("bucket"), span_text("run"), &pin, settled_done, settled), settled,
-		NULL, &err);
+	return fixture_settle_run(pin_put_start(fixture.store, span_text("bucket"),
+					  span_text("run"), &pin, settled_done, settled),
+		settled, NULL, &err);
 }
 
-static int take_away(const char *const name)
+static int take_away(const char *name)
 {
 	struct settled *const settled = settled_new();
-	return fixture_settle_run(pin_remove_start(fixture.store, span_text("bucket"), span_text("run"), span_text(name), settled_done, settled),
+	return fixture_settle_run(pin_remove_start(fixture.store, span_text("bucket"),
+					  span_text("run"), span_text(name), settled_done, settled),
 		settled, NULL, &err);
 }
 
 /* Of a run, named p1, p2, ..., all of step 0. */
-static void add_many(const int64_t run, const int count, const char *const expires)
+static void add_many(int64_t run, int count, const char *expires)
 {
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "INSERT INTO pins (run, name, step, expires_ms, created_ms)"
-		" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-		" SELECT %lld, CAST('p' || i AS BLOB), 0, %s, 0 FROM n", count, (long long)run, expires), &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			arena_format(fixture.arena,
+				"INSERT INTO pins (run, name, step, expires_ms, created_ms)"
+				" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+				" SELECT %lld, CAST('p' || i AS BLOB), 0, %s, 0 FROM n",
+				count, (long long)run, expires),
+			&err),
+		0);
 }
 
-static int64_t count(const char *const where)
+static int64_t count(const char *where)
 {
-	return fixture_count(fixture.store, arena_format(fixture.arena, "SELECT COUNT(*) FROM pins WHERE %s", where));
+	return fixture_count(fixture.store,
+		arena_format(fixture.arena, "SELECT COUNT(*) FROM pins WHERE %s", where));
 }
 
 START_TEST(a_run_with_all_its_pins_may_move_them)
@@ -77,17 +87,25 @@ START_TEST(a_pin_that_is_put_again_lasts_as_it_says_now)
 	const int64_t now = fixture.clock.now_ms;
 	struct pin_message pin;
 	ck_assert_int_eq(put("a", 1, 1), 0);
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"), span_text("a"), &pin, &err), 0);
+	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
+				 span_text("a"), &pin, &err),
+		0);
 	ck_assert_int_eq(pin.expires_ms, now + 1000);
 	ck_assert_int_eq(put("a", 2, 60), 0);
 	fixture.clock.now_ms += 59999;
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"), span_text("a"), &pin, &err), 0);
+	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
+				 span_text("a"), &pin, &err),
+		0);
 	ck_assert(pin.expires_ms == now + 60000 && pin.step == 2);
 	fixture.clock.now_ms += 1;
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"), span_text("a"), &pin, &err), -1);
+	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
+				 span_text("a"), &pin, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_int_eq(put("a", 2, 0), 0);
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"), span_text("a"), &pin, &err), 0);
+	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
+				 span_text("a"), &pin, &err),
+		0);
 	ck_assert_int_eq(pin.expires_ms, 0);
 }
 END_TEST
@@ -96,8 +114,12 @@ START_TEST(a_pinned_step_gets_an_anchor)
 {
 	ck_assert_int_eq(put("a", 2, 0), 0);
 	ck_assert_int_eq(put("b", 0, 0), 0); /* it has its own */
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made IS NOT NULL"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT step FROM steps WHERE wants_made IS NOT NULL"), 2);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM steps WHERE wants_made IS NOT NULL"),
+		1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT step FROM steps WHERE wants_made IS NOT NULL"),
+		2);
 }
 END_TEST
 
@@ -124,7 +146,8 @@ END_TEST
 
 START_TEST(a_round_takes_all_that_are_over)
 {
-	const char *const now = arena_format(fixture.arena, "%lld", (long long)fixture.clock.now_ms);
+	const char *const now =
+		arena_format(fixture.arena, "%lld", (long long)fixture.clock.now_ms);
 	add_many(1, MANY, now);
 	add_many(2, 5, arena_format(fixture.arena, "%s + 1", now));
 	ck_assert_int_eq(put("lasts", 1, 0), 0);
@@ -139,8 +162,10 @@ START_TEST(an_ended_run_leaves_none_and_takes_none_of_others)
 	struct settled *const settled = settled_new();
 	add_many(1, MANY, "NULL");
 	add_many(2, 5, "NULL");
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("run = 1"), 0);
 	ck_assert_int_eq(count("run = 2"), 5);

@@ -22,13 +22,13 @@ enum { CUTS = sizeof cuts / sizeof cuts[0] };
 static struct store_fixture fixture;
 static struct derived_checkpoint checkpoints[CHECKPOINTS];
 
-static const char *key_of(char key[64], const unsigned number)
+static const char *key_of(char key[64], unsigned number)
 {
 	snprintf(key, 64, "run/step_%06u/model.safetensors", number);
 	return key;
 }
 
-static void await_derived(struct store *const store)
+static void await_derived(struct store *store)
 {
 	int64_t waiting = 1;
 	for (int i = 0; i < PATIENCE && waiting > 0; i++) {
@@ -39,16 +39,15 @@ static void await_derived(struct store *const store)
 	ck_assert_int_eq(waiting, 0);
 }
 
-static void check_checkpoints(struct store_fixture *const left, const unsigned mark,
-	const char *const line)
+static void check_checkpoints(struct store_fixture *left, unsigned mark, const char *line)
 {
 	char key[64];
 	(void)mark;
 	ck_assert_int_eq(fixture_count(left->store, "SELECT count(*) FROM scratch_versions"), 0);
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		ck_assert_msg(fixture_holds(left, "b", key_of(key, i),
-			buffer_span(&checkpoints[i].bytes)), "cut before \"%s\": checkpoint %u",
-			line, i);
+				      buffer_span(&checkpoints[i].bytes)),
+			"cut before \"%s\": checkpoint %u", line, i);
 }
 
 START_TEST(a_checkpoint_becomes_a_derived_one_that_lasts)
@@ -62,14 +61,17 @@ START_TEST(a_checkpoint_becomes_a_derived_one_that_lasts)
 		derived_checkpoint_make(&checkpoints[i], LARGE, i);
 		derived_fixture_put(&fixture, "b", key_of(key, i), &checkpoints[i]);
 	}
-	ck_assert_int_eq(fixture_run(fixture.store,
-		"INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err),
+		0);
 	store_close(fixture.store);
 	fixture.derives = true;
 	struct power_disk *const disk = power_fixture_begin(&fixture, cuts[_i]);
 	await_derived(fixture.store);
-	ck_assert_int_eq(fixture_count(fixture.store,
-		"SELECT count(*) FROM versions WHERE kind = 3"), CHECKPOINTS - 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"),
+		CHECKPOINTS - 1);
 	power_fixture_end(&fixture, disk, 0, check_checkpoints);
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		derived_checkpoint_release(&checkpoints[i]);
@@ -81,15 +83,15 @@ END_TEST
 static struct step_fixture steps;
 
 /* All that proofs, anchors and folds have made so far reads right, and the rest can be made. */
-static void check_steps(struct store_fixture *const left, const unsigned mark,
-	const char *const line)
+static void check_steps(struct store_fixture *left, unsigned mark, const char *line)
 {
 	struct step_fixture whole = steps;
 	(void)mark;
 	whole.store = *left;
 	ck_assert_msg(step_fixture_settle(&whole) == 0, "cut before \"%s\": a job failed", line);
-	ck_assert_int_eq(fixture_count(left->store,
-		"SELECT COUNT(*) FROM steps WHERE verified = 1"), LAST_STEP + 1);
+	ck_assert_int_eq(
+		fixture_count(left->store, "SELECT COUNT(*) FROM steps WHERE verified = 1"),
+		LAST_STEP + 1);
 	for (unsigned step = 0; step <= LAST_STEP; step++)
 		ck_assert_msg(step_fixture_is_whole(&whole, step), "cut before \"%s\": step %u",
 			line, step);
@@ -104,8 +106,8 @@ START_TEST(what_is_made_of_steps_lasts)
 	store_close(steps.store.store);
 	disk = power_fixture_begin(&steps.store, cuts[_i]);
 	ck_assert_uint_eq(step_fixture_settle(&steps), 0);
-	ck_assert_int_eq(fixture_count(steps.store.store, "SELECT made FROM steps WHERE step = 2"),
-		1);
+	ck_assert_int_eq(
+		fixture_count(steps.store.store, "SELECT made FROM steps WHERE step = 2"), 1);
 	power_fixture_end(&steps.store, disk, 0, check_steps);
 	for (unsigned i = 0; i < steps.made; i++)
 		derived_checkpoint_release(&steps.steps[i]);

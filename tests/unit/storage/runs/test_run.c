@@ -25,13 +25,20 @@ static const struct {
 	const char *name;
 	bool good;
 } names[] = {
-	{"run", true}, {"Run-7_b.v2", true}, {"7", true}, {"_x", true}, {"", false}, {".hidden", false}, {"-flag", false}, {"a/b", false},
+	{"run", true},
+	{"Run-7_b.v2", true},
+	{"7", true},
+	{"_x", true},
+	{"", false},
+	{".hidden", false},
+	{"-flag", false},
+	{"a/b", false},
 	{"a b", false},
 	{"ä", false},
 	{"1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567x",
-	true},
+		true},
 	{"1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567xx",
-	false},
+		false},
 };
 
 START_TEST(names_are_checked)
@@ -61,12 +68,20 @@ END_TEST
 START_TEST(an_expected_epoch_guards_against_opening_twice)
 {
 	struct error err = {0};
-	struct run_open_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .has_expected_epoch = true,
+	struct run_open_params params = {.bucket = span_text("bucket"),
+		.run = span_text("run"),
+		.has_expected_epoch = true,
 		.expected_epoch = 1};
 	struct settled *settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
+			settled, NULL, &err),
+		0);
 	settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled), settled, NULL, &err), -1);
+	ck_assert_int_eq(
+		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
+			settled, NULL, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_uint_eq(run_fixture_run(&fixture).epoch, 2);
 }
@@ -76,18 +91,29 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 {
 	struct error err = {0};
 	for (unsigned i = 0; i < 3; i++) {
-		struct step_message step = run_fixture_prepare(&fixture, i, i == 0, i == 0 ? 0 : 3000);
+		struct step_message step =
+			run_fixture_prepare(&fixture, i, i == 0, i == 0 ? 0 : 3000);
 		run_fixture_publish_ok(&fixture, &step);
 	}
-	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "run/steps/000001/delta.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket",
+				 "run/steps/000001/delta.safetensors", NULL, &err),
+		0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_HAS_RUNS);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO step_views (step, kind, state) SELECT id, 0, 1 FROM steps", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO step_views (step, kind, state) SELECT id, 0, 1 FROM steps",
+			&err),
+		0);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	struct run_message run;
-	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"), fixture.arena, &run, &err), -1);
+	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"),
+				 fixture.arena, &run, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", &run, &err), 0);
 	ck_assert_uint_eq(run.epoch, 1);
@@ -99,7 +125,8 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_manifests"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM run_schemas"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2); /* the current ones stay */
+	/* the current ones stay */
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
 }
@@ -112,24 +139,34 @@ START_TEST(runs_are_listed_in_order)
 	size_t count;
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "a", NULL, &err), 0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "z", NULL, &err), 0);
-	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text(""), 2, fixture.arena, &runs, &count, &err), 0);
+	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text(""), 2,
+				 fixture.arena, &runs, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert(span_equal_text(runs[0].run, "a") && span_equal_text(runs[1].run, "run"));
-	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text("run"), 2, fixture.arena, &runs, &count, &err), 0);
+	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text("run"), 2,
+				 fixture.arena, &runs, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(runs[0].run, "z"));
-	ck_assert_int_eq(run_list(fixture.store, span_text("absent"), span_text(""), 2, fixture.arena, &runs, &count, &err), -1);
+	ck_assert_int_eq(run_list(fixture.store, span_text("absent"), span_text(""), 2,
+				 fixture.arena, &runs, &count, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 }
 END_TEST
 
-static int open_with(const bool has_keep, const uint64_t keep_steps, struct error *const err)
+static int open_with(bool has_keep, uint64_t keep_steps, struct error *err)
 {
-	const struct run_open_params params = {.bucket = span_text("bucket"), .run = span_text("new"), .has_keep_steps = has_keep,
+	const struct run_open_params params = {.bucket = span_text("bucket"),
+		.run = span_text("new"),
+		.has_keep_steps = has_keep,
 		.keep_steps = keep_steps};
 	struct run_outcome outcome = {0};
 	struct settled *const settled = settled_new();
-	const int result = fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled), settled, &outcome, err);
+	const int result =
+		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
+			settled, &outcome, err);
 	return result != 0 ? -1 : (int)outcome.run.settings.keep_steps;
 }
 
@@ -146,11 +183,13 @@ START_TEST(opening_says_how_many_steps_are_kept)
 }
 END_TEST
 
-static int set(const char *const settings, struct error *const err)
+static int set(const char *settings, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), span_text(settings), settled_done,
-		settled), settled, NULL, err);
+	return fixture_settle_run(
+		run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
+			span_text(settings), settled_done, settled),
+		settled, NULL, err);
 }
 
 START_TEST(settings_that_keep_fewer_steps_take_the_others_at_once)
@@ -162,7 +201,8 @@ START_TEST(settings_that_keep_fewer_steps_take_the_others_at_once)
 	}
 	ck_assert_int_eq(set("{\"keep_steps\":3}", &err), 0);
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 3);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MIN(step) FROM steps WHERE state = 0"), 7);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT MIN(step) FROM steps WHERE state = 0"), 7);
 }
 END_TEST
 
@@ -172,7 +212,9 @@ START_TEST(a_view_does_not_take_keys_that_others_have)
 	run_fixture_put(&fixture, "run/deltas/step_000000.safetensors", span_text("mine"));
 	ck_assert_int_eq(set("{\"view_trl\":true}", &err), -1);
 	ck_assert(!run_fixture_run(&fixture).settings.view_trl);
-	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "run/deltas/step_000000.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket",
+				 "run/deltas/step_000000.safetensors", NULL, &err),
+		0);
 	ck_assert_int_eq(set("{\"view_trl\":true}", &err), 0);
 	ck_assert(run_fixture_run(&fixture).settings.view_trl);
 }
@@ -194,13 +236,19 @@ START_TEST(ending_a_run_wakes_and_forgets_those_that_follow_it)
 	struct replica_message replica;
 	bool saved;
 	const struct replica_message said = {.state = REPLICA_IDLE};
-	ck_assert_int_eq(replica_put(fixture.store, span_text("bucket"), span_text("run"), span_text("w"), &said, fixture.arena, &replica, &saved,
-		&err), 0);
-	const uint64_t seen = step_watch_generation(store_step_watch(fixture.store), span_text("bucket"), span_text("run"));
+	ck_assert_int_eq(replica_put(fixture.store, span_text("bucket"), span_text("run"),
+				 span_text("w"), &said, fixture.arena, &replica, &saved, &err),
+		0);
+	const uint64_t seen = step_watch_generation(
+		store_step_watch(fixture.store), span_text("bucket"), span_text("run"));
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
-	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store), span_text("bucket"), span_text("run")), seen);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
+	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store),
+				  span_text("bucket"), span_text("run")),
+		seen);
 	ck_assert_uint_eq(replica_table_count(store_parts(fixture.store)->replicas), 0);
 }
 END_TEST
@@ -210,7 +258,11 @@ START_TEST(a_damaged_schema_is_found)
 	struct error err = {0};
 	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE run_schemas SET schema = replace(CAST(schema AS TEXT), 'U8', 'I8')", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE run_schemas SET schema = replace(CAST(schema AS TEXT), 'U8', 'I8')",
+			&err),
+		0);
 	const struct step_message next = run_fixture_prepare(&fixture, 1, false, 50);
 	run_fixture_publish_refused(&fixture, &next, ERROR_CORRUPT);
 }

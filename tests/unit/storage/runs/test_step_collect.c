@@ -17,16 +17,17 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct path_message path(const struct run_path_params *const params)
+static struct path_message path(const struct run_path_params *params)
 {
 	return run_fixture_path(&fixture, params);
 }
 
-static int collect(const uint64_t step, struct error *const err)
+static int collect(uint64_t step, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"), span_text("run"), step, settled_done, settled), settled,
-		NULL, err);
+	return fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"),
+					  span_text("run"), step, settled_done, settled),
+		settled, NULL, err);
 }
 
 START_TEST(collecting_never_breaks_a_chain)
@@ -53,27 +54,40 @@ START_TEST(collecting_never_breaks_a_chain)
 
 	struct step_message read;
 	uint64_t anchor = 0;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2, false, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2,
+				 false, fixture.arena, &read, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 3);
 	struct object object;
-	ck_assert_int_eq(run_find_object(fixture.store, span_text("bucket"), span_text("run"), 2, span_text("delta/delta.safetensors"),
-		fixture.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_object(fixture.store, span_text("bucket"), span_text("run"), 2,
+				 span_text("delta/delta.safetensors"), fixture.arena, &object,
+				 &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 
-	struct path_message way = path(&(struct run_path_params){.has_have = true, .have = 2, .has_digest = true, .digest = run_fixture_checkpoint(2),
+	struct path_message way = path(&(struct run_path_params){.has_have = true,
+		.have = 2,
+		.has_digest = true,
+		.digest = run_fixture_checkpoint(2),
 		.want = 3});
 	ck_assert_uint_eq(way.link_count, 1);
-	ck_assert(!way.from_nothing && way.from_step == 2); /* collected, and held: no anchor is needed */
+	/* collected, and held: no anchor is needed */
+	ck_assert(!way.from_nothing && way.from_step == 2);
 	ck_assert_uint_eq(way.bytes, 100);
-	way = path(&(struct run_path_params){.has_have = true, .have = 1, .has_digest = true, .digest = run_fixture_checkpoint(1), .want = 4});
+	way = path(&(struct run_path_params){.has_have = true,
+		.have = 1,
+		.has_digest = true,
+		.digest = run_fixture_checkpoint(1),
+		.want = 4});
 	ck_assert(way.from_nothing);
 	ck_assert_uint_eq(way.links[0].step, 3);
 
 	struct step_message *steps;
 	size_t count;
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10, fixture.arena, &steps, &count, &err), 0);
+	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10,
+				 fixture.arena, &steps, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 5);
 	ck_assert(steps[2].collected && !steps[1].collected);
 	const struct digest128 digest = run_fixture_checkpoint(2);
@@ -93,8 +107,9 @@ START_TEST(the_nearest_anchor_that_is_kept_is_told)
 	}
 	ck_assert_int_eq(collect(1, &err), 0);
 	ck_assert_int_eq(collect(2, &err), 0);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1, false,
-		fixture.arena, &read, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1,
+				 false, fixture.arena, &read, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 3);
 }
@@ -104,17 +119,24 @@ START_TEST(what_nothing_is_built_on_any_more_goes_with_its_adoption)
 {
 	struct error err = {0};
 	for (unsigned i = 0; i <= 4; i++) {
-		const struct step_message step = run_fixture_prepare(&fixture, i, i % 3 == 0, i % 3 == 0 ? 0 : 100);
+		const struct step_message step =
+			run_fixture_prepare(&fixture, i, i % 3 == 0, i % 3 == 0 ? 0 : 100);
 		run_fixture_publish_ok(&fixture, &step);
 	}
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO adoptions (run, identity, convention, state, objects, step, created_ms)"
-		" SELECT run, CAST(step AS BLOB), 1, 1, x'', step, 0 FROM steps", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO adoptions (run, identity, convention, state, objects, step, created_ms)"
+			" SELECT run, CAST(step AS BLOB), 1, 1, x'', step, 0 FROM steps",
+			&err),
+		0);
 	ck_assert_int_eq(collect(1, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
 	ck_assert_int_eq(collect(2, &err), 0);
 	ck_assert_int_eq(collect(1, &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 3);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions WHERE step IN (1, 2)"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions WHERE step IN (1, 2)"),
+		0);
 }
 END_TEST
 
@@ -125,16 +147,20 @@ START_TEST(collected_objects_are_released_unless_current_or_pinned_elsewhere)
 	run_fixture_publish_ok(&fixture, &step);
 	step = run_fixture_prepare(&fixture, 1, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "run/steps/000000/model.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket",
+				 "run/steps/000000/model.safetensors", NULL, &err),
+		0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2);
 	ck_assert_int_eq(collect(0, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_objects"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE state = 2"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE state = 2"), 1);
 	struct run_outcome outcome;
 	step = run_fixture_prepare(&fixture, 0, true, 0);
-	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0); /* the tombstone still knows it */
+	/* the tombstone still knows it */
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
 	ck_assert(outcome.already);
 }
 END_TEST
@@ -143,29 +169,39 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 {
 	struct error err = {0};
 	struct settled *settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-		span_text("{\"keep_steps\":3}"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(
+			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
+				span_text("{\"keep_steps\":3}"), settled_done, settled),
+			settled, NULL, &err),
+		0);
 	for (unsigned i = 0; i <= 9; i++) {
-		struct step_message step = run_fixture_prepare(&fixture, i, i % 4 == 0, i == 0 ? 0 : 50);
+		struct step_message step =
+			run_fixture_prepare(&fixture, i, i % 4 == 0, i == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &step);
 	}
 	/* head 9, keep 3: steps 7, 8, 9 and what leads to 7: from anchor 4 on */
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 6);
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3, false, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3,
+				 false, fixture.arena, &read, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 4);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 4, false, fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 4,
+				 false, fixture.arena, &read, &anchor, &err),
+		0);
 	const struct path_message way = path(&(struct run_path_params){.want = 7});
 	ck_assert_uint_eq(way.link_count, 4);
 	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
 	settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-		span_text("{\"keep_steps\":1}"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(
+			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
+				span_text("{\"keep_steps\":1}"), settled_done, settled),
+			settled, NULL, &err),
+		0);
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 2); /* 8 and 9 */
 	ck_assert_uint_eq(run_fixture_run(&fixture).settings.keep_steps, 1);
 }

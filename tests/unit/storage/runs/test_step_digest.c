@@ -24,7 +24,9 @@ static size_t shard_len;
 static void make_shard(void)
 {
 	char json[128];
-	const int json_len = snprintf(json, sizeof(json), "{\"w\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", VALUES, VALUES);
+	const int json_len = snprintf(json, sizeof(json),
+		"{\"w\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", VALUES,
+		VALUES);
 	const uint64_t le = htole64((uint64_t)json_len);
 	shard = fixture_noise(8 + (size_t)json_len + VALUES, 3);
 	shard_len = 8 + (size_t)json_len + VALUES;
@@ -40,7 +42,8 @@ static void set_up(void)
 	make_shard();
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "shard", span_of(shard, shard_len), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "shard", span_of(shard, shard_len), &err), 0);
 }
 
 static void tear_down(void)
@@ -50,7 +53,7 @@ static void tear_down(void)
 }
 
 /* The same bytes again, under the same key, in a version that says less of them. */
-static int apply_forget(struct change *const change, struct db *const db, struct error *const err)
+static int apply_forget(struct change *change, struct db *db, struct error *err)
 {
 	struct arena *const arena = arena_new(100000);
 	struct version version;
@@ -62,7 +65,9 @@ static int apply_forget(struct change *const change, struct db *const db, struct
 	twin.has_digest = false;
 	twin.has_file_hash = false;
 	random_bytes(twin.id, VERSION_ID_BYTES);
-	const int result = part_set_share(db, version.part_set, err) != 0 ? -1 : version_push(db, BUCKET_UNVERSIONED, &version, &twin, err);
+	const int result = part_set_share(db, version.part_set, err) != 0
+		? -1
+		: version_push(db, BUCKET_UNVERSIONED, &version, &twin, err);
 	arena_free(arena);
 	return result;
 }
@@ -72,8 +77,11 @@ static struct object forget_digest(void)
 	struct error err = {0};
 	struct object object;
 	struct change change = {.apply = apply_forget};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"), fixture.arena, &object, &err), 0);
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert(!object.has_digest && !object.has_file_hash);
 	return object;
 }
@@ -82,22 +90,30 @@ static struct step_object declared;
 
 static struct step_message make_step(void)
 {
-	struct step_message step = {.epoch = 1, .digest = xxh3_128(span_text("checkpoint")), .form_count = 1};
+	struct step_message step = {
+		.epoch = 1, .digest = xxh3_128(span_text("checkpoint")), .form_count = 1};
 	step.files = arena_take(fixture.arena, sizeof(*step.files));
-	step.files[0] = (struct step_file){span_text("model.safetensors"), shard_len, xxh3_128(span_text("file"))};
+	step.files[0] = (struct step_file){
+		span_text("model.safetensors"), shard_len, xxh3_128(span_text("file"))};
 	step.file_count = 1;
-	declared = (struct step_object){.name = span_text("model.safetensors"), .key = span_text("shard"), .size = shard_len,
+	declared = (struct step_object){.name = span_text("model.safetensors"),
+		.key = span_text("shard"),
+		.size = shard_len,
 		.digest = xxh3_128(span_of(shard, shard_len))};
-	step.forms[0] = (struct step_form){.kind = STEP_ANCHOR, .format = span_text("full"), .objects = &declared, .object_count = 1};
+	step.forms[0] = (struct step_form){.kind = STEP_ANCHOR,
+		.format = span_text("full"),
+		.objects = &declared,
+		.object_count = 1};
 	return step;
 }
 
-static int publish(const struct step_message *const step, struct error *const err)
+static int publish(const struct step_message *step, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	struct run_outcome outcome;
-	return fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"), span_text("run"), step, settled_done, settled), settled,
-		&outcome, err);
+	return fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"),
+					  span_text("run"), step, settled_done, settled),
+		settled, &outcome, err);
 }
 
 START_TEST(an_object_without_a_digest_is_read_once_and_published)
@@ -109,12 +125,18 @@ START_TEST(an_object_without_a_digest_is_read_once_and_published)
 	declared.digest = xxh3_128(span_text("other bytes"));
 	ck_assert_int_eq(publish(&step, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DIGEST_MISMATCH);
-	ck_assert_int_eq(object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err), 0);
-	ck_assert(object.has_digest && digest128_equal(&object.digest, &right)); /* the next try need not read it */
+	ck_assert_int_eq(
+		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
+		0);
+	/* the next try need not read it */
+	ck_assert(object.has_digest && digest128_equal(&object.digest, &right));
 	declared.digest = right;
 	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "shard", NULL, &err), 0);
-	ck_assert_int_eq(object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err), 0); /* invariant 6 */
+	/* invariant 6 */
+	ck_assert_int_eq(
+		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
+		0);
 	ck_assert(!object.is_current);
 }
 END_TEST
@@ -134,8 +156,11 @@ static struct step_object upload(const char *name, const char *key, struct span 
 	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err), 0);
 	memcpy(listed.etag, part.etag, sizeof(part.etag));
 	complete.ref = ref;
-	ck_assert_int_eq(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err), 0);
-	return (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len,
+	ck_assert_int_eq(
+		fixture_upload_complete(fixture.store, &complete, &result, &fault, &err), 0);
+	return (struct step_object){.name = span_text(name),
+		.key = span_text(key),
+		.size = bytes.len,
 		.digest = xxh3_128(bytes)};
 }
 
@@ -153,7 +178,10 @@ START_TEST(each_object_of_each_form_gets_its_digest)
 	step.base_digest = step.digest;
 	step.forms[0].objects = anchor;
 	step.forms[0].object_count = 2;
-	step.forms[1] = (struct step_form){.kind = STEP_DELTA, .format = span_text("ulp-class"), .objects = &delta, .object_count = 1};
+	step.forms[1] = (struct step_form){.kind = STEP_DELTA,
+		.format = span_text("ulp-class"),
+		.objects = &delta,
+		.object_count = 1};
 	step.form_count = 2;
 	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
 }
@@ -164,7 +192,8 @@ START_TEST(bytes_that_cannot_be_read_are_the_stores_fault)
 	struct error err = {0};
 	const struct step_message step = make_step();
 	const struct object object = forget_digest();
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE segments SET bytes = bytes + 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE segments SET bytes = bytes + 1", &err), 0);
 	ck_assert_int_eq(publish(&step, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	(void)object;
@@ -176,7 +205,9 @@ START_TEST(a_delete_marker_is_no_object_for_a_step)
 	struct error err = {0};
 	struct object object;
 	const struct step_message step = make_step();
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "shard", NULL, &err), 0);
 	ck_assert_int_eq(publish(&step, &err), -1);
@@ -188,9 +219,13 @@ START_TEST(a_delete_marker_is_no_object_for_a_step)
 	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
 	struct object_delete_item item = {.key = span_text("shard"), .ref.kind = VERSION_REF_NULL};
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", &item, 1, &err), 0);
-	ck_assert_int_eq(object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
+		0);
 	const struct version_ref null = {.kind = VERSION_REF_NULL};
-	ck_assert_int_eq(object_find_version(fixture.store, span_text("bucket"), span_text("shard"), &null, fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find_version(fixture.store, span_text("bucket"), span_text("shard"),
+				 &null, fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_VERSION);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* What becomes of parts of steps in the catalog; tests/daemon/test_step_parts.py puts them over the wire. */
+/* What becomes of parts of steps in the catalog; tests/daemon/test_step_parts.py puts them over the
+ * wire. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -24,25 +25,32 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Part `number` of step 0 has a shard with the tensor 'a' + number; the key goes again when the part has pinned it. */
-static int put_part(const unsigned number, const uint64_t parts, const uint64_t epoch, struct run_outcome *const out, struct error *const err)
+/* Part `number` of step 0 has a shard with the tensor 'a' + number; the key goes again when the
+ * part has pinned it. */
+static int put_part(
+	unsigned number, uint64_t parts, uint64_t epoch, struct run_outcome *out, struct error *err)
 {
 	const char name[2] = {(char)('a' + number), '\0'};
 	char *const key = arena_format(fixture.arena, "run/0/%s", name);
 	const struct span bytes = run_fixture_shard(&fixture, name, (uint8_t)(number + 1));
 	struct part_tensor tensor = {.name = span_text(arena_format(fixture.arena, "%s", name)),
-		.digest = xxh3_128(span_of(memset(arena_take(fixture.arena, 4), (int)number + 1, 4), 4))};
-	struct part_message message = {.step = {.epoch = epoch}, .tensors = &tensor, .tensor_count = 1};
+		.digest = xxh3_128(
+			span_of(memset(arena_take(fixture.arena, 4), (int)number + 1, 4), 4))};
+	struct part_message message = {
+		.step = {.epoch = epoch}, .tensors = &tensor, .tensor_count = 1};
 	run_fixture_put(&fixture, key, bytes);
-	run_fixture_add_form(&fixture, &message.step, STEP_ANCHOR, arena_format(fixture.arena, "%s.safetensors", name), key, bytes);
-	const struct step_part_params params = {.bucket = bucket, .run = run, .part = number, .parts = parts, .message = &message};
+	run_fixture_add_form(&fixture, &message.step, STEP_ANCHOR,
+		arena_format(fixture.arena, "%s.safetensors", name), key, bytes);
+	const struct step_part_params params = {
+		.bucket = bucket, .run = run, .part = number, .parts = parts, .message = &message};
 	struct settled *const settled = settled_new();
-	const int result = fixture_settle_run(step_part_start(fixture.store, &params, settled_done, settled), settled, out, err);
+	const int result = fixture_settle_run(
+		step_part_start(fixture.store, &params, settled_done, settled), settled, out, err);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", key, NULL, &(struct error){0}), 0);
 	return result;
 }
 
-static void put_ok(const unsigned number, const uint64_t parts, const uint64_t received)
+static void put_ok(unsigned number, uint64_t parts, uint64_t received)
 {
 	struct error err = {0};
 	struct run_outcome outcome;
@@ -51,9 +59,10 @@ static void put_ok(const unsigned number, const uint64_t parts, const uint64_t r
 	ck_assert(outcome.part.published == (received == parts) && !outcome.already);
 }
 
-static int64_t count(const char *const what)
+static int64_t count(const char *what)
 {
-	return fixture_count(fixture.store, arena_format(fixture.arena, "SELECT COUNT(*) FROM %s", what));
+	return fixture_count(
+		fixture.store, arena_format(fixture.arena, "SELECT COUNT(*) FROM %s", what));
 }
 
 START_TEST(the_last_part_publishes)
@@ -63,9 +72,13 @@ START_TEST(the_last_part_publishes)
 	uint64_t anchor;
 	put_ok(1, 3, 1);
 	put_ok(0, 3, 2);
-	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step,
+				 &anchor, &err),
+		-1);
 	put_ok(2, 3, 3);
-	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step,
+				 &anchor, &err),
+		0);
 	ck_assert_uint_eq(step.forms[0].object_count, 3);
 	ck_assert_uint_eq(step.tensor_digests.len, 3 * sizeof(struct digest128));
 	fixture_sweep(fixture.store);
@@ -158,7 +171,8 @@ START_TEST(parts_that_were_put_anew_outlive_those_that_did_not_fit)
 	struct change change = {.apply = drop_first};
 	put_ok(1, 3, 1);
 	put_ok(0, 3, 2);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MIN(id) FROM step_parts WHERE run = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT MIN(id) FROM step_parts WHERE run = 1"), 1);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 	ck_assert_int_eq(put_part(0, 3, 1, &outcome, &err), 0);
 	ck_assert(outcome.already);
@@ -192,7 +206,10 @@ START_TEST(parts_go_with_their_run)
 	put_ok(0, 3, 1);
 	put_ok(2, 3, 2);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, bucket, run, settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, bucket, run,
+						    settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("step_parts"), 0);
 	ck_assert_int_eq(count("step_objects"), 0);
@@ -214,7 +231,11 @@ START_TEST(a_damaged_part_is_not_published)
 	struct error err = {0};
 	struct run_outcome outcome;
 	put_ok(0, 2, 1);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE step_parts SET content = x'00112233445566778899aabbccddeeff'", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE step_parts SET content = x'00112233445566778899aabbccddeeff'",
+			&err),
+		0);
 	ck_assert_int_eq(put_part(1, 2, 1, &outcome, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }

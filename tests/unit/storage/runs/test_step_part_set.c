@@ -1,4 +1,5 @@
-/* Parts that become one manifest: what they may share, and what shows that they are not of one step. */
+/* Parts that become one manifest: what they may share, and what shows that they are not of one
+ * step. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -11,24 +12,28 @@ static struct arena *arena;
 static struct error err;
 static struct part_message parts[MOST];
 
-/* Part i has one object, a file of its own and the file that all have, and one tensor: "a", "b", ... in the order of `names`. */
-static void make(const char *const names)
+/* Part i has one object, a file of its own and the file that all have, and one tensor: "a", "b",
+ * ... in the order of `names`. */
+static void make(const char *names)
 {
 	memset(parts, 0, sizeof(parts));
 	for (size_t i = 0; i < strlen(names); i++) {
 		const char *const name = arena_format(arena, "%c", names[i]);
 		struct step_message *const step = &parts[i].step;
 		struct step_object *const object = arena_take(arena, sizeof(*object));
-		*object = (struct step_object){.name = span_text(name), .key = span_text(name), .size = i};
+		*object = (struct step_object){
+			.name = span_text(name), .key = span_text(name), .size = i};
 		step->forms[0] = (struct step_form){STEP_ANCHOR, span_text("full"), object, 1};
 		step->form_count = 1;
 		step->files = arena_take_array(arena, 2, sizeof(*step->files));
-		step->files[0] = (struct step_file){span_text("config.json"), 7, xxh3_128(span_text("config"))};
+		step->files[0] = (struct step_file){
+			span_text("config.json"), 7, xxh3_128(span_text("config"))};
 		step->files[1] = (struct step_file){span_text(name), i, xxh3_128(span_text(name))};
 		step->file_count = 2;
 		step->label = span_text(arena_format(arena, "part %zu", i));
 		parts[i].tensors = arena_take(arena, sizeof(*parts[i].tensors));
-		parts[i].tensors[0] = (struct part_tensor){.name = span_text(name), .digest = xxh3_128(span_text(name))};
+		parts[i].tensors[0] = (struct part_tensor){
+			.name = span_text(name), .digest = xxh3_128(span_text(name))};
 		parts[i].tensor_count = 1;
 	}
 }
@@ -45,7 +50,7 @@ static void tear_down(void)
 	arena_free(arena);
 }
 
-static int add_all(struct step_part_set *const set, const size_t count)
+static int add_all(struct step_part_set *set, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (step_part_set_add(set, i, &parts[i], &err) != 0)
@@ -53,25 +58,27 @@ static int add_all(struct step_part_set *const set, const size_t count)
 	return 0;
 }
 
-static int merge(const size_t count, struct step_message *const out)
+static int merge(size_t count, struct step_message *out)
 {
 	struct step_part_set *const set = step_part_set_new(count, arena);
 	return add_all(set, count) != 0 ? -1 : step_part_set_merge(set, out, &err);
 }
 
-static void expect_mismatch(const size_t count)
+static void expect_mismatch(size_t count)
 {
 	struct step_message step;
 	err = (struct error){0};
 	ck_assert_int_eq(merge(count, &step), -1);
-	ck_assert_msg(err.kind == ERROR_PARTS_MISMATCH, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_msg(
+		err.kind == ERROR_PARTS_MISMATCH, "%s: %s", error_kind_name(err.kind), err.text);
 }
 
 START_TEST(parts_that_fit_are_one_step)
 {
 	struct step_message step;
 	ck_assert_msg(merge(3, &step) == 0, "%s", err.text);
-	ck_assert(step.form_count == 1 && step.forms[0].object_count == 3 && span_equal_text(step.label, "part 0"));
+	ck_assert(step.form_count == 1 && step.forms[0].object_count == 3 &&
+		span_equal_text(step.label, "part 0"));
 	static const char *const names[] = {"a", "b", "c"};
 	for (size_t i = 0; i < 3; i++)
 		ck_assert(span_equal_text(step.forms[0].objects[i].name, names[i]));
@@ -131,14 +138,16 @@ START_TEST(there_are_as_many_parts_as_announced)
 END_TEST
 
 /* With a schema of the tensors named, one letter each. */
-static int fill(const char *const names, const size_t count, struct step_message *const out)
+static int fill(const char *names, size_t count, struct step_message *out)
 {
 	char *json = arena_format(arena, "{");
 	for (size_t i = 0; i < strlen(names); i++)
-		json = arena_format(arena, "%s%s\"%c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}", json, i == 0 ? "" : ",", names[i],
-			i, i + 1);
+		json = arena_format(arena,
+			"%s%s\"%c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}",
+			json, i == 0 ? "" : ",", names[i], i, i + 1);
 	json = arena_format(arena, "%s}", json);
-	struct safetensors *const shard = safetensors_parse(span_text(json), strlen(names), "shard", &err);
+	struct safetensors *const shard =
+		safetensors_parse(span_text(json), strlen(names), "shard", &err);
 	ck_assert_msg(shard != NULL, "%s", err.text);
 	struct schema *const schema = schema_new();
 	ck_assert_int_eq(schema_add(schema, shard, &err), 0);
@@ -148,7 +157,8 @@ static int fill(const char *const names, const size_t count, struct step_message
 	err = (struct error){0};
 	const int result = step_part_set_fill(set, schema, out, &err);
 	if (result == 0) {
-		const struct digest128 digest = schema_checkpoint_digest(schema, (const struct digest128 *)out->tensor_digests.data);
+		const struct digest128 digest = schema_checkpoint_digest(
+			schema, (const struct digest128 *)out->tensor_digests.data);
 		ck_assert(digest128_equal(&digest, &out->digest));
 	}
 	schema_free(schema);
@@ -175,8 +185,11 @@ static const struct {
 	const char *schema;
 	const char *words;
 } faults[] = {
-	{"aab", "ab", "'a' is in part 0 and in part 1"}, {"abb", "ab", "'b' is in part 1 and in part 2"}, {"ac", "abc", "'b' is in no part"},
-	{"ab", "abc", "'c' is in no part"}, {"abc", "ab", "'c' of a part is not in the run's schema"},
+	{"aab", "ab", "'a' is in part 0 and in part 1"},
+	{"abb", "ab", "'b' is in part 1 and in part 2"},
+	{"ac", "abc", "'b' is in no part"},
+	{"ab", "abc", "'c' is in no part"},
+	{"abc", "ab", "'c' of a part is not in the run's schema"},
 	{"abc", "bc", "'a' of a part is not in the run's schema"},
 };
 
@@ -202,7 +215,8 @@ Suite *test_step_part_set_suite(void)
 	tcase_add_test(tests, all_parts_have_the_same_forms);
 	tcase_add_test(tests, there_are_as_many_parts_as_announced);
 	tcase_add_test(tests, digests_stand_in_the_order_of_the_schema);
-	tcase_add_loop_test(tests, tensors_are_those_of_the_schema, 0, sizeof(faults) / sizeof(faults[0]));
+	tcase_add_loop_test(
+		tests, tensors_are_those_of_the_schema, 0, sizeof(faults) / sizeof(faults[0]));
 	suite_add_tcase(suite, tests);
 	return suite;
 }

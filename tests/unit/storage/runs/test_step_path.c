@@ -17,25 +17,31 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct path_message path(const struct run_path_params *const params)
+static struct path_message path(const struct run_path_params *params)
 {
 	return run_fixture_path(&fixture, params);
 }
 
 /* What the step worker does to a step whose proof fails. */
-static void fail_step(const unsigned step)
+static void fail_step(unsigned step)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena,
-		"UPDATE steps SET verified = 2, verify_error = 'not so' WHERE step = %u", step), &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			arena_format(fixture.arena,
+				"UPDATE steps SET verified = 2, verify_error = 'not so' WHERE step = %u",
+				step),
+			&err),
+		0);
 }
 
 static uint64_t latest(void)
 {
 	struct error err = {0};
 	struct step_message read;
-	ck_assert_msg(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), false, 0, fixture.arena, &read, &err) == 0, "%s",
-		err.text);
+	ck_assert_msg(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), false,
+			      0, fixture.arena, &read, &err) == 0,
+		"%s", err.text);
 	return read.step;
 }
 
@@ -55,26 +61,38 @@ START_TEST(failed_steps_leave_every_path)
 	fail_step(4);
 	ck_assert_uint_eq(latest(), 2);
 	ck_assert(run_fixture_run(&fixture).anchor_due);
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true, 2, fixture.arena, &read, &err), -1);
+	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
+				 2, fixture.arena, &read, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true}).to_step, 2);
-	const struct run_path_params wants_failed = {.bucket = span_text("bucket"), .run = span_text("run"), .want = 3};
-	ck_assert_int_eq(run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &facts, &err), -1);
+	const struct run_path_params wants_failed = {
+		.bucket = span_text("bucket"), .run = span_text("run"), .want = 3};
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3, false, fixture.arena, &read, &anchor, &err), 0);
-	ck_assert(read.verified == STEP_PROOF_FAILED && span_equal_text(read.verify_error, "not so"));
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3,
+				 false, fixture.arena, &read, &anchor, &err),
+		0);
+	ck_assert(
+		read.verified == STEP_PROOF_FAILED && span_equal_text(read.verify_error, "not so"));
 
 	struct step_message cure = run_fixture_prepare(&fixture, 5, true, 20);
 	struct run_outcome outcome;
 	ck_assert_int_eq(run_fixture_publish(&fixture, &cure, &outcome, &err), 0);
 	ck_assert(!outcome.run.anchor_due && latest() == 5);
-	/* its delta is built on a failed step, so not even who claims to hold that is led over it */
-	const struct path_message way = path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 4});
+	/* its delta is built on a failed step, so not even who claims to hold that is led over
+	 * it */
+	const struct path_message way =
+		path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 4});
 	ck_assert_uint_eq(way.link_count, 1);
 	ck_assert_int_eq(way.links[0].form.kind, STEP_ANCHOR);
 	struct step_message after = run_fixture_prepare(&fixture, 6, false, 20);
 	run_fixture_publish_ok(&fixture, &after);
-	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 5}).link_count, 1);
+	ck_assert_uint_eq(
+		path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 5})
+			.link_count,
+		1);
 }
 END_TEST
 
@@ -84,7 +102,8 @@ START_TEST(paths_are_the_cheapest)
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
 	for (unsigned i = 1; i <= 6; i++) {
-		step = run_fixture_prepare(&fixture, i, i == 3, i == 5 ? 2000 : 20); /* the anchor of 3 comes with a delta; delta 5 is dearer than an anchor */
+		/* the anchor of 3 comes with a delta; delta 5 is dearer than an anchor */
+		step = run_fixture_prepare(&fixture, i, i == 3, i == 5 ? 2000 : 20);
 		run_fixture_publish_ok(&fixture, &step);
 	}
 	struct path_message way = path(&(struct run_path_params){.want_latest = true});
@@ -96,25 +115,38 @@ START_TEST(paths_are_the_cheapest)
 	ck_assert_uint_eq(way.bytes, anchor_bytes + 20 + 2000 + 20);
 	ck_assert_int_eq(way.links[3].form.kind, STEP_DELTA);
 	ck_assert_uint_eq(way.links[3].file_count, 1);
-	ck_assert(span_equal_text(way.links[3].form.objects[0].url, "steps/6/objects/delta/delta.safetensors"));
+	ck_assert(span_equal_text(
+		way.links[3].form.objects[0].url, "steps/6/objects/delta/delta.safetensors"));
 
-	way = path(&(struct run_path_params){.has_have = true, .have = 2, .has_digest = true, .digest = run_fixture_checkpoint(2), .want = 4});
+	way = path(&(struct run_path_params){.has_have = true,
+		.have = 2,
+		.has_digest = true,
+		.digest = run_fixture_checkpoint(2),
+		.want = 4});
 	ck_assert(!way.from_nothing);
 	ck_assert_uint_eq(way.from_step, 2);
 	ck_assert_uint_eq(way.link_count, 2);
 	ck_assert_uint_eq(way.bytes, 40);
 
-	way = path(&(struct run_path_params){.has_have = true, .have = 2, .has_digest = true, .digest = run_fixture_checkpoint(9), .want = 4});
+	way = path(&(struct run_path_params){.has_have = true,
+		.have = 2,
+		.has_digest = true,
+		.digest = run_fixture_checkpoint(9),
+		.want = 4});
 	ck_assert(way.from_nothing); /* not that step's digest */
 	ck_assert_uint_eq(way.links[0].step, 3);
 
-	way = path(&(struct run_path_params){.has_have = true, .have = 6, .has_digest = true, .digest = run_fixture_checkpoint(6),
+	way = path(&(struct run_path_params){.has_have = true,
+		.have = 6,
+		.has_digest = true,
+		.digest = run_fixture_checkpoint(6),
 		.want_latest = true});
 	ck_assert_uint_eq(way.link_count, 0);
 	ck_assert_uint_eq(way.bytes, 0);
 	ck_assert(!way.from_nothing);
 
-	way = path(&(struct run_path_params){.has_have = true, .have = 6, .want = 1}); /* deltas lead only forwards */
+	/* deltas lead only forwards */
+	way = path(&(struct run_path_params){.has_have = true, .have = 6, .want = 1});
 	ck_assert(way.from_nothing);
 	ck_assert_uint_eq(way.link_count, 2);
 }
@@ -128,7 +160,8 @@ START_TEST(an_anchor_is_taken_where_it_is_cheaper_than_the_deltas)
 		step = run_fixture_prepare(&fixture, i, i == 2, 5000);
 		run_fixture_publish_ok(&fixture, &step);
 	}
-	const struct path_message way = path(&(struct run_path_params){.has_have = true, .have = 0, .want_latest = true});
+	const struct path_message way =
+		path(&(struct run_path_params){.has_have = true, .have = 0, .want_latest = true});
 	ck_assert(way.from_nothing);
 	ck_assert_uint_eq(way.link_count, 1);
 	ck_assert_uint_eq(way.links[0].step, 2);
@@ -140,16 +173,21 @@ START_TEST(paths_that_cannot_be)
 	struct error err = {0};
 	struct path_message out;
 	struct run_path_facts facts;
-	struct run_path_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .want_latest = true};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
+	struct run_path_params params = {
+		.bucket = span_text("bucket"), .run = span_text("run"), .want_latest = true};
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	params.run = span_text("absent");
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
-	params = (struct run_path_params){.bucket = span_text("bucket"), .run = span_text("run"), .want = 1};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
+	params = (struct run_path_params){
+		.bucket = span_text("bucket"), .run = span_text("run"), .want = 1};
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 }
 END_TEST

@@ -23,16 +23,17 @@ struct graph {
 
 static uint64_t random_state;
 
-static uint64_t any(const uint64_t below)
+static uint64_t any(uint64_t below)
 {
 	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
 	return (random_state >> 33) % below;
 }
 
-static void make_graph(struct graph *const graph, const unsigned seed)
+static void make_graph(struct graph *graph, unsigned seed)
 {
 	random_state = seed;
-	*graph = (struct graph){.want = (unsigned)any(STEPS_MAX), .have = (int)any(STEPS_MAX + 1) - 1};
+	*graph = (struct graph){
+		.want = (unsigned)any(STEPS_MAX), .have = (int)any(STEPS_MAX + 1) - 1};
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		graph->has_anchor[i] = any(4) == 0;
 		graph->anchor[i] = 200 + any(200);
@@ -48,7 +49,7 @@ static void make_graph(struct graph *const graph, const unsigned seed)
 }
 
 /* Fewest bytes from `at` to the wanted step; UINT64_MAX: no way. */
-static uint64_t cheapest(const struct graph *const graph, const unsigned at)
+static uint64_t cheapest(const struct graph *graph, unsigned at)
 {
 	uint64_t best = at == graph->want ? 0 : UINT64_MAX;
 	for (size_t i = 0; i < graph->fold_count; i++) {
@@ -66,7 +67,7 @@ static uint64_t cheapest(const struct graph *const graph, const unsigned at)
 	return best;
 }
 
-static uint64_t cheapest_of_all(const struct graph *const graph)
+static uint64_t cheapest_of_all(const struct graph *graph)
 {
 	uint64_t best = UINT64_MAX;
 	for (unsigned at = 0; at <= graph->want; at++) {
@@ -81,7 +82,7 @@ static uint64_t cheapest_of_all(const struct graph *const graph)
 	return best;
 }
 
-static struct step_plan *plan_graph(const struct graph *const graph)
+static struct step_plan *plan_graph(const struct graph *graph)
 {
 	struct step_plan *const plan = step_plan_new(graph->want);
 	uint64_t last = UINT64_MAX;
@@ -97,17 +98,20 @@ static struct step_plan *plan_graph(const struct graph *const graph)
 			step_plan_edge(plan, step - 1, graph->delta[step], 0);
 		for (size_t i = 0; i < graph->fold_count; i++)
 			if (graph->folds[i].to == step)
-				step_plan_edge(plan, graph->folds[i].from, graph->folds[i].bytes, (int64_t)i + 1);
+				step_plan_edge(plan, graph->folds[i].from, graph->folds[i].bytes,
+					(int64_t)i + 1);
 	}
 	return plan;
 }
 
 /* What the links that the plan names add up to. */
-static uint64_t walk(const struct graph *const graph, const struct step_plan *const plan, const struct step_plan_start *const start)
+static uint64_t walk(const struct graph *graph, const struct step_plan *plan,
+	const struct step_plan_start *start)
 {
 	uint64_t bytes = start->from_have ? 0 : graph->anchor[start->step];
 	unsigned links = 0;
-	ck_assert(start->from_have ? graph->have == (int)start->step : graph->has_anchor[start->step]);
+	ck_assert(start->from_have ? graph->have == (int)start->step
+				   : graph->has_anchor[start->step]);
 	for (uint64_t at = start->step; at != graph->want; links++) {
 		int64_t fold;
 		const uint64_t to = step_plan_link(plan, at, &fold);
@@ -116,7 +120,8 @@ static uint64_t walk(const struct graph *const graph, const struct step_plan *co
 			ck_assert(to == at + 1 && graph->has_delta[to]);
 			bytes += graph->delta[to];
 		} else {
-			ck_assert(graph->folds[fold - 1].from == at && graph->folds[fold - 1].to == to);
+			ck_assert(graph->folds[fold - 1].from == at &&
+				graph->folds[fold - 1].to == to);
 			bytes += graph->folds[fold - 1].bytes;
 		}
 		at = to;
@@ -157,7 +162,8 @@ START_TEST(steps_that_cannot_become_cheaper_are_not_looked_at)
 			step_plan_start(plan, false, 5);
 		step_plan_edge(plan, step - 1, 1, 0);
 	}
-	ck_assert_uint_eq(looked, 15); /* 11 down to the anchor; behind it the sum alone may stay below the way found for 4 more */
+	/* 11 down to the anchor; behind it the sum alone may stay below the way found for 4 more */
+	ck_assert_uint_eq(looked, 15);
 	step_plan_free(plan);
 }
 END_TEST

@@ -43,7 +43,9 @@ START_TEST(a_chain_is_published_and_read_back)
 
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1, true, fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1,
+				 true, fixture.arena, &read, &anchor, &err),
+		0);
 	ck_assert_uint_eq(read.step, 1);
 	ck_assert(digest128_equal(&read.digest, &head));
 	ck_assert(digest128_equal(&read.schema_digest, &run.schema_digest));
@@ -52,25 +54,36 @@ START_TEST(a_chain_is_published_and_read_back)
 	ck_assert_int_eq(read.created_ms, 1700000000000);
 	ck_assert_uint_eq(read.form_count, 1);
 	ck_assert_uint_eq(read.forms[0].objects[0].version.len, 32);
-	ck_assert(span_equal_text(read.forms[0].objects[0].url, "steps/1/objects/delta/delta.safetensors"));
+	ck_assert(span_equal_text(
+		read.forms[0].objects[0].url, "steps/1/objects/delta/delta.safetensors"));
 
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true, 0, fixture.arena, &read, &err), 0);
+	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
+				 0, fixture.arena, &read, &err),
+		0);
 	ck_assert_uint_eq(read.step, 1);
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true, 1, fixture.arena, &read, &err), -1);
+	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
+				 1, fixture.arena, &read, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2, false, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2,
+				 false, fixture.arena, &read, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), UINT64_MAX, false, fixture.arena, &read, &anchor,
-		&err), -1);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"),
+				 UINT64_MAX, false, fixture.arena, &read, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 
 	struct step_message *steps;
 	size_t count;
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10, fixture.arena, &steps, &count, &err), 0);
+	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10,
+				 fixture.arena, &steps, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 1, 10, fixture.arena, &steps, &count, &err), 0);
+	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 1, 10,
+				 fixture.arena, &steps, &count, &err),
+		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(steps[0].step, 1);
 }
@@ -150,7 +163,8 @@ START_TEST(step_0_needs_an_anchor)
 	step = run_fixture_step(&fixture, 0);
 	run_fixture_publish_refused(&fixture, &step, ERROR_INVALID);
 	run_fixture_put(&fixture, "run/config.json", span_text("{ }"));
-	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "config.json", "run/config.json", span_text("{ }"));
+	run_fixture_add_form(
+		&fixture, &step, STEP_ANCHOR, "config.json", "run/config.json", span_text("{ }"));
 	run_fixture_publish_refused(&fixture, &step, ERROR_INCOMPLETE_ANCHOR);
 }
 END_TEST
@@ -207,12 +221,15 @@ START_TEST(a_named_version_is_taken_even_when_overwritten)
 	char id[33];
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step); /* pins the version */
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), step.forms[0].objects[0].key, fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"),
+				 step.forms[0].objects[0].key, fixture.arena, &object, &err),
+		0);
 	encode_hex(span_of(object.version, sizeof(object.version)), id);
-	run_fixture_put(&fixture, "run/steps/000000/model.safetensors", span_text("something else"));
+	run_fixture_put(
+		&fixture, "run/steps/000000/model.safetensors", span_text("something else"));
 	step = run_fixture_step(&fixture, 1);
-	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "model.safetensors", "run/steps/000000/model.safetensors",
-		run_fixture_shard(&fixture, "ab", 0));
+	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "model.safetensors",
+		"run/steps/000000/model.safetensors", run_fixture_shard(&fixture, "ab", 0));
 	run_fixture_publish_refused(&fixture, &step, ERROR_DIGEST_MISMATCH);
 	step.forms[0].objects[0].version = span_text(id);
 	run_fixture_publish_ok(&fixture, &step);
@@ -232,7 +249,8 @@ START_TEST(a_named_version_must_be_what_the_step_says)
 	uint8_t *const others = fixture_noise(50, 7);
 	run_fixture_put(&fixture, "run/steps/000001/delta.safetensors", span_of(others, 50));
 	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), delta->key, fixture.arena,
-		&object, &err), 0);
+				 &object, &err),
+		0);
 	ck_assert_uint_eq(object.size, delta->size);
 	encode_hex(span_of(object.version, sizeof(object.version)), id);
 	delta->version = span_text(id);
@@ -256,12 +274,14 @@ START_TEST(anchors_must_have_the_runs_tensors)
 		const struct span bytes = run_fixture_shard(&fixture, anchors[i].tensors, 1);
 		run_fixture_put(&fixture, "anchor", bytes);
 		step = run_fixture_step(&fixture, 1);
-		run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "model.safetensors", "anchor", bytes);
+		run_fixture_add_form(
+			&fixture, &step, STEP_ANCHOR, "model.safetensors", "anchor", bytes);
 		run_fixture_publish_refused(&fixture, &step, anchors[i].kind);
 	}
 	run_fixture_put(&fixture, "anchor", span_text("not a safetensors file"));
 	step = run_fixture_step(&fixture, 1);
-	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "model.safetensors", "anchor", span_text("not a safetensors file"));
+	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "model.safetensors", "anchor",
+		span_text("not a safetensors file"));
 	run_fixture_publish_refused(&fixture, &step, ERROR_INVALID);
 	step.forms[0].objects[0].name = span_text("model.bin"); /* no tensors at all */
 	run_fixture_publish_refused(&fixture, &step, ERROR_INCOMPLETE_ANCHOR);
@@ -284,7 +304,8 @@ START_TEST(tensor_digests_must_give_the_checkpoint_digest)
 
 	struct error err = {0};
 	const struct span shard = run_fixture_shard(&fixture, "ab", 0);
-	struct safetensors *const header = safetensors_parse(span_slice(shard, 8, shard.len - 16), 8, "shard", &err);
+	struct safetensors *const header =
+		safetensors_parse(span_slice(shard, 8, shard.len - 16), 8, "shard", &err);
 	ck_assert_msg(header != NULL, "%s", err.text);
 	struct schema *const schema = schema_new();
 	ck_assert_int_eq(schema_add(schema, header, &err), 0);
@@ -299,25 +320,31 @@ START_TEST(tensor_digests_must_give_the_checkpoint_digest)
 	run_fixture_publish_ok(&fixture, &step);
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, true, fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
+				 true, fixture.arena, &read, &anchor, &err),
+		0);
 	ck_assert(span_equal(read.tensor_digests, span_of(digests, 32)));
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, false, fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
+				 false, fixture.arena, &read, &anchor, &err),
+		0);
 	ck_assert_uint_eq(read.tensor_digests.len, 0);
 	schema_free(schema);
 	safetensors_free(header);
 }
 END_TEST
 
-static void expect_object(const uint64_t step, const char *const name, const struct span bytes)
+static void expect_object(uint64_t step, const char *name, struct span bytes)
 {
 	struct error err = {0};
 	struct object object;
 	struct buffer read;
 	uint64_t anchor;
-	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), step, span_text(name), fixture.arena, &object,
-		&anchor, &err) == 0, "%s", err.text);
+	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), step,
+			      span_text(name), fixture.arena, &object, &anchor, &err) == 0,
+		"%s", err.text);
 	buffer_init(&read, 1000000);
-	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s",
+		err.text);
 	ck_assert(span_equal(buffer_span(&read), bytes));
 	buffer_release(&read);
 }
@@ -334,8 +361,9 @@ START_TEST(a_damaged_manifest_is_found)
 	run_fixture_publish_ok(&fixture, &step);
 	const char *sql = arena_format(fixture.arena, "UPDATE step_manifests SET %s", faults[_i]);
 	ck_assert_int_eq(fixture_run(fixture.store, sql, &err), 0);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, true,
-		fixture.arena, &read, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
+				 true, fixture.arena, &read, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
@@ -349,12 +377,14 @@ START_TEST(a_step_is_proven_by_the_server_alone)
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	step.verified = STEP_PROOF_OK;
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, true,
-		fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
+				 true, fixture.arena, &read, &anchor, &err),
+		0);
 	ck_assert_int_eq(read.verified, STEP_PROOF_PENDING);
 	step.verified = STEP_PROOF_NONE;
 	struct run_outcome outcome;
-	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0); /* the same step */
+	/* the same step */
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
 	ck_assert(outcome.already);
 }
 END_TEST
@@ -370,9 +400,11 @@ START_TEST(urls_of_objects_are_encoded)
 	run_fixture_put(&fixture, "k", bytes);
 	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "sub/a b%.safetensors", "k", bytes);
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, false,
-		fixture.arena, &read, &anchor, &err), 0);
-	ck_assert(span_equal_text(read.forms[0].objects[0].url, "steps/0/objects/anchor/sub/a%20b%25.safetensors"));
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
+				 false, fixture.arena, &read, &anchor, &err),
+		0);
+	ck_assert(span_equal_text(
+		read.forms[0].objects[0].url, "steps/0/objects/anchor/sub/a%20b%25.safetensors"));
 }
 END_TEST
 
@@ -386,17 +418,22 @@ START_TEST(a_published_step_keeps_its_objects_whatever_becomes_of_the_keys)
 	run_fixture_publish_ok(&fixture, &step);
 	uint8_t *const delta = fixture_noise(5000, 1);
 	run_fixture_put(&fixture, "run/steps/000000/model.safetensors", span_text("overwritten"));
-	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "run/steps/000001/delta.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket",
+				 "run/steps/000001/delta.safetensors", NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	store_fixture_reopen(&fixture);
 	expect_object(0, "anchor/model.safetensors", run_fixture_shard(&fixture, "ab", 0));
 	expect_object(1, "delta/delta.safetensors", span_of(delta, 5000));
 	struct object object;
 	uint64_t anchor;
-	static const char *const absent[] = {"anchor/model.safetensors", "delta/other", "delta", "", "other/delta.safetensors", "delta/"};
+	static const char *const absent[] = {"anchor/model.safetensors", "delta/other", "delta", "",
+		"other/delta.safetensors", "delta/"};
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-		ck_assert_int_eq(run_find_object(fixture.store, span_text("bucket"), span_text("run"), 1, span_text(absent[i]), fixture.arena,
-			&object, &anchor, &err), -1);
+		ck_assert_int_eq(
+			run_find_object(fixture.store, span_text("bucket"), span_text("run"), 1,
+				span_text(absent[i]), fixture.arena, &object, &anchor, &err),
+			-1);
 		ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	}
 	free(delta);
@@ -423,7 +460,8 @@ START_TEST(anchors_are_due_when_deltas_pile_up)
 	ck_assert(!run_fixture_run(&fixture).anchor_due);
 	for (unsigned i = 4; i < 68; i++) { /* 64 deltas that change nothing */
 		step = run_fixture_step(&fixture, i);
-		step.forms[0] = (struct step_form){.kind = STEP_DELTA, .format = span_text("trl-gap")};
+		step.forms[0] =
+			(struct step_form){.kind = STEP_DELTA, .format = span_text("trl-gap")};
 		step.form_count = 1;
 		run_fixture_publish_ok(&fixture, &step);
 	}
@@ -447,15 +485,20 @@ START_TEST(an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made
 		run_fixture_publish_ok(&fixture, &step);
 	}
 	ck_assert(run_fixture_run(&fixture).anchor_due);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET made = 1, made_bytes = 1000000 WHERE step = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE steps SET made = 1, made_bytes = 1000000 WHERE step = 1", &err),
+		0);
 	ck_assert(!run_fixture_run(&fixture).anchor_due);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 2", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 2", &err),
+		0);
 	ck_assert(run_fixture_run(&fixture).anchor_due);
 }
 END_TEST
 
-static void publish_together(const struct step_message *const first,
-	const struct step_message *const second, int results[2], struct error errors[2])
+static void publish_together(const struct step_message *first, const struct step_message *second,
+	int results[2], struct error errors[2])
 {
 	const struct step_message *const steps[2] = {first, second};
 	struct settled *const ends[2] = {settled_new(), settled_new()};
@@ -518,13 +561,13 @@ START_TEST(a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	changes[0] = run_delete_start(fixture.store, open.bucket, open.run, settled_done, ends[0]);
 	changes[1] = run_open_start(fixture.store, &open, settled_done, ends[1]);
-	changes[2] = run_publish_start(fixture.store, open.bucket, open.run, &step, settled_done,
-		ends[2]);
+	changes[2] = run_publish_start(
+		fixture.store, open.bucket, open.run, &step, settled_done, ends[2]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert_msg(fixture_settle_run(changes[i], ends[i], NULL, &err) == 0, "%s",
-			err.text);
+		ck_assert_msg(
+			fixture_settle_run(changes[i], ends[i], NULL, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(fixture_settle_run(changes[2], ends[2], NULL, &err), -1);
 	ck_assert_msg(err.kind == ERROR_STALE_EPOCH, "%s: %s", error_kind_name(err.kind), err.text);
 	ck_assert(!run_fixture_run(&fixture).has_head);
@@ -532,7 +575,7 @@ START_TEST(a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_
 }
 END_TEST
 
-static void woken(struct step_waiter *const waiter)
+static void woken(struct step_waiter *waiter)
 {
 	settled_done(*(struct settled **)(waiter + 1));
 }
@@ -549,7 +592,8 @@ START_TEST(publishing_wakes_who_waits)
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
 	settled_wait(waiting.settled);
-	ck_assert_uint_ne(step_watch_generation(watch, span_text("bucket"), span_text("run")), seen);
+	ck_assert_uint_ne(
+		step_watch_generation(watch, span_text("bucket"), span_text("run")), seen);
 }
 END_TEST
 
@@ -568,8 +612,10 @@ START_TEST(a_repeat_wakes_nobody_and_counts_for_nothing)
 	ck_assert(outcome.already);
 	step.epoch = 9;
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), -1);
-	ck_assert_uint_eq(step_watch_generation(watch, span_text("bucket"), span_text("run")), seen);
-	ck_assert_int_eq(metrics == NULL ? 0 : metrics_get(metrics, METRIC_STEPS_PUBLISHED), counted);
+	ck_assert_uint_eq(
+		step_watch_generation(watch, span_text("bucket"), span_text("run")), seen);
+	ck_assert_int_eq(
+		metrics == NULL ? 0 : metrics_get(metrics, METRIC_STEPS_PUBLISHED), counted);
 }
 END_TEST
 
@@ -596,7 +642,8 @@ Suite *test_step_publish_suite(void)
 	tcase_add_loop_test(tests, a_damaged_manifest_is_found, 0, 3);
 	tcase_add_test(tests, a_step_is_proven_by_the_server_alone);
 	tcase_add_test(tests, urls_of_objects_are_encoded);
-	tcase_add_test(tests, an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made);
+	tcase_add_test(
+		tests, an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made);
 	tcase_add_test(tests, anchors_are_due_when_deltas_pile_up);
 	tcase_add_test(tests, steps_0_and_1_on_their_way_together);
 	tcase_add_test(tests, an_anchor_on_its_way_is_held_against_the_schema_that_came_meanwhile);

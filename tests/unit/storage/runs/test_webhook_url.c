@@ -59,10 +59,21 @@ START_TEST(any_pattern_of_the_list_is_enough_and_none_lets_nobody_in)
 END_TEST
 
 static const char *const refused[] = {
-	"", "hooks.example/x", "ftp://hooks.example/x", "https://", "https:///x", "https://:443/x",
-	"https://user@hooks.example/x", "https://hooks.example@evil/x", "https://hooks.example?x",
-	"https://hooks.example/a b", "https://hooks.example/#x", "https://evil\\hooks.example/x",
-	"https://hooks.example/\n", "https://hooks.example/\x7f", "https://hooks.example/\xc3\xa4",
+	"",
+	"hooks.example/x",
+	"ftp://hooks.example/x",
+	"https://",
+	"https:///x",
+	"https://:443/x",
+	"https://user@hooks.example/x",
+	"https://hooks.example@evil/x",
+	"https://hooks.example?x",
+	"https://hooks.example/a b",
+	"https://hooks.example/#x",
+	"https://evil\\hooks.example/x",
+	"https://hooks.example/\n",
+	"https://hooks.example/\x7f",
+	"https://hooks.example/\xc3\xa4",
 	" https://hooks.example/x",
 };
 
@@ -94,11 +105,11 @@ Suite *test_webhook_url_suite(void)
 {
 	Suite *const suite = suite_create("webhook_url");
 	TCase *const tests = tcase_create("webhook_url");
-	tcase_add_loop_test(tests, a_pattern_lets_its_own_hosts_in, 0,
-		sizeof cases / sizeof cases[0]);
+	tcase_add_loop_test(
+		tests, a_pattern_lets_its_own_hosts_in, 0, sizeof cases / sizeof cases[0]);
 	tcase_add_test(tests, any_pattern_of_the_list_is_enough_and_none_lets_nobody_in);
-	tcase_add_loop_test(tests, what_is_not_a_plain_url_is_refused, 0,
-		sizeof refused / sizeof refused[0]);
+	tcase_add_loop_test(
+		tests, what_is_not_a_plain_url_is_refused, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tests, a_url_is_taken_apart);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -50,7 +50,7 @@ START_TEST(migrations_are_numbered_without_gaps)
 }
 END_TEST
 
-static void stamp(const int version, const int application)
+static void stamp(int version, int application)
 {
 	struct error err = {0};
 	struct db *const db = db_open(path, DB_WRITE, &err);
@@ -86,7 +86,8 @@ START_TEST(a_migration_that_fails_leaves_the_file_as_it_was)
 	int version = 9;
 	int application = 9;
 	struct db *db = db_open(path, DB_WRITE, &err);
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE step_objects (x INTEGER)", &err), 0); /* in the way of the last tables */
+	/* in the way of the last tables */
+	ck_assert_int_eq(db_run_script(db, "CREATE TABLE step_objects (x INTEGER)", &err), 0);
 	db_close(db);
 	ck_assert_ptr_null(catalog_open(path, &err));
 	db = db_open(path, DB_WRITE, &err);
@@ -99,7 +100,7 @@ START_TEST(a_migration_that_fails_leaves_the_file_as_it_was)
 END_TEST
 
 /* A catalog of the schema before the last, with these rows. */
-static void make_old(const char *const rows)
+static void make_old(const char *rows)
 {
 	struct error err = {0};
 	struct db *const db = db_open(path, DB_WRITE, &err);
@@ -155,7 +156,7 @@ START_TEST(old_keys_are_sound)
 }
 END_TEST
 
-static int count_asked(void *const owner, struct db *const db, const int version, struct error *const err)
+static int count_asked(void *owner, struct db *db, int version, struct error *err)
 {
 	(void)db;
 	*(int *)owner = 10 + version;

@@ -1,5 +1,5 @@
-/* The look at the catalog behind a start: damaged indexes are made once more, and keys with two current versions settled
- * first; a damaged table is named, and stays as it is. */
+/* The look at the catalog behind a start: damaged indexes are made once more, and keys with two
+ * current versions settled first; a damaged table is named, and stays as it is. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -25,7 +25,8 @@ static struct error err;
 
 static void put(const char *key, const char *text)
 {
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_text(text), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_text(text), &err) == 0, "%s",
+		err.text);
 }
 
 static void set_up(void)
@@ -58,14 +59,16 @@ static void spoil_page(int64_t page)
 	static const uint8_t junk[16] = {0x5a, 0xa5, 0x5a, 0xa5};
 	char *path = store_fixture_path(&fixture, "catalog.db");
 	int fd = open(path, O_RDWR);
-	ck_assert_int_eq(pwrite(fd, junk, sizeof junk, (page - 1) * PAGE_BYTES + 1000), sizeof junk);
+	ck_assert_int_eq(
+		pwrite(fd, junk, sizeof junk, (page - 1) * PAGE_BYTES + 1000), sizeof junk);
 	close(fd);
 	free(path);
 }
 
 START_TEST(a_damaged_index_is_made_once_more)
 {
-	static const char *const indexes[] = {"versions_current", "versions_listed", "versions_by_id"};
+	static const char *const indexes[] = {
+		"versions_current", "versions_listed", "versions_by_id"};
 	int64_t page = page_of(indexes[_i]);
 	store_fixture_stop(&fixture);
 	spoil_page(page);
@@ -76,7 +79,8 @@ START_TEST(a_damaged_index_is_made_once_more)
 	ck_assert(fixture_holds(&fixture, "bucket", "other", span_text("bytes")));
 	put("key", "second");
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("second")));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
 	char *scratch = store_fixture_path(&fixture, "catalog.db.rebuilt");
 	ck_assert(!file_exists(scratch));
 	free(scratch);
@@ -89,10 +93,13 @@ END_TEST
 static void add_key(void)
 {
 	const struct grant grant = {span_text("bucket"), span_text("run/"), PERMISSION_READ};
-	const struct key_record key = {.id = span_text("KEY"), .name = span_text("trainer"),
-		.namespace = span_text("main"), .sealed_secret = span_of("\x00\x01\x02", 3),
+	const struct key_record key = {.id = span_text("KEY"),
+		.name = span_text("trainer"),
+		.namespace = span_text("main"),
+		.sealed_secret = span_of("\x00\x01\x02", 3),
 		.token_hash = span_text("0123456789abcdef0123456789abcdef"),
-		.grants = &grant, .grant_count = 1};
+		.grants = &grant,
+		.grant_count = 1};
 	ck_assert_msg(account_add_key(fixture.store, &key, &err) == 0, "%s", err.text);
 }
 
@@ -112,11 +119,13 @@ START_TEST(keys_and_their_grants_come_through_a_rebuild)
 }
 END_TEST
 
-/* The index over current versions lacks all entries, and both versions of the key are current: as after a PUT that did not find
- * the row before it. The schema is edited, which connections otherwise refuse. */
+/* The index over current versions lacks all entries, and both versions of the key are current: as
+ * after a PUT that did not find the row before it. The schema is edited, which connections
+ * otherwise refuse. */
 static int apply_two_current(struct change *change, struct db *db, struct error *why)
 {
-	static const char script[] = "DROP INDEX versions_current; UPDATE versions SET state = 1;"
+	static const char script[] =
+		"DROP INDEX versions_current; UPDATE versions SET state = 1;"
 		" CREATE UNIQUE INDEX versions_current ON versions (bucket, key) WHERE state = 17; PRAGMA writable_schema=ON;"
 		" UPDATE sqlite_schema SET sql = 'CREATE UNIQUE INDEX versions_current ON versions (bucket, key) WHERE state = 1'"
 		" WHERE name = 'versions_current'; PRAGMA writable_schema=RESET;";
@@ -134,16 +143,21 @@ START_TEST(of_two_current_versions_the_newer_one_stays)
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bucket", &edit, &err), 0);
 	put("key", "second");
 	put("key", "third");
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
 	store_fixture_reopen(&fixture);
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("third")));
 	ck_assert(fixture_holds(&fixture, "bucket", "other", span_text("bytes")));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 0"), 2); /* kept, hidden */
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
+	/* kept, hidden */
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 0"), 2);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT files FROM bucket_totals"), 2);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT bytes FROM bucket_totals"), 10);
 	put("key", "fourth");
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1"), 2);
 }
 END_TEST
 
@@ -159,7 +173,8 @@ START_TEST(a_damaged_table_is_named_and_stays)
 	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_DAMAGED), 1);
 	buffer_init(&said, 4096);
 	store_health_print(store_health(fixture.store), &said);
-	ck_assert_msg(strstr(buffer_text(&said), "table bucket_grants") != NULL, "%s", buffer_text(&said));
+	ck_assert_msg(strstr(buffer_text(&said), "table bucket_grants") != NULL, "%s",
+		buffer_text(&said));
 	buffer_release(&said);
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("first")));
 	put("key", "second"); /* what does not need the page goes on */

@@ -1,4 +1,5 @@
-/* Copies of the catalog in memory: whole or not there, and what killed processes left of them goes. */
+/* Copies of the catalog in memory: whole or not there, and what killed processes left of them
+ * goes. */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
@@ -18,8 +19,8 @@ enum { PATH_BYTES = 4096 };
 
 static char *scratch;
 static char catalog[PATH_BYTES];
-static char place[PATH_BYTES];  /* where copies are made */
-static char prefix[NAME_MAX];   /* that their names begin with */
+static char place[PATH_BYTES]; /* where copies are made */
+static char prefix[NAME_MAX];  /* that their names begin with */
 static struct error err;
 
 static void write_file(const char *path, const char *text)
@@ -95,7 +96,8 @@ START_TEST(a_copy_is_there_until_it_is_freed)
 	ck_assert_uint_eq(count_copies(), 1);
 	*strrchr(path, '/') = '\0';
 	ck_assert_int_eq(stat(path, &state), 0);
-	ck_assert_uint_eq(state.st_mode & 0777, 0700); /* it has keys in it, and the place is open to all */
+	/* it has keys in it, and the place is open to all */
+	ck_assert_uint_eq(state.st_mode & 0777, 0700);
 	catalog_copy_free(copy);
 	catalog_copy_free(NULL);
 }

@@ -1,5 +1,5 @@
-/* What a start does with the catalog's log before SQLite sees it, by what was noted beside it; and that a
- * power cut while it is brought into the catalog costs nothing more. */
+/* What a start does with the catalog's log before SQLite sees it, by what was noted beside it; and
+ * that a power cut while it is brought into the catalog costs nothing more. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 enum { COMMITS = 8, HEADER = 32, FRAME = 24 + 4096, DAMAGED_FRAME = 9 };
 
-static char *folder; /* of a catalog as a kill leaves it: "catalog", which a power disk takes for a file like others */
+static char *
+	folder; /* of a catalog as a kill leaves it: "catalog", which a power disk takes for a file like others */
 static char path[512];
 static char log_path[600];
 static char aside[600];
@@ -49,7 +50,10 @@ static void note_last(void)
 {
 	char note_path[600];
 	struct error err = {0};
-	const struct acknowledgement now = {.store.life = 1, .change = 3, .log_salt = db_log_salt(db), .log_frames = db_log_frames(db)};
+	const struct acknowledgement now = {.store.life = 1,
+		.change = 3,
+		.log_salt = db_log_salt(db),
+		.log_frames = db_log_frames(db)};
 	snprintf(note_path, sizeof note_path, "%s.note", path);
 	acknowledged = acknowledged_open(file_system(), note_path, &last, &err);
 	ck_assert_int_eq(acknowledged_note(acknowledged, &now, &err), 0);
@@ -64,7 +68,10 @@ static void set_up(void)
 	char *made = unit_scratch_make();
 	name_paths(made);
 	db = db_open(path, DB_WRITE, &err);
-	ck_assert_int_eq(db_run_script(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err), 0);
+	ck_assert_int_eq(
+		db_run_script(
+			db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err),
+		0);
 	add(0);
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
 	for (int64_t i = 1; i <= COMMITS; i++)
@@ -89,7 +96,8 @@ static void tear_down(void)
 
 static struct catalog_log_params params_of(void)
 {
-	return (struct catalog_log_params){.files = file_system(), .catalog_path = path, .aside = aside, .last = &last};
+	return (struct catalog_log_params){
+		.files = file_system(), .catalog_path = path, .aside = aside, .last = &last};
 }
 
 static bool prepare(const struct catalog_log_params *params)
@@ -148,7 +156,8 @@ static const char *kept(unsigned n)
 /* Rows of the catalog at this path, or -1 when one of them cannot be read. */
 static int64_t rows_of(const char *catalog)
 {
-	static const char SQL_COUNT[] = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM t NOT INDEXED WHERE bytes >= x''";
+	static const char SQL_COUNT[] =
+		"SELECT count(*), coalesce(sum(length(bytes)), 0) FROM t NOT INDEXED WHERE bytes >= x''";
 	struct error err = {0};
 	db = db_open(catalog, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
@@ -180,7 +189,8 @@ START_TEST(no_log_is_no_failure)
 	params.last = &nothing;
 	ck_assert(prepare(&params));
 	params.last = &last;
-	ck_assert_int_eq(catalog_log_prepare(&params, &is_whole, &err), 0); /* what is lost shows by the number of the last change */
+	/* what is lost shows by the number of the last change */
+	ck_assert_int_eq(catalog_log_prepare(&params, &is_whole, &err), 0);
 }
 END_TEST
 
@@ -203,7 +213,8 @@ START_TEST(a_flipped_bit_is_mended_and_lasts)
 }
 END_TEST
 
-/* A transaction behind what was confirmed; what was noted of the log, and whether the torn end may have been told. */
+/* A transaction behind what was confirmed; what was noted of the log, and whether the torn end may
+ * have been told. */
 static void tear_end(void)
 {
 	struct error err = {0};
@@ -240,8 +251,8 @@ START_TEST(a_torn_end_is_nothing_only_when_the_note_is_exact)
 }
 END_TEST
 
-/* Frames of a transaction that was never committed: no copy is kept, and nothing stays that a shorter one
- * would leave behind it. */
+/* Frames of a transaction that was never committed: no copy is kept, and nothing stays that a
+ * shorter one would leave behind it. */
 START_TEST(an_end_that_never_was_committed_is_cut_off)
 {
 	struct error err = {0};
@@ -354,7 +365,8 @@ START_TEST(no_kept_log_goes_for_another)
 	struct span catalog = content(path);
 	params.accepts_loss = true;
 	ck_assert_int_eq(catalog_log_prepare(&params, &is_whole, &err), -1);
-	ck_assert_msg(err.kind == ERROR_DAMAGED && strstr(err.text, "set-aside drop") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_DAMAGED && strstr(err.text, "set-aside drop") != NULL, "%s",
+		err.text);
 	expect_same(log_path, log);
 	expect_same(path, catalog);
 }
@@ -428,7 +440,8 @@ Suite *test_catalog_log_suite(void)
 	tcase_add_test(tests, each_kept_log_has_a_name_of_its_own_and_there_are_few);
 	tcase_add_test(tests, below_the_reserve_no_copy_is_kept);
 	tcase_add_test(tests, a_damaged_log_is_refused_and_nothing_changes);
-	tcase_add_loop_test(tests, a_damaged_log_goes_into_the_catalog_as_far_as_it_proves_itself, 0, 2);
+	tcase_add_loop_test(
+		tests, a_damaged_log_goes_into_the_catalog_as_far_as_it_proves_itself, 0, 2);
 	tcase_add_test(tests, no_kept_log_goes_for_another);
 	tcase_add_test(tests, what_one_flip_explains_is_mended_before_it_goes_into_the_catalog);
 	tcase_add_loop_test(tests, a_power_cut_meanwhile_costs_nothing_more, 0, POWER_CUTS);

@@ -1,5 +1,5 @@
-/* A store starts although what it looks at for its caches, or to clean up, cannot be read: it serves, and
- * deletes nothing. */
+/* A store starts although what it looks at for its caches, or to clean up, cannot be read: it
+ * serves, and deletes nothing. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -41,7 +41,8 @@ static void spoil_table(const char *table)
 	store_fixture_stop(&fixture);
 	char *path = store_fixture_path(&fixture, "catalog.db");
 	const int fd = open(path, O_RDWR);
-	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, (off_t)(page - 1) * PAGE_BYTES), sizeof zeros);
+	ck_assert_int_eq(
+		pwrite(fd, zeros, sizeof zeros, (off_t)(page - 1) * PAGE_BYTES), sizeof zeros);
 	close(fd);
 	free(path);
 	fixture.is_damaged = true;
@@ -57,11 +58,13 @@ START_TEST(a_table_that_cannot_be_read_keeps_nobody_from_the_rest)
 	ck_assert_int_eq(store_health_proof(store_health(fixture.store)), STORE_DAMAGED);
 	ck_assert(!store_may_delete(fixture.store));
 	ck_assert(fixture_holds(&fixture, "box", "k", span_text("bytes")));
-	ck_assert_msg(fixture_put(fixture.store, "box", "new", span_text("more"), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "box", "new", span_text("more"), &err) == 0, "%s",
+		err.text);
 }
 END_TEST
 
-/* As if the catalog had been mended since: what a start could not load is not known all the same. */
+/* As if the catalog had been mended since: what a start could not load is not known all the
+ * same. */
 START_TEST(steps_stay_while_leases_are_unknown)
 {
 	const struct run_row run = {.created_ms = 0};
@@ -81,7 +84,8 @@ Suite *test_start_damage_suite(void)
 	TCase *const tests = tcase_create("start_damage");
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, a_table_that_cannot_be_read_keeps_nobody_from_the_rest, 0, sizeof tables / sizeof *tables);
+	tcase_add_loop_test(tests, a_table_that_cannot_be_read_keeps_nobody_from_the_rest, 0,
+		sizeof tables / sizeof *tables);
 	tcase_add_test(tests, steps_stay_while_leases_are_unknown);
 	suite_add_tcase(suite, tests);
 	return suite;

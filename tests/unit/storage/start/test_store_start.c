@@ -1,5 +1,6 @@
-/* A start that finds a catalog which does not belong to its packs, or has lost what was confirmed: refused,
- * it leaves each file as it was; told to go on, it deletes nothing. And what a new life begins with. */
+/* A start that finds a catalog which does not belong to its packs, or has lost what was confirmed:
+ * refused, it leaves each file as it was; told to go on, it deletes nothing. And what a new life
+ * begins with. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -24,8 +25,8 @@
 
 enum { SIZE = 60000, LIVES = 2 };
 
-/* Made once, by the process that runs the tests: a store of two lives that was closed, and copies of its
- * folder as kills would have left it: in the first life, and in the second one. */
+/* Made once, by the process that runs the tests: a store of two lives that was closed, and copies
+ * of its folder as kills would have left it: in the first life, and in the second one. */
 static char *closed;
 static char *first_life;
 static char *second_life;
@@ -38,7 +39,8 @@ static struct error err;
 static void put(struct store_fixture *fixture, const char *key, uint64_t seed)
 {
 	uint8_t *bytes = fixture_noise(SIZE, seed);
-	ck_assert_msg(fixture_put(fixture->store, "bucket", key, span_of(bytes, SIZE), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture->store, "bucket", key, span_of(bytes, SIZE), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
@@ -94,7 +96,10 @@ static void tear_down(void)
 
 static int open_with(enum after_damage after, const struct file_ops *files)
 {
-	const struct store_options options = {.folder = folder, .files = files, .pack_max_bytes = 1024 * 1024, .after_damage = after};
+	const struct store_options options = {.folder = folder,
+		.files = files,
+		.pack_max_bytes = 1024 * 1024,
+		.after_damage = after};
 	err = (struct error){0};
 	store = store_open(&options, &err);
 	return store != NULL ? 0 : -1;
@@ -113,7 +118,8 @@ static void close_it(void)
 
 static bool holds(const char *key, uint64_t seed)
 {
-	struct store_fixture fixture = {.folder = folder, .store = store, .arena = arena_new(1 << 24)};
+	struct store_fixture fixture = {
+		.folder = folder, .store = store, .arena = arena_new(1 << 24)};
 	uint8_t *bytes = fixture_noise(SIZE, seed);
 	bool result = fixture_holds(&fixture, "bucket", key, span_of(bytes, SIZE));
 	free(bytes);
@@ -129,14 +135,16 @@ static void run(const char *script, const char *other)
 	ck_assert_msg(system(command) == 0, "%s", command);
 }
 
-/* All files but the chunk index, which is made anew where it does not fit, and what SQLite leaves of an empty log: names, and sums of
- * their bytes. free() */
+/* All files but the chunk index, which is made anew where it does not fit, and what SQLite leaves
+ * of an empty log: names, and sums of their bytes. free() */
 static char *look_at_all(void)
 {
 	char command[2000];
 	char *text = memory_new(64 * 1024);
-	snprintf(command, sizeof command, "cd %s && rm -f catalog.db-shm && find . -name catalog.db-wal -size 0 -delete && find . ! -name 'chunks.db*' |"
-		" LC_ALL=C sort && find . -type f ! -name 'chunks.db*' -exec md5sum {} + | LC_ALL=C sort -k 2", folder);
+	snprintf(command, sizeof command,
+		"cd %s && rm -f catalog.db-shm && find . -name catalog.db-wal -size 0 -delete && find . ! -name 'chunks.db*' |"
+		" LC_ALL=C sort && find . -type f ! -name 'chunks.db*' -exec md5sum {} + | LC_ALL=C sort -k 2",
+		folder);
 	FILE *pipe = popen(command, "r");
 	ck_assert(pipe != NULL);
 	ck_assert_uint_gt(fread(text, 1, 64 * 1024 - 1, pipe), 0);
@@ -256,7 +264,8 @@ static void put_old_one(const char *row)
 	db_close(db);
 }
 
-static const char row_of_missing[] = "INSERT INTO packs (id, state, length, chunks) VALUES (x'ab000000000000000000000000000000', 1, 500, 1)";
+static const char row_of_missing[] =
+	"INSERT INTO packs (id, state, length, chunks) VALUES (x'ab000000000000000000000000000000', 1, 500, 1)";
 
 static void put_old_one_that_lacks_a_pack(void)
 {
@@ -306,9 +315,12 @@ static const struct {
 	{put_old_one_beside_newer_packs, "from before stores had ids", false, false},
 	{put_old_one_into_a_store_with_an_id, "from before stores had ids", false, false},
 	{put_old_one_that_lacks_a_pack, "names a pack that is not there", false, false},
-	{put_first_life, "is older than this store: it was last used at start 1, and the newest start was number 2", true, true},
+	{put_first_life,
+		"is older than this store: it was last used at start 1, and the newest start was number 2",
+		true, true},
 	{put_second_life, "changes are lost", true, true},
-	{put_second_life_with_its_log, "changes that were acknowledged stand behind frame", true, true},
+	{put_second_life_with_its_log, "changes that were acknowledged stand behind frame", true,
+		true},
 	{put_first_life_without_note, "is older than the packs beside it", true, true},
 	{rename_packs, "none of them is here", true, false},
 	{damage_log, "changes that were acknowledged stand behind frame", true, true},
@@ -421,7 +433,8 @@ END_TEST
 
 static void expect_all_packs(void)
 {
-	run("cd $O/packs && for f in */*.pack; do cmp -s $f $F/packs/$f || cmp -s $f $F/set-aside/${f#*/} || exit 1; done", closed);
+	run("cd $O/packs && for f in */*.pack; do cmp -s $f $F/packs/$f || cmp -s $f $F/set-aside/${f#*/} || exit 1; done",
+		closed);
 }
 
 START_TEST(a_start_that_goes_on_sets_aside_what_it_does_not_name)
@@ -448,10 +461,12 @@ Suite *test_store_start_suite(void)
 	tcase_add_loop_test(tests, what_is_wrong_is_refused_and_nothing_changes, 0, DAMAGES);
 	tcase_add_loop_test(
 		tests, a_refusal_ends_with_what_can_be_done_however_long_the_path, 0, DAMAGES);
-	tcase_add_loop_test(tests, what_cannot_be_right_is_refused_whatever_is_asked_for, 0, DAMAGES);
+	tcase_add_loop_test(
+		tests, what_cannot_be_right_is_refused_whatever_is_asked_for, 0, DAMAGES);
 	tcase_add_test(tests, an_old_catalog_that_lacks_a_pack_is_not_read_only_either);
 	tcase_add_loop_test(tests, a_store_that_is_only_read_changes_nothing, 0, DAMAGES);
-	tcase_add_loop_test(tests, a_start_that_goes_on_sets_aside_what_it_does_not_name, 0, DAMAGES);
+	tcase_add_loop_test(
+		tests, a_start_that_goes_on_sets_aside_what_it_does_not_name, 0, DAMAGES);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

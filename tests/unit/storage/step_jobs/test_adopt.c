@@ -1,4 +1,5 @@
-/* Foreign publishes are noted once, by key or by name, and build on what is newest. That they become steps is tests/daemon's. */
+/* Foreign publishes are noted once, by key or by name, and build on what is newest. That they
+ * become steps is tests/daemon's. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -13,11 +14,13 @@
 static struct store_fixture fixture;
 static struct error err;
 
-static int set(const char *const run, const char *const settings)
+static int set(const char *run, const char *settings)
 {
 	struct settled *const settled = settled_new();
 	err = (struct error){0};
-	return fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text(run), span_text(settings), settled_done, settled),
+	return fixture_settle_run(
+		run_settings_start(fixture.store, span_text("bucket"), span_text(run),
+			span_text(settings), settled_done, settled),
 		settled, NULL, &err);
 }
 
@@ -36,34 +39,41 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int hot_load(const char *const identity, const char *const base, bool *const out_already)
+static int hot_load(const char *identity, const char *base, bool *out_already)
 {
 	struct settled *const settled = settled_new();
 	struct run_outcome outcome;
-	const struct hot_load_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .deployment = span_text("d"),
-		.identity = span_text(identity), .has_base = base != NULL, .base = base != NULL ? span_text(base) : (struct span){0}};
+	const struct hot_load_params params = {.bucket = span_text("bucket"),
+		.run = span_text("run"),
+		.deployment = span_text("d"),
+		.identity = span_text(identity),
+		.has_base = base != NULL,
+		.base = base != NULL ? span_text(base) : (struct span){0}};
 	err = (struct error){0};
-	const int result = fixture_settle_run(hot_load_start(fixture.store, &params, settled_done, settled), settled, &outcome, &err);
+	const int result =
+		fixture_settle_run(hot_load_start(fixture.store, &params, settled_done, settled),
+			settled, &outcome, &err);
 	if (result == 0 && out_already != NULL)
 		*out_already = outcome.already;
 	return result;
 }
 
 /* The adoption of this identity, or fails. */
-static struct adoption find(const char *const identity)
+static struct adoption find(const char *identity)
 {
 	struct adoption adoption;
 	struct run_row run;
 	struct db *const db = store_reader_take(fixture.store, &err);
 	ck_assert_ptr_nonnull(db);
 	ck_assert_int_eq(run_row_need(db, span_text("bucket"), span_text("run"), &run, &err), 0);
-	const int found = adopt_row_find_identity(db, run.id, span_text(identity), fixture.arena, &adoption, &err);
+	const int found = adopt_row_find_identity(
+		db, run.id, span_text(identity), fixture.arena, &adoption, &err);
 	store_reader_give(fixture.store, db);
 	ck_assert_msg(found == 1, "%s is not noted", identity);
 	return adoption;
 }
 
-static int settle_first(struct change *const change, struct db *const db, struct error *const error)
+static int settle_first(struct change *change, struct db *db, struct error *error)
 {
 	int64_t id;
 	int64_t run;
@@ -93,18 +103,21 @@ static size_t count_waiting(void)
 	size_t count = 0;
 	while (count_next() > 0) {
 		struct change change = {.apply = settle_first};
-		ck_assert_uint_eq(count_next(), 1); /* one behind it waits for it, whatever becomes of it */
+		/* one behind it waits for it, whatever becomes of it */
+		ck_assert_uint_eq(count_next(), 1);
 		ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 		count++;
 	}
 	return count;
 }
 
-static int find_deployment(const char *const account, const char *const deployment, struct span *const out_bucket, struct span *const out_run)
+static int find_deployment(
+	const char *account, const char *deployment, struct span *out_bucket, struct span *out_run)
 {
 	const struct deployment_place among = {.account = span_text(account)};
 	err = (struct error){0};
-	return hot_load_find(fixture.store, span_text(deployment), &among, fixture.arena, out_bucket, out_run, &err);
+	return hot_load_find(fixture.store, span_text(deployment), &among, fixture.arena,
+		out_bucket, out_run, &err);
 }
 
 START_TEST(a_deployment_has_one_run)
@@ -131,14 +144,15 @@ START_TEST(a_deployment_has_one_run)
 }
 END_TEST
 
-static void expect_clash(const char *const run, const char *const settings, const char *const first)
+static void expect_clash(const char *run, const char *settings, const char *first)
 {
 	ck_assert_int_eq(set(run, settings), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_msg(strstr(err.text, first) != NULL, "%s: %s", settings, err.text);
 }
 
-/* Two settings of which the second would shut out the trainer of the first, or find him where a view is to be. */
+/* Two settings of which the second would shut out the trainer of the first, or find him where a
+ * view is to be. */
 static const struct clash {
 	const char *first;
 	const char *second;
@@ -147,11 +161,15 @@ static const struct clash {
 	{"{\"view_trl\":true}", "{\"adopt\":\"trl\"}", "\"view_trl\" of the run 'run'"},
 	{"{\"adopt\":\"trl\"}", "{\"view_trl\":true}", "the run 'run' adopts"},
 	{"{}", "{\"adopt\":\"trl\",\"view_trl\":true}", "the run 'run' adopts"},
-	{"{\"view_slime\":true,\"adopt_prefix\":\"{run}/updates/\"}", "{\"adopt\":\"slime\"}", "\"view_slime\" of the run 'run'"},
-	{"{\"adopt\":\"slime\",\"adopt_prefix\":\"{run}/updates/x/\"}", "{\"view_slime\":true}", "the run 'run' adopts"},
-	{"{\"adopt\":\"slime\",\"view_slime\":true}", "{\"adopt_prefix\":\"{run}/updates/\"}", "\"view_slime\" of the run 'run'"},
+	{"{\"view_slime\":true,\"adopt_prefix\":\"{run}/updates/\"}", "{\"adopt\":\"slime\"}",
+		"\"view_slime\" of the run 'run'"},
+	{"{\"adopt\":\"slime\",\"adopt_prefix\":\"{run}/updates/x/\"}", "{\"view_slime\":true}",
+		"the run 'run' adopts"},
+	{"{\"adopt\":\"slime\",\"view_slime\":true}", "{\"adopt_prefix\":\"{run}/updates/\"}",
+		"\"view_slime\" of the run 'run'"},
 	{"{\"view_slime\":true}", "{\"adopt\":\"stitch\"}", "\"view_slime\" of the run 'run'"},
-	{"{\"view_trl\":true,\"adopt_prefix\":\"{run}/deltas/\"}", "{\"adopt\":\"pulse\"}", "\"view_trl\" of the run 'run'"},
+	{"{\"view_trl\":true,\"adopt_prefix\":\"{run}/deltas/\"}", "{\"adopt\":\"pulse\"}",
+		"\"view_trl\" of the run 'run'"},
 };
 
 START_TEST(what_is_adopted_and_a_view_do_not_meet)
@@ -177,7 +195,8 @@ END_TEST
 /* From before the two were held against each other. */
 START_TEST(a_run_that_had_both_goes_on)
 {
-	static const char both[] = "UPDATE runs SET settings = CAST(replace(CAST(settings AS TEXT), '\"view_trl\":false', '\"view_trl\":true') AS BLOB)";
+	static const char both[] =
+		"UPDATE runs SET settings = CAST(replace(CAST(settings AS TEXT), '\"view_trl\":false', '\"view_trl\":true') AS BLOB)";
 	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\"}"), 0);
 	ck_assert_int_eq(fixture_run(fixture.store, both, &err), 0);
 	ck_assert_msg(set("run", "{\"verify\":false}") == 0, "%s", err.text);
@@ -189,12 +208,16 @@ END_TEST
 START_TEST(what_does_not_meet_goes_together)
 {
 	ck_assert_msg(set("run", "{\"view_slime\":true,\"adopt\":\"trl\"}") == 0, "%s", err.text);
-	ck_assert_msg(set("run", "{\"view_slime\":false,\"adopt\":\"slime\",\"view_trl\":true}") == 0, "%s", err.text);
+	ck_assert_msg(
+		set("run", "{\"view_slime\":false,\"adopt\":\"slime\",\"view_trl\":true}") == 0,
+		"%s", err.text);
 	ck_assert_msg(set("run", "{\"view_slime\":true}") == 0, "%s", err.text);
-	ck_assert_msg(set("run", "{\"adopt_prefix\":\"trainer/\",\"adopt\":\"trl\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt_prefix\":\"trainer/\",\"adopt\":\"trl\"}") == 0, "%s",
+		err.text);
 	ck_assert_msg(set("run", "{\"adopt\":\"stitch\"}") == 0, "%s", err.text);
 	ck_assert_msg(set("run", "{\"adopt_prefix\":\"\",\"adopt\":\"trl\"}") == 0, "%s", err.text);
-	ck_assert_msg(set("run", "{\"adopt_prefix\":\"{run}/\",\"adopt\":\"modelexpress\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt_prefix\":\"{run}/\",\"adopt\":\"modelexpress\"}") == 0,
+		"%s", err.text);
 }
 END_TEST
 
@@ -204,18 +227,21 @@ static void make_team(void)
 	ck_assert_int_eq(fixture_open_run(fixture.store, "team--box", "run", NULL, &err), 0);
 }
 
-static int set_team(const char *const settings)
+static int set_team(const char *settings)
 {
 	struct settled *const settled = settled_new();
 	err = (struct error){0};
-	return fixture_settle_run(run_settings_start(fixture.store, span_text("team--box"), span_text("run"), span_text(settings), settled_done,
-		settled), settled, NULL, &err);
+	return fixture_settle_run(
+		run_settings_start(fixture.store, span_text("team--box"), span_text("run"),
+			span_text(settings), settled_done, settled),
+		settled, NULL, &err);
 }
 
 /* As version 0.1.0 wrote it. */
-static int write_plainly(struct change *const change, struct db *const db, struct error *const error)
+static int write_plainly(struct change *change, struct db *db, struct error *error)
 {
-	static const char SQL[] = "UPDATE runs SET hot_load = CAST('d' AS BLOB) WHERE hot_load IS NOT NULL";
+	static const char SQL[] =
+		"UPDATE runs SET hot_load = CAST('d' AS BLOB) WHERE hot_load IS NOT NULL";
 	struct db_statement *const statement = db_prepare(db, SQL, error);
 	(void)change;
 	return statement == NULL ? -1 : db_execute(statement, error);
@@ -255,11 +281,14 @@ START_TEST(a_deployment_goes_with_its_bucket)
 	make_team();
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert_int_eq(set_team("{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--box", "box", "main", &err), -1);
+	ck_assert_int_eq(
+		fixture_rename_bucket(fixture.store, "team--box", "box", "main", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--box", "team--chest", "team", &err), 0);
+	ck_assert_int_eq(
+		fixture_rename_bucket(fixture.store, "team--box", "team--chest", "team", &err), 0);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
-	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--chest", "box", "main", &err), 0);
+	ck_assert_int_eq(
+		fixture_rename_bucket(fixture.store, "team--chest", "box", "main", &err), 0);
 	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
 	ck_assert(span_equal_text(bucket, "box"));
 	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), -1);
@@ -271,7 +300,8 @@ END_TEST
 START_TEST(snapshots_build_on_the_newest)
 {
 	bool already = true;
-	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"hot_load_prefix\":\"snapshots/{run}/\"}"), 0);
+	ck_assert_int_eq(
+		set("run", "{\"hot_load\":\"d\",\"hot_load_prefix\":\"snapshots/{run}/\"}"), 0);
 	ck_assert_int_eq(hot_load("b", "a", NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
 	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
@@ -291,7 +321,7 @@ START_TEST(snapshots_build_on_the_newest)
 }
 END_TEST
 
-static int fail_first(struct change *const change, struct db *const db, struct error *const error)
+static int fail_first(struct change *change, struct db *db, struct error *error)
 {
 	int64_t id;
 	int64_t run;
@@ -335,8 +365,9 @@ END_TEST
 static struct hot_load_newest newest(void)
 {
 	struct hot_load_newest out;
-	ck_assert_int_eq(hot_load_find_newest(fixture.store, span_text("bucket"), span_text("run"), fixture.arena,
-		&out, &err), 0);
+	ck_assert_int_eq(hot_load_find_newest(fixture.store, span_text("bucket"), span_text("run"),
+				 fixture.arena, &out, &err),
+		0);
 	return out;
 }
 
@@ -366,11 +397,13 @@ START_TEST(a_step_is_called_as_it_was_announced)
 	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
 	const uint64_t step = (uint64_t)find("a").id;
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
-	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"), step, fixture.arena,
-		&name, &err), 0);
+	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"),
+				 step, fixture.arena, &name, &err),
+		0);
 	ck_assert(span_equal_text(name, "a"));
-	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"), 1234, fixture.arena,
-		&name, &err), 0);
+	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"),
+				 1234, fixture.arena, &name, &err),
+		0);
 	ck_assert(span_equal_text(name, "step_001234"));
 }
 END_TEST
@@ -380,14 +413,20 @@ START_TEST(names_alone_do_not_pile_up)
 	struct change change = {.apply = fail_first};
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert_int_eq(hot_load("first", NULL, NULL), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO adoptions (run, identity, convention, state, objects, created_ms)"
-		" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
-		" SELECT run, CAST(i AS BLOB), 4, 0, objects, 0 FROM n, adoptions", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO adoptions (run, identity, convention, state, objects, created_ms)"
+			" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+			" SELECT run, CAST(i AS BLOB), 4, 0, objects, 0 FROM n, adoptions",
+			&err),
+		0);
 	ck_assert_int_eq(hot_load("more", NULL, NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE adoptions SET state = 2 WHERE id > 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE adoptions SET state = 2 WHERE id > 1", &err), 0);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), ADOPT_FAILED_KEPT);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), ADOPT_FAILED_KEPT);
 }
 END_TEST
 
@@ -414,7 +453,8 @@ START_TEST(identities_are_one_segment)
 	ck_assert_int_eq(hot_load_check_identity(span_text("snapshot-2026.11:7"), &err), 0);
 	ck_assert_int_eq(hot_load_check_identity(span_text("a b"), &err), 0);
 	memset(longest, 'x', sizeof(longest));
-	ck_assert_int_eq(hot_load_check_identity(span_of(longest, ADOPT_IDENTITY_MAX_BYTES), &err), 0);
+	ck_assert_int_eq(
+		hot_load_check_identity(span_of(longest, ADOPT_IDENTITY_MAX_BYTES), &err), 0);
 	ck_assert_int_eq(hot_load_check_identity(span_of(longest, sizeof(longest)), &err), -1);
 }
 END_TEST
@@ -422,15 +462,26 @@ END_TEST
 START_TEST(objects_that_complete_a_publish_are_noted)
 {
 	const struct span bytes = span_text("some bytes");
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000001.safetensors",
+				 bytes, &err),
+		0);
 	ck_assert_uint_eq(count_waiting(), 0);
 	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\"}"), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "other/deltas/step_000001.safetensors", bytes, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/notes.txt", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket",
+				 "other/deltas/step_000001.safetensors", bytes, &err),
+		0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "run/deltas/notes.txt", bytes, &err), 0);
 	ck_assert_uint_eq(count_waiting(), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000002.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors",
+				 bytes, &err),
+		0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors",
+				 bytes, &err),
+		0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000002.safetensors",
+				 bytes, &err),
+		0);
 	ck_assert_uint_eq(count_waiting(), 2);
 	const struct adoption adoption = find("step_000002");
 	ck_assert(adoption.convention == ADOPT_TRL && !adoption.has_base);
@@ -445,12 +496,18 @@ START_TEST(each_run_that_adopts_notes_a_publish)
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "elsewhere", "main", &err), 0);
 	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
 	ck_assert_int_eq(set("other", "{\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "elsewhere", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "elsewhere",
+				 "run/anchors/step_000001.safetensors", bytes, &err),
+		0);
 	ck_assert_uint_eq(count_next(), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors",
+				 bytes, &err),
+		0);
 	ck_assert_uint_eq(count_next(), 2);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET bucket = 2", &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000002.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000002.safetensors",
+				 bytes, &err),
+		0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 2);
 }
 END_TEST
@@ -460,10 +517,15 @@ START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 {
 	struct span names[2];
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", span_text("some bytes"), &err), 0);
+	ck_assert_int_eq(
+		set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors",
+				 span_text("some bytes"), &err),
+		0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 0);
 	ck_assert_int_eq(find_deployment("main", "d", &names[0], &names[1]), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
@@ -474,8 +536,12 @@ END_TEST
 START_TEST(each_content_of_a_pointer_is_noted)
 {
 	ck_assert_int_eq(set("run", "{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}"), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000002"), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err),
+		0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000002"), &err),
+		0);
 	ck_assert_uint_eq(count_waiting(), 2);
 }
 END_TEST
@@ -484,7 +550,9 @@ START_TEST(a_pointer_that_is_deleted_points_nowhere)
 {
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	ck_assert_int_eq(set("run", "{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}"), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err),
+		0);
 	ck_assert_uint_eq(count_waiting(), 1);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "latest", NULL, &err), 0);
 	ck_assert_uint_eq(count_waiting(), 0);
@@ -507,7 +575,8 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, a_step_is_called_as_it_was_announced);
 	tcase_add_test(tests, names_alone_do_not_pile_up);
 	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
-	tcase_add_loop_test(tests, what_is_adopted_and_a_view_do_not_meet, 0, sizeof(clashes) / sizeof(clashes[0]));
+	tcase_add_loop_test(tests, what_is_adopted_and_a_view_do_not_meet, 0,
+		sizeof(clashes) / sizeof(clashes[0]));
 	tcase_add_test(tests, what_is_adopted_and_the_view_of_another_run_do_not_meet);
 	tcase_add_test(tests, what_does_not_meet_goes_together);
 	tcase_add_test(tests, a_run_that_had_both_goes_on);

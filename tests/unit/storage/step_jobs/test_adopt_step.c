@@ -24,24 +24,28 @@ static void tear_down(void)
 	model_fixture_close(&fixture);
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store.store, sql);
 }
 
-static void set(const char *const settings)
+static void set(const char *settings)
 {
 	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"), span_text("run"), span_text(settings),
-		settled_done, settled), settled, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_settle_run(
+			      run_settings_start(fixture.store.store, span_text("bucket"),
+				      span_text("run"), span_text(settings), settled_done, settled),
+			      settled, NULL, &err) == 0,
+		"%s", err.text);
 }
 
-static void put_bytes(const char *const key, const struct span bytes)
+static void put_bytes(const char *key, struct span bytes)
 {
-	ck_assert_msg(fixture_put(fixture.store.store, "bucket", key, bytes, &err) == 0, "%s: %s", key, err.text);
+	ck_assert_msg(fixture_put(fixture.store.store, "bucket", key, bytes, &err) == 0, "%s: %s",
+		key, err.text);
 }
 
-static void put_file(const char *const path, const char *const key)
+static void put_file(const char *path, const char *key)
 {
 	struct buffer bytes;
 	buffer_init(&bytes, 1000000);
@@ -50,23 +54,23 @@ static void put_file(const char *const path, const char *const key)
 	buffer_release(&bytes);
 }
 
-static void put_anchor(const unsigned step)
+static void put_anchor(unsigned step)
 {
 	const char *const folder = model_fixture_make(&fixture, step, NULL);
 	put_file(arena_format(fixture.store.arena, "%s/model.safetensors", folder),
 		arena_format(fixture.store.arena, "run/anchors/step_%06u.safetensors", step));
 }
 
-static void put_delta(const unsigned from, const unsigned to)
+static void put_delta(unsigned from, unsigned to)
 {
 	model_fixture_make(&fixture, from, NULL);
 	model_fixture_make(&fixture, to, NULL);
-	put_file(model_fixture_diff(&fixture, from, to, DELTA_TRL_GAP), arena_format(fixture.store.arena, "run/deltas/step_%06u.safetensors",
-		to));
+	put_file(model_fixture_diff(&fixture, from, to, DELTA_TRL_GAP),
+		arena_format(fixture.store.arena, "run/deltas/step_%06u.safetensors", to));
 }
 
 /* A whole model, or with `from` below `to` a folder in slime's layout. */
-static void put_folder(const unsigned from, const unsigned to, const char *const prefix)
+static void put_folder(unsigned from, unsigned to, const char *prefix)
 {
 	const char *path = model_fixture_make(&fixture, to, NULL);
 	if (from < to) {
@@ -77,42 +81,51 @@ static void put_folder(const unsigned from, const unsigned to, const char *const
 }
 
 /* The step is there, has this name, and is the model of `model`. */
-static void expect_step(const uint64_t number, const char *const label, const unsigned model)
+static void expect_step(uint64_t number, const char *label, unsigned model)
 {
 	struct step_message step;
 	uint64_t anchor;
-	ck_assert_msg(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"), number, false, fixture.store.arena, &step, &anchor,
-		&err) == 0, "%s", err.text);
+	ck_assert_msg(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"),
+			      number, false, fixture.store.arena, &step, &anchor, &err) == 0,
+		"%s", err.text);
 	const struct digest128 digest = model_fixture_digest(&fixture, model);
-	ck_assert_msg(span_equal_text(step.label, label), "step %u is called %.*s", (unsigned)number, (int)step.label.len,
-		(const char *)step.label.data);
+	ck_assert_msg(span_equal_text(step.label, label), "step %u is called %.*s",
+		(unsigned)number, (int)step.label.len, (const char *)step.label.data);
 	ck_assert(digest128_equal(&step.digest, &digest));
 	ck_assert_int_eq(step.verified, STEP_PROOF_OK);
 }
 
-static void expect_steps(const int64_t steps)
+static void expect_steps(int64_t steps)
 {
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps"), steps);
 }
 
 /* The newest publish failed; the reason has these words, and no path of the server. */
-static void expect_failure(const char *const words)
+static void expect_failure(const char *words)
 {
 	struct hot_load_newest newest;
-	ck_assert_int_eq(hot_load_find_newest(fixture.store.store, span_text("bucket"), span_text("run"), fixture.store.arena, &newest, &err), 0);
+	ck_assert_int_eq(hot_load_find_newest(fixture.store.store, span_text("bucket"),
+				 span_text("run"), fixture.store.arena, &newest, &err),
+		0);
 	ck_assert(newest.is_known && newest.failed && !newest.is_step);
 	const char *const text = arena_text(fixture.store.arena, newest.error);
 	ck_assert_msg(strstr(text, words) != NULL, "%s", text);
 	ck_assert_msg(strstr(text, fixture.store.folder) == NULL, "%s", text);
 }
 
-static int hot_load(const char *const identity, const char *const base)
+static int hot_load(const char *identity, const char *base)
 {
 	struct settled *const settled = settled_new();
-	const struct hot_load_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .deployment = span_text("d"),
-		.identity = span_text(identity), .has_base = base != NULL, .base = base != NULL ? span_text(base) : (struct span){0}};
+	const struct hot_load_params params = {.bucket = span_text("bucket"),
+		.run = span_text("run"),
+		.deployment = span_text("d"),
+		.identity = span_text(identity),
+		.has_base = base != NULL,
+		.base = base != NULL ? span_text(base) : (struct span){0}};
 	err = (struct error){0};
-	return fixture_settle_run(hot_load_start(fixture.store.store, &params, settled_done, settled), settled, NULL, &err);
+	return fixture_settle_run(
+		hot_load_start(fixture.store.store, &params, settled_done, settled), settled, NULL,
+		&err);
 }
 
 START_TEST(anchors_and_deltas_of_trl_become_steps)
@@ -128,7 +141,8 @@ START_TEST(anchors_and_deltas_of_trl_become_steps)
 	expect_step(1, "step_000005", 5);
 	expect_step(2, "step_000006", 6);
 	expect_step(3, "step_000009", 9);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM adoptions WHERE state = 1 AND id = step + 1"), 4);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM adoptions WHERE state = 1 AND id = step + 1"), 4);
 }
 END_TEST
 
@@ -163,7 +177,8 @@ END_TEST
 START_TEST(a_file_that_is_none_is_no_step_until_it_is_put_anew)
 {
 	set("{\"adopt\":\"trl\"}");
-	put_bytes("run/anchors/step_000000.safetensors", span_text("this is no safetensors file at all"));
+	put_bytes("run/anchors/step_000000.safetensors",
+		span_text("this is no safetensors file at all"));
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_failure("");
 	put_anchor(0);
@@ -248,11 +263,14 @@ END_TEST
 /* In a bucket with versions something stands under the keys still. */
 START_TEST(a_pointer_does_not_stand_for_what_was_deleted)
 {
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	set("{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}");
 	put_folder(0, 0, "updates/weight_v000000/");
 	put_folder(1, 1, "updates/weight_v000001/");
-	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", "updates/weight_v000000/model.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket",
+				 "updates/weight_v000000/model.safetensors", NULL, &err),
+		0);
 	put_bytes("latest", span_text("r/weight_v000001"));
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM adoptions"), 1);
@@ -263,10 +281,13 @@ END_TEST
 
 START_TEST(what_was_deleted_meanwhile_is_no_step)
 {
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	set("{\"adopt\":\"trl\"}");
 	put_anchor(1);
-	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", "run/anchors/step_000001.safetensors", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket",
+				 "run/anchors/step_000001.safetensors", NULL, &err),
+		0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(0);
 	expect_failure("'run/anchors/step_000001.safetensors' does not exist");
@@ -286,16 +307,22 @@ START_TEST(an_anchor_that_was_uploaded_in_parts_becomes_a_step)
 	struct uploaded_part part;
 	struct buffer bytes;
 	struct upload_listed_part listed = {.number = 1};
-	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text("run/anchors/step_000001.safetensors")};
+	struct upload_create_params create = {.bucket = span_text("bucket"),
+		.key = span_text("run/anchors/step_000001.safetensors")};
 	set("{\"adopt\":\"trl\"}");
 	buffer_init(&bytes, 1000000);
-	const char *path = arena_format(fixture.store.arena, "%s/model.safetensors", model_fixture_make(&fixture, 1, NULL));
+	const char *path = arena_format(
+		fixture.store.arena, "%s/model.safetensors", model_fixture_make(&fixture, 1, NULL));
 	ck_assert_int_eq(file_read_all(path, &bytes, &err), 0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store.store, &create, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_put(fixture.store.store, &ref, 1, buffer_span(&bytes), NULL, &part, &err), 0);
+	ck_assert_int_eq(fixture_upload_put(fixture.store.store, &ref, 1, buffer_span(&bytes), NULL,
+				 &part, &err),
+		0);
 	memcpy(listed.etag, part.etag, sizeof(part.etag));
 	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_complete(fixture.store.store, &complete, &result, &fault, &err) == 0,
+		"%s", err.text);
 	buffer_release(&bytes);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(1);
@@ -315,21 +342,27 @@ START_TEST(snapshots_become_steps_one_upon_the_other)
 	expect_step(0, "a", 0);
 	expect_step(1, "b", 1);
 	struct span identity;
-	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"), span_text("run"), 1, fixture.store.arena, &identity, &err), 0);
+	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"),
+				 span_text("run"), 1, fixture.store.arena, &identity, &err),
+		0);
 	ck_assert(span_equal_text(identity, "b"));
-	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"), span_text("run"), 2, fixture.store.arena, &identity, &err), 0);
+	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"),
+				 span_text("run"), 2, fixture.store.arena, &identity, &err),
+		0);
 	ck_assert(span_equal_text(identity, "step_000002"));
 }
 END_TEST
 
-/* The head was published by somebody else meanwhile: the delta would be applied to what it is not made for. */
+/* The head was published by somebody else meanwhile: the delta would be applied to what it is not
+ * made for. */
 START_TEST(a_snapshot_upon_another_head_is_no_step)
 {
 	set("{\"hot_load\":\"d\",\"hot_load_prefix\":\"s/\"}");
 	put_folder(0, 0, "s/a/");
 	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	const struct step_form form = model_fixture_put(&fixture, model_fixture_make(&fixture, 1, NULL), "run/own/", STEP_ANCHOR, "full");
+	const struct step_form form = model_fixture_put(
+		&fixture, model_fixture_make(&fixture, 1, NULL), "run/own/", STEP_ANCHOR, "full");
 	model_fixture_publish(&fixture, 1, NULL, &form, 1);
 	put_folder(0, 2, "s/b/");
 	ck_assert_int_eq(hot_load("b", "a"), 0);
@@ -368,13 +401,15 @@ END_TEST
 /* A fault of the store is not a verdict: the publish goes on waiting. */
 START_TEST(what_cannot_be_read_now_becomes_a_step_later)
 {
-	const char *const scratch = arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
+	const char *const scratch =
+		arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
 	set("{\"adopt\":\"trl\",\"verify\":false}");
 	put_anchor(0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	put_delta(0, 1);
 	ck_assert_int_eq(file_remove_tree(file_system(), scratch, &err), 0);
-	ck_assert_int_eq(file_place(file_system(), scratch, span_text("in the way"), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_place(file_system(), scratch, span_text("in the way"), 0600, &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM adoptions WHERE state = 0"), 1);
 	ck_assert_int_eq(file_remove_tree(file_system(), scratch, &err), 0);

@@ -31,79 +31,92 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int settle(struct run_change *const change, struct settled *const settled, struct run_outcome *const out, struct error *const err)
+static int settle(struct run_change *change, struct settled *settled, struct run_outcome *out,
+	struct error *err)
 {
 	return fixture_settle_run(change, settled, out, err);
 }
 
-static void set(const char *const settings)
+static void set(const char *settings)
 {
 	struct error err = {0};
 	struct settled *const settled = settled_new();
-	ck_assert_msg(settle(run_settings_start(fixture.store, bucket, run, span_text(settings), settled_done, settled), settled, NULL, &err) == 0,
+	ck_assert_msg(settle(run_settings_start(fixture.store, bucket, run, span_text(settings),
+				     settled_done, settled),
+			      settled, NULL, &err) == 0,
 		"%s", err.text);
 }
 
 /* Steps `first` to `last`; every `anchors`th has an anchor. */
-static void publish(const unsigned first, const unsigned last, const unsigned anchors)
+static void publish(unsigned first, unsigned last, unsigned anchors)
 {
 	for (unsigned i = first; i <= last; i++) {
-		const struct step_message step = run_fixture_prepare(&fixture, i, i % anchors == 0, i == 0 ? 0 : 50);
+		const struct step_message step =
+			run_fixture_prepare(&fixture, i, i % anchors == 0, i == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &step);
 	}
 }
 
-static int collect(const uint64_t step, struct error *const err)
+static int collect(uint64_t step, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle(run_collect_start(fixture.store, bucket, run, step, settled_done, settled), settled, NULL, err);
+	return settle(run_collect_start(fixture.store, bucket, run, step, settled_done, settled),
+		settled, NULL, err);
 }
 
-static bool is_kept(const uint64_t step)
+static bool is_kept(uint64_t step)
 {
 	struct error err = {0};
 	struct step_message message;
 	uint64_t anchor;
-	return run_find_step(fixture.store, bucket, run, step, false, fixture.arena, &message, &anchor, &err) == 0;
+	return run_find_step(fixture.store, bucket, run, step, false, fixture.arena, &message,
+		       &anchor, &err) == 0;
 }
 
-static void expect_kept(const uint64_t first, const uint64_t last, const bool kept)
+static void expect_kept(uint64_t first, uint64_t last, bool kept)
 {
 	for (uint64_t step = first; step <= last; step++)
 		ck_assert_msg(is_kept(step) == kept, "step %u", (unsigned)step);
 }
 
-static int put_replica(const char *const id, const struct replica_message *const said, struct replica_message *const out,
-	struct error *const err)
+static int put_replica(const char *id, const struct replica_message *said,
+	struct replica_message *out, struct error *err)
 {
 	bool saved;
-	if (replica_put(fixture.store, bucket, run, span_text(id), said, fixture.arena, out, &saved, err) != 0)
+	if (replica_put(fixture.store, bucket, run, span_text(id), said, fixture.arena, out, &saved,
+		    err) != 0)
 		return -1;
 	if (saved)
 		return 0;
 	struct settled *const settled = settled_new();
-	return settle(replica_save_start(fixture.store, bucket, run, span_text(id), settled_done, settled), settled, NULL, err);
+	return settle(replica_save_start(
+			      fixture.store, bucket, run, span_text(id), settled_done, settled),
+		settled, NULL, err);
 }
 
-static void hold(const char *const id, const uint64_t step)
+static void hold(const char *id, uint64_t step)
 {
 	struct error err = {0};
 	struct replica_message answer;
-	const struct replica_message said = {.state = REPLICA_READY, .has_step = true, .step = step};
+	const struct replica_message said = {
+		.state = REPLICA_READY, .has_step = true, .step = step};
 	ck_assert_msg(put_replica(id, &said, &answer, &err) == 0, "%s", err.text);
 }
 
-static int put_pin(const char *const name, const uint64_t step, const uint64_t ttl_s, struct error *const err)
+static int put_pin(const char *name, uint64_t step, uint64_t ttl_s, struct error *err)
 {
 	struct settled *const settled = settled_new();
 	const struct pin_message pin = {.name = span_text(name), .step = step, .ttl_s = ttl_s};
-	return settle(pin_put_start(fixture.store, bucket, run, &pin, settled_done, settled), settled, NULL, err);
+	return settle(pin_put_start(fixture.store, bucket, run, &pin, settled_done, settled),
+		settled, NULL, err);
 }
 
-static int remove_pin(const char *const name, struct error *const err)
+static int remove_pin(const char *name, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	return settle(pin_remove_start(fixture.store, bucket, run, span_text(name), settled_done, settled), settled, NULL, err);
+	return settle(pin_remove_start(
+			      fixture.store, bucket, run, span_text(name), settled_done, settled),
+		settled, NULL, err);
 }
 
 static void round_of_worker(void)
@@ -173,24 +186,40 @@ START_TEST(a_replica_tells_and_is_told)
 	struct replica_message answer;
 	publish(0, 2, 100);
 	fixture.clock.now_ms += 37000;
-	const struct replica_message said = {.state = REPLICA_ERROR, .has_step = true, .step = 0, .has_wanted = true, .wanted = 2,
-		.error = span_text("disk full"), .host = span_text("node7"), .tensors = span_text("*.experts.*")};
+	const struct replica_message said = {.state = REPLICA_ERROR,
+		.has_step = true,
+		.step = 0,
+		.has_wanted = true,
+		.wanted = 2,
+		.error = span_text("disk full"),
+		.host = span_text("node7"),
+		.tensors = span_text("*.experts.*")};
 	ck_assert_int_eq(put_replica("w1", &said, &answer, &err), 0);
 	ck_assert_uint_eq(answer.lease_s, 120);
 	ck_assert(answer.has_head && answer.head == 2 && answer.has_staleness);
 	ck_assert(answer.behind_steps == 2 && answer.behind_s == 37);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), 0);
-	ck_assert(answer.state == REPLICA_ERROR && span_equal_text(answer.error, "disk full") && span_equal_text(answer.host, "node7"));
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		0);
+	ck_assert(answer.state == REPLICA_ERROR && span_equal_text(answer.error, "disk full") &&
+		span_equal_text(answer.host, "node7"));
 	ck_assert(span_equal_text(answer.id, "w1") && !answer.expired && answer.behind_s == 37);
 	fixture.clock.now_ms += 119999;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		0);
 	ck_assert(!answer.expired);
 	fixture.clock.now_ms += 1;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		0);
 	ck_assert(answer.expired);
 	hold("w1", 2);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), 0);
-	ck_assert(!answer.expired && answer.behind_steps == 0 && answer.behind_s == 0 && answer.error.len == 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		0);
+	ck_assert(!answer.expired && answer.behind_steps == 0 && answer.behind_s == 0 &&
+		answer.error.len == 0);
 }
 END_TEST
 
@@ -203,10 +232,14 @@ START_TEST(a_replica_is_late_since_the_step_after_its_own)
 		fixture.clock.now_ms += 10000;
 	}
 	hold("w", 1);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena, &replica, &err), 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena,
+				 &replica, &err),
+		0);
 	ck_assert(replica.behind_steps == 2 && replica.behind_s == 20);
 	hold("w", 3);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena, &replica, &err), 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena,
+				 &replica, &err),
+		0);
 	ck_assert(replica.behind_steps == 0 && replica.behind_s == 0);
 }
 END_TEST
@@ -218,7 +251,10 @@ START_TEST(the_catalog_has_what_was_said_last)
 	set("{\"lease_s\":50}");
 	hold("w", 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT lease_ms FROM replicas"), 50000);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas WHERE CAST(document AS TEXT) LIKE '%\"step\":1%'"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM replicas WHERE CAST(document AS TEXT) LIKE '%\"step\":1%'"),
+		1);
 }
 END_TEST
 
@@ -232,9 +268,13 @@ START_TEST(a_replica_cannot_hold_what_is_not_there)
 	publish(0, 0, 1);
 	ck_assert_int_eq(put_replica("w1", &said, &answer, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
-	ck_assert_int_eq(put_replica("a/b", &(struct replica_message){.state = REPLICA_IDLE}, &answer, &err), -1);
+	ck_assert_int_eq(
+		put_replica("a/b", &(struct replica_message){.state = REPLICA_IDLE}, &answer, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), -1);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 }
 END_TEST
@@ -249,17 +289,26 @@ START_TEST(replicas_are_listed_in_pages)
 	fixture.clock.now_ms += 200 * 1000;
 	hold("w0", 3);
 	hold("w3", 2);
-	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 3, fixture.arena, &list, &err), 0);
+	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 3, fixture.arena,
+				 &list, &err),
+		0);
 	ck_assert_uint_eq(list.count, 3);
-	ck_assert(span_equal_text(list.replicas[0].id, "w0") && !list.replicas[0].expired && list.replicas[0].behind_steps == 0);
+	ck_assert(span_equal_text(list.replicas[0].id, "w0") && !list.replicas[0].expired &&
+		list.replicas[0].behind_steps == 0);
 	ck_assert(span_equal_text(list.replicas[1].id, "w1") && list.replicas[1].expired);
 	ck_assert(span_equal_text(list.next, "w2") && list.head == 3 && list.lease_s == 120);
-	ck_assert(list.states[REPLICA_READY] == 2 && list.expired == 3 && list.has_oldest && list.oldest == 2);
-	ck_assert_int_eq(replica_list(fixture.store, bucket, run, list.next, 3, fixture.arena, &list, &err), 0);
-	ck_assert(list.count == 2 && list.next.len == 0 && span_equal_text(list.replicas[0].id, "w3"));
+	ck_assert(list.states[REPLICA_READY] == 2 && list.expired == 3 && list.has_oldest &&
+		list.oldest == 2);
+	ck_assert_int_eq(
+		replica_list(fixture.store, bucket, run, list.next, 3, fixture.arena, &list, &err),
+		0);
+	ck_assert(list.count == 2 && list.next.len == 0 &&
+		span_equal_text(list.replicas[0].id, "w3"));
 	fixture.clock.now_ms += 3600 * 1000 - 1000;
 	round_of_worker();
-	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 9, fixture.arena, &list, &err), 0);
+	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 9, fixture.arena,
+				 &list, &err),
+		0);
 	ck_assert_uint_eq(list.count, 2); /* the others are forgotten */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 2);
 }
@@ -270,14 +319,18 @@ START_TEST(renewing_a_lease_writes_nothing)
 	publish(0, 3, 100);
 	hold("w1", 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 1);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE replicas SET updated_ms = 5", &(struct error){0}), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE replicas SET updated_ms = 5",
+				 &(struct error){0}),
+		0);
 	for (int i = 0; i < 10; i++)
 		hold("w1", 1);
 	hold("w1", 3); /* needs less than before: later will do */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
 	round_of_worker();
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE replicas SET updated_ms = 5", &(struct error){0}), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE replicas SET updated_ms = 5",
+				 &(struct error){0}),
+		0);
 	hold("w1", 2); /* needs more: at once */
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
 }
@@ -292,7 +345,9 @@ START_TEST(a_restart_takes_no_lease)
 	fixture.clock.now_ms += 119 * 1000;
 	store_fixture_reopen(&fixture);
 	fixture.clock.now_ms += 119 * 1000;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), 0);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		0);
 	ck_assert(!answer.expired && answer.step == 2);
 	ck_assert_int_eq(collect(3, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
@@ -326,12 +381,16 @@ START_TEST(a_removed_replica_is_gone_for_good)
 	hold("w1", 0);
 	for (int i = 0; i < 2; i++) {
 		struct settled *const settled = settled_new();
-		ck_assert_int_eq(settle(replica_remove_start(fixture.store, bucket, run, span_text("w1"), settled_done, settled), settled, NULL,
-			&err), i == 0 ? 0 : -1);
+		ck_assert_int_eq(settle(replica_remove_start(fixture.store, bucket, run,
+						span_text("w1"), settled_done, settled),
+					 settled, NULL, &err),
+			i == 0 ? 0 : -1);
 	}
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), -1);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		-1);
 }
 END_TEST
 
@@ -359,7 +418,8 @@ START_TEST(retention_that_is_lowered_takes_all_at_once)
 	round_of_worker();
 	expect_kept(0, 2 * STEP_RETAIN_AT_ONCE + 9, false);
 	expect_kept(2 * STEP_RETAIN_AT_ONCE + 20, 2 * STEP_RETAIN_AT_ONCE + 20, true);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MAX(steps) FROM runs"), 9); /* from the last anchor on */
+	/* from the last anchor on */
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MAX(steps) FROM runs"), 9);
 }
 END_TEST
 
@@ -393,9 +453,11 @@ END_TEST
 /* Nobody begins with an anchor whose proof failed: what leads past it stays. */
 START_TEST(a_failed_anchor_is_no_beginning)
 {
-	static const char *const anchors[] = {"has_anchor = 1", "has_anchor = 0, anchor_bytes = NULL, made = 0, made_bytes = 1"};
+	static const char *const anchors[] = {
+		"has_anchor = 1", "has_anchor = 0, anchor_bytes = NULL, made = 0, made_bytes = 1"};
 	struct error err = {0};
-	const char *sql = arena_format(fixture.arena, "UPDATE steps SET verified = 2, %s WHERE step = 4", anchors[_i]);
+	const char *sql = arena_format(
+		fixture.arena, "UPDATE steps SET verified = 2, %s WHERE step = 4", anchors[_i]);
 	publish(0, 6, 4);
 	ck_assert_int_eq(fixture_run(fixture.store, sql, &err), 0);
 	set("{\"keep_steps\":2}");
@@ -408,15 +470,21 @@ START_TEST(a_run_that_fails_does_not_keep_others_waiting)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "second", NULL, &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET name = CASE id WHEN 1 THEN x'61' ELSE x'72756e' END",
-		&err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE runs SET name = CASE id WHEN 1 THEN x'61' ELSE x'72756e' END",
+			&err),
+		0);
 	set("{\"keep_steps\":2}");
 	publish(0, 1, 1);
 	hold("w1", 1);
 	publish(2, 9, 1);
 	fixture.clock.now_ms += 121 * 1000;
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET settings = x'ff', keep_steps = 1, steps = 9 WHERE id = 1",
-		&err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE runs SET settings = x'ff', keep_steps = 1, steps = 9 WHERE id = 1",
+			&err),
+		0);
 	ck_assert_int_eq(fleet_worker_round(fixture.store, true, &err), -1);
 	expect_kept(1, 7, false);
 	expect_kept(8, 9, true);
@@ -429,7 +497,8 @@ START_TEST(who_fetches_keeps_the_way_to_what_it_wants)
 	struct replica_message answer;
 	set("{\"keep_steps\":2}");
 	publish(0, 3, 2);
-	const struct replica_message said = {.state = REPLICA_FETCHING, .has_wanted = true, .wanted = 3};
+	const struct replica_message said = {
+		.state = REPLICA_FETCHING, .has_wanted = true, .wanted = 3};
 	ck_assert_int_eq(put_replica("new", &said, &answer, &err), 0);
 	ck_assert(!answer.has_staleness);
 	publish(4, 9, 2);
@@ -448,7 +517,8 @@ START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 	struct run_row row;
 	struct step_keep keep;
 	struct replica_message answer;
-	const struct replica_message said = {.state = REPLICA_FETCHING, .has_wanted = true, .wanted = 1000000};
+	const struct replica_message said = {
+		.state = REPLICA_FETCHING, .has_wanted = true, .wanted = 1000000};
 	set("{\"keep_steps\":4}");
 	publish(0, 8, 4);
 	ck_assert_int_eq(put_replica("w", &said, &answer, &err), 0);
@@ -461,7 +531,8 @@ START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 }
 END_TEST
 
-/* So many different steps are wanted that there may be more: from the highest of them on all stay. */
+/* So many different steps are wanted that there may be more: from the highest of them on all
+ * stay. */
 START_TEST(when_many_steps_are_wanted_all_behind_them_stay)
 {
 	struct error err = {0};
@@ -469,8 +540,11 @@ START_TEST(when_many_steps_are_wanted_all_behind_them_stay)
 	set("{\"keep_steps\":0}");
 	publish(0, 72, 1);
 	for (unsigned i = 0; i < 66; i++) {
-		const struct replica_message said = {.state = REPLICA_FETCHING, .has_wanted = true, .wanted = i};
-		ck_assert_int_eq(put_replica(arena_format(fixture.arena, "w%u", i), &said, &answer, &err), 0);
+		const struct replica_message said = {
+			.state = REPLICA_FETCHING, .has_wanted = true, .wanted = i};
+		ck_assert_int_eq(
+			put_replica(arena_format(fixture.arena, "w%u", i), &said, &answer, &err),
+			0);
 	}
 	set("{\"keep_steps\":2}");
 	expect_kept(0, 72, true);
@@ -485,12 +559,16 @@ START_TEST(a_stored_anchor_is_wanted_when_a_good_many_steps_could_go)
 	publish(0, 34, 1000);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 1", &err), 0);
 	set("{\"keep_steps\":20}");
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 0);
 	publish(35, 35, 1000);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT step FROM steps WHERE wants_made = 2"), 16);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT step FROM steps WHERE wants_made = 2"), 16);
 	publish(36, 37, 1000);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
 }
 END_TEST
 
@@ -498,7 +576,11 @@ START_TEST(a_made_anchor_is_enough_for_what_is_kept)
 {
 	struct error err = {0};
 	publish(0, 15, 1000);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET made = 0, made_bytes = 1, wants_made = 2 WHERE step = 10", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE steps SET made = 0, made_bytes = 1, wants_made = 2 WHERE step = 10",
+			&err),
+		0);
 	set("{\"keep_steps\":3}");
 	expect_kept(0, 9, false);
 	expect_kept(10, 15, true);
@@ -518,7 +600,8 @@ START_TEST(a_pin_keeps_its_step_and_the_way_to_it)
 	const struct run_path_params params = {.bucket = bucket, .run = run, .want = 3};
 	struct path_message way;
 	struct run_path_facts facts;
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &way, &facts, &err), 0);
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &way, &facts, &err), 0);
 	ck_assert_uint_eq(way.link_count, 2);
 	fixture.clock.now_ms += 16 * MINUTE_MS; /* the answer's hold is over, and the pin `short` */
 	ck_assert_int_eq(collect(3, &err), -1);
@@ -545,10 +628,13 @@ START_TEST(pins_are_set_moved_and_listed)
 	ck_assert_int_eq(put_pin("b", 1, 0, &err), 0);
 	ck_assert_int_eq(put_pin("a", 2, 10, &err), 0);
 	ck_assert_int_eq(put_pin("b", 0, 0, &err), 0);
-	ck_assert_int_eq(pin_list(fixture.store, bucket, run, fixture.arena, &pins, &count, &err), 0);
+	ck_assert_int_eq(
+		pin_list(fixture.store, bucket, run, fixture.arena, &pins, &count, &err), 0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(span_equal_text(pins[0].name, "a") && pins[0].step == 2 && pins[0].expires_ms == pins[0].created_ms + 10000);
-	ck_assert(span_equal_text(pins[1].name, "b") && pins[1].step == 0 && pins[1].expires_ms == 0);
+	ck_assert(span_equal_text(pins[0].name, "a") && pins[0].step == 2 &&
+		pins[0].expires_ms == pins[0].created_ms + 10000);
+	ck_assert(
+		span_equal_text(pins[1].name, "b") && pins[1].step == 0 && pins[1].expires_ms == 0);
 	ck_assert_int_eq(pin_find(fixture.store, bucket, run, span_text("a"), &pin, &err), 0);
 	fixture.clock.now_ms += 10000;
 	ck_assert_int_eq(pin_find(fixture.store, bucket, run, span_text("a"), &pin, &err), -1);
@@ -578,7 +664,8 @@ START_TEST(what_a_path_names_stays_a_while)
 	set("{\"keep_steps\":2}");
 	publish(0, 3, 2);
 	const struct run_path_params params = {.bucket = bucket, .run = run, .want_latest = true};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &way, &facts, &err), 0);
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &way, &facts, &err), 0);
 	ck_assert_int_eq(collect(2, &err), -1);
 	publish(4, 9, 2);
 	expect_kept(2, 3, true);
@@ -638,9 +725,13 @@ START_TEST(an_ended_run_leaves_nothing)
 	hold("w1", 0);
 	ck_assert_int_eq(put_pin("p", 0, 0, &err), 0);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(settle(run_delete_start(fixture.store, bucket, run, settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(settle(run_delete_start(fixture.store, bucket, run, settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena, &answer, &err), -1);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
+				 &answer, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 0);

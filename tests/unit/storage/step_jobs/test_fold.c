@@ -32,15 +32,16 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct digest128 checkpoint(const uint64_t step)
+static struct digest128 checkpoint(uint64_t step)
 {
 	return xxh3_128(span_of(&step, sizeof(step)));
 }
 
 /* A safetensors file with one tensor of `len` bytes. */
-static struct span make_shard(const size_t len)
+static struct span make_shard(size_t len)
 {
-	char *const json = arena_format(fixture.arena, "{\"w\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}", len, len);
+	char *const json = arena_format(fixture.arena,
+		"{\"w\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}", len, len);
 	const size_t json_len = strlen(json);
 	uint8_t *const bytes = arena_take(fixture.arena, 8 + json_len + len);
 	const uint64_t le = htole64(json_len);
@@ -50,31 +51,46 @@ static struct span make_shard(const size_t len)
 }
 
 /* Step 0 has an anchor of some 5,000 bytes, all others a delta of DELTA_BYTES. */
-static void publish(const uint64_t number)
+static void publish(uint64_t number)
 {
 	struct error err = {0};
 	char *const key = arena_format(fixture.arena, "run/steps/%llu", (unsigned long long)number);
 	uint8_t *const noise = fixture_noise(DELTA_BYTES, number);
-	const struct span bytes = number == 0 ? make_shard(5000) : arena_copy(fixture.arena, span_of(noise, DELTA_BYTES));
+	const struct span bytes = number == 0
+		? make_shard(5000)
+		: arena_copy(fixture.arena, span_of(noise, DELTA_BYTES));
 	free(noise);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", key, bytes, &err), 0);
 	struct step_file file = {span_text("model.safetensors"), 1000, xxh3_128(span_text("file"))};
-	struct step_object object = {.name = span_text("model.safetensors"), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
-	struct step_message step = {.step = number, .epoch = 1, .digest = checkpoint(number), .files = &file, .file_count = 1, .form_count = 1,
-		.has_base = number > 0, .base_step = number - 1, .base_digest = checkpoint(number - 1)};
-	step.forms[0] = (struct step_form){number == 0 ? STEP_ANCHOR : STEP_DELTA, span_text("any"), &object, 1};
+	struct step_object object = {.name = span_text("model.safetensors"),
+		.key = span_text(key),
+		.size = bytes.len,
+		.digest = xxh3_128(bytes)};
+	struct step_message step = {.step = number,
+		.epoch = 1,
+		.digest = checkpoint(number),
+		.files = &file,
+		.file_count = 1,
+		.form_count = 1,
+		.has_base = number > 0,
+		.base_step = number - 1,
+		.base_digest = checkpoint(number - 1)};
+	step.forms[0] = (struct step_form){
+		number == 0 ? STEP_ANCHOR : STEP_DELTA, span_text("any"), &object, 1};
 	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"), span_text("run"), &step, settled_done, settled),
-		settled, NULL, &err) == 0, "step %u: %s", (unsigned)number, err.text);
+	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"),
+						 span_text("run"), &step, settled_done, settled),
+			      settled, NULL, &err) == 0,
+		"step %u: %s", (unsigned)number, err.text);
 }
 
-static void publish_from(const uint64_t first, const uint64_t last)
+static void publish_from(uint64_t first, uint64_t last)
 {
 	for (uint64_t step = first; step <= last; step++)
 		publish(step);
 }
 
-static void publish_up_to(const uint64_t last)
+static void publish_up_to(uint64_t last)
 {
 	publish_from(0, last);
 }
@@ -84,7 +100,7 @@ static int64_t the_run(void)
 	return fixture_count(fixture.store, "SELECT MAX(id) FROM runs");
 }
 
-static int64_t fold_id(const uint64_t from, const uint64_t to)
+static int64_t fold_id(uint64_t from, uint64_t to)
 {
 	struct error err = {0};
 	struct fold_row row;
@@ -95,7 +111,7 @@ static int64_t fold_id(const uint64_t from, const uint64_t to)
 }
 
 /* A fold of one file of so many bytes and one below files/, 3 bytes. */
-static int store_fold(const int64_t id, const size_t bytes, struct error *const err)
+static int store_fold(int64_t id, size_t bytes, struct error *err)
 {
 	struct error ignored = {0};
 	char *const folder = store_fixture_path(&fixture, "made");
@@ -104,9 +120,13 @@ static int store_fold(const int64_t id, const size_t bytes, struct error *const 
 	char *const config = store_fixture_path(&fixture, "made/files/config.json");
 	uint8_t *const noise = fixture_noise(bytes, (uint64_t)id + 100);
 	ck_assert_int_eq(file_make_folder(file_system(), below, 0755, &ignored), 0);
-	ck_assert_int_eq(file_place(file_system(), delta, span_of(noise, bytes), 0644, &ignored), 0);
+	ck_assert_int_eq(
+		file_place(file_system(), delta, span_of(noise, bytes), 0644, &ignored), 0);
 	ck_assert_int_eq(file_place(file_system(), config, span_text("{ }"), 0644, &ignored), 0);
-	const struct fold_store_params params = {.fold = id, .bucket = 1, .run = span_text("run"), .folder = folder,
+	const struct fold_store_params params = {.fold = id,
+		.bucket = 1,
+		.run = span_text("run"),
+		.folder = folder,
 		.format = span_text("ulp-class")};
 	const int result = fold_store(fixture.store, &params, err);
 	ck_assert_int_eq(file_remove_tree(file_system(), folder, &ignored), 0);
@@ -118,13 +138,13 @@ static int store_fold(const int64_t id, const size_t bytes, struct error *const 
 	return result;
 }
 
-static void make_fold(const uint64_t from, const uint64_t to, const size_t bytes)
+static void make_fold(uint64_t from, uint64_t to, size_t bytes)
 {
 	struct error err = {0};
 	ck_assert_msg(store_fold(fold_id(from, to), bytes, &err) == 0, "%s", err.text);
 }
 
-static struct path_message path(struct run_path_params params, struct run_path_facts *const out_facts)
+static struct path_message path(struct run_path_params params, struct run_path_facts *out_facts)
 {
 	struct error err = {0};
 	struct path_message out;
@@ -132,15 +152,17 @@ static struct path_message path(struct run_path_params params, struct run_path_f
 	params.bucket = span_text("bucket");
 	params.run = span_text("run");
 	params.may_take_long = true;
-	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err) == 0, "%s", err.text);
+	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err) == 0,
+		"%s", err.text);
 	if (out_facts != NULL)
 		*out_facts = facts;
 	return out;
 }
 
-static struct path_message path_from(const uint64_t have)
+static struct path_message path_from(uint64_t have)
 {
-	return path((struct run_path_params){.has_have = true, .have = have, .want_latest = true}, NULL);
+	return path((struct run_path_params){.has_have = true, .have = have, .want_latest = true},
+		NULL);
 }
 
 /* Waits for the committer: a path's leavings are written by then. */
@@ -153,8 +175,11 @@ static void settle(void)
 START_TEST(each_publish_wants_its_skip_folds)
 {
 	publish_up_to(21);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 0 AND state = 0"), 6);
-	ck_assert(fold_id(0, 4) != 0 && fold_id(4, 8) != 0 && fold_id(8, 12) != 0 && fold_id(12, 16) != 0 && fold_id(0, 16) != 0);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM folds WHERE kind = 0 AND state = 0"),
+		6);
+	ck_assert(fold_id(0, 4) != 0 && fold_id(4, 8) != 0 && fold_id(8, 12) != 0 &&
+		fold_id(12, 16) != 0 && fold_id(0, 16) != 0);
 	ck_assert(fold_id(16, 20) != 0 && fold_id(4, 20) == 0);
 	ck_assert_uint_eq(path_from(0).link_count, 21); /* a wanted fold leads nowhere yet */
 }
@@ -170,14 +195,18 @@ START_TEST(paths_take_folds_where_they_are_cheaper)
 	const struct path_message way = path_from(0);
 	ck_assert_uint_eq(way.link_count, 2);
 	ck_assert_uint_eq(way.bytes, 703 + DELTA_BYTES);
-	ck_assert(way.links[0].from == 0 && way.links[0].step == 16 && way.links[1].from == 16 && way.links[1].step == 17);
+	ck_assert(way.links[0].from == 0 && way.links[0].step == 16 && way.links[1].from == 16 &&
+		way.links[1].step == 17);
 	const struct digest128 digest = checkpoint(16);
 	ck_assert(digest128_equal(&way.links[0].digest, &digest) && way.links[0].file_count == 1);
 	const struct step_form *const form = &way.links[0].form;
-	ck_assert(form->kind == STEP_DELTA && form->object_count == 2 && span_equal_text(form->format, "ulp-class"));
-	ck_assert(span_equal_text(form->objects[0].name, "delta.safetensors") && form->objects[0].size == 700);
+	ck_assert(form->kind == STEP_DELTA && form->object_count == 2 &&
+		span_equal_text(form->format, "ulp-class"));
+	ck_assert(span_equal_text(form->objects[0].name, "delta.safetensors") &&
+		form->objects[0].size == 700);
 	ck_assert(span_equal_text(form->objects[1].url, "folds/0-16/objects/files/config.json"));
-	ck_assert(span_equal_text(form->objects[0].key, "run/folds/000000-000016/delta.safetensors"));
+	ck_assert(
+		span_equal_text(form->objects[0].key, "run/folds/000000-000016/delta.safetensors"));
 	ck_assert_uint_eq(form->objects[0].version.len, 32);
 	ck_assert_uint_eq(path_from(1).bytes, 16 * DELTA_BYTES);
 
@@ -185,17 +214,23 @@ START_TEST(paths_take_folds_where_they_are_cheaper)
 	struct buffer read;
 	uint8_t *const noise = fixture_noise(700, (uint64_t)fold_id(0, 16) + 100);
 	buffer_init(&read, 1000000);
-	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 16, span_text("delta.safetensors"),
-		fixture.arena, &object, &err), 0);
-	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(
+		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 16,
+			span_text("delta.safetensors"), fixture.arena, &object, &err),
+		0);
+	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s",
+		err.text);
 	ck_assert(span_equal(buffer_span(&read), span_of(noise, 700)));
 	buffer_release(&read);
 	free(noise);
-	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 16, span_text("other"),
-		fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"),
+				 0, 16, span_text("other"), fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
-	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 8, 12, span_text("delta.safetensors"),
-		fixture.arena, &object, &err), -1); /* wanted, not made */
+	ck_assert_int_eq(
+		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 8, 12,
+			span_text("delta.safetensors"), fixture.arena, &object, &err),
+		-1); /* wanted, not made */
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -205,14 +240,23 @@ START_TEST(folds_lead_over_steps_whose_proof_failed)
 	struct error err = {0};
 	publish_up_to(9);
 	make_fold(4, 8, 250);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 6", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 6", &err),
+		0);
 	const struct path_message way = path_from(2);
 	ck_assert_uint_eq(way.link_count, 4); /* 3, 4, 8, 9 */
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 4", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 4", &err),
+		0);
 	struct path_message out;
 	struct run_path_facts facts;
-	const struct run_path_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .has_have = true, .have = 2, .want = 9};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
+	const struct run_path_params params = {.bucket = span_text("bucket"),
+		.run = span_text("run"),
+		.has_have = true,
+		.have = 2,
+		.want = 9};
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 }
 END_TEST
@@ -223,10 +267,16 @@ START_TEST(long_ways_are_not_for_a_reactor)
 	struct path_message out;
 	struct run_path_facts facts;
 	publish_up_to(17);
-	struct run_path_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .has_have = true, .have = 2, .want = 17};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), 1);
+	struct run_path_params params = {.bucket = span_text("bucket"),
+		.run = span_text("run"),
+		.has_have = true,
+		.have = 2,
+		.want = 17};
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), 1);
 	params.have = 15;
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), 0);
+	ck_assert_int_eq(
+		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), 0);
 	ck_assert_uint_eq(out.link_count, 2);
 }
 END_TEST
@@ -234,9 +284,11 @@ END_TEST
 START_TEST(a_direct_fold_is_asked_for_once_where_it_saves_much)
 {
 	struct run_path_facts facts;
-	struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
+	struct run_path_params params = {
+		.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
 	publish_up_to(12);
-	(void)path((struct run_path_params){.has_have = true, .have = 1, .want_latest = true}, &facts);
+	(void)path(
+		(struct run_path_params){.has_have = true, .have = 1, .want_latest = true}, &facts);
 	ck_assert(!facts.fold_is_due); /* nobody asked */
 	params.have = 9;
 	(void)path(params, &facts);
@@ -252,14 +304,16 @@ START_TEST(a_direct_fold_is_asked_for_once_where_it_saves_much)
 	(void)path(params, &facts);
 	ck_assert(!facts.fold_is_due); /* not to the head */
 	settle();
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 0);
 	params.want_latest = true;
 	for (int i = 0; i < 3; i++) {
 		(void)path(params, &facts);
 		ck_assert(facts.fold_is_due);
 		settle();
 	}
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 1);
 	make_fold(1, 12, 500);
 	const struct path_message way = path(params, &facts);
 	ck_assert(!facts.fold_is_due && way.link_count == 1 && way.bytes == 503);
@@ -274,15 +328,23 @@ START_TEST(a_lease_asks_for_the_fold_too)
 	bool saved;
 	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true};
 	publish_up_to(9);
-	const struct replica_message said = {.state = REPLICA_IDLE, .has_step = true, .step = 1, .digest = checkpoint(1), .lease_s = 60};
-	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"), span_text("worker"), &said, fixture.arena, &replica,
-		&saved, &err) == 0, "%s", err.text);
-	(void)path((struct run_path_params){.has_have = true, .have = 2, .want_latest = true}, &facts);
+	const struct replica_message said = {.state = REPLICA_IDLE,
+		.has_step = true,
+		.step = 1,
+		.digest = checkpoint(1),
+		.lease_s = 60};
+	ck_assert_msg(
+		replica_put(fixture.store, span_text("bucket"), span_text("run"),
+			span_text("worker"), &said, fixture.arena, &replica, &saved, &err) == 0,
+		"%s", err.text);
+	(void)path(
+		(struct run_path_params){.has_have = true, .have = 2, .want_latest = true}, &facts);
 	ck_assert(!facts.fold_is_due); /* nobody holds that one */
 	(void)path(params, &facts);
 	ck_assert(facts.fold_is_due);
 	settle();
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 1);
 }
 END_TEST
 
@@ -292,8 +354,10 @@ START_TEST(a_direct_fold_that_would_save_little_is_not_asked_for)
 	publish_up_to(16);
 	make_fold(0, 16, 16 * DELTA_BYTES * 4 / 10); /* what one of 16 steps is expected to take */
 	publish(17);
-	const struct path_message way =
-		path((struct run_path_params){.has_have = true, .have = 0, .want_latest = true, .asks_fold = true}, &facts);
+	const struct path_message way = path(
+		(struct run_path_params){
+			.has_have = true, .have = 0, .want_latest = true, .asks_fold = true},
+		&facts);
 	ck_assert_uint_eq(way.link_count, 2);
 	ck_assert(!facts.fold_is_due);
 }
@@ -303,7 +367,8 @@ START_TEST(what_is_refused_is_neither_waited_for_nor_asked_for_again)
 {
 	struct error err = {0};
 	struct run_path_facts facts;
-	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
+	const struct run_path_params params = {
+		.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
 	publish_up_to(9);
 	(void)path(params, &facts);
 	settle();
@@ -311,11 +376,14 @@ START_TEST(what_is_refused_is_neither_waited_for_nor_asked_for_again)
 	(void)path(params, &facts);
 	ck_assert(!facts.fold_is_due);
 	settle();
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 2"), 1);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 2"),
+		1);
 	ck_assert_int_eq(store_fold(fold_id(1, 9), 10, &err), -1); /* too late */
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
 }
 END_TEST
 
@@ -323,12 +391,16 @@ END_TEST
 START_TEST(folds_of_steps_that_fail_are_refused_and_told)
 {
 	struct run_path_facts facts;
-	const struct run_path_params params = {.has_have = true, .have = 0, .want_latest = true, .asks_fold = true};
+	const struct run_path_params params = {
+		.has_have = true, .have = 0, .want_latest = true, .asks_fold = true};
 	struct step_watch *const watch = store_step_watch(fixture.store);
 	const struct span topic = run_folds_topic(span_text("run"), fixture.arena);
 	struct error err = {0};
 	size_t failed;
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err),
+		0);
 	publish_up_to(9);
 	(void)path(params, &facts);
 	ck_assert(facts.fold_is_due);
@@ -336,7 +408,8 @@ START_TEST(folds_of_steps_that_fail_are_refused_and_told)
 	const uint64_t seen = step_watch_generation(watch, span_text("bucket"), topic);
 	step_worker_settle(store_parts(fixture.store)->step_worker, &failed);
 	ck_assert_uint_ne(step_watch_generation(watch, span_text("bucket"), topic), seen);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE state = 2"), 3);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE state = 2"), 3);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 3);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
 }
@@ -351,18 +424,25 @@ START_TEST(folds_keep_their_objects_and_go_with_their_steps)
 	fixture_sweep(fixture.store);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 4);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 4);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 4);
 	ck_assert_uint_eq(path_from(0).link_count, 3);
 	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
 
 	struct settled *settled = settled_new();
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET has_anchor = 1, anchor_bytes = 5 WHERE step = 5", &err), 0);
-	ck_assert_int_eq(fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"), span_text("run"), 4, settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE steps SET has_anchor = 1, anchor_bytes = 5 WHERE step = 5", &err),
+		0);
+	ck_assert_int_eq(fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"),
+						    span_text("run"), 4, settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
 }
 END_TEST
 
@@ -372,19 +452,23 @@ START_TEST(an_ended_run_leaves_no_folds)
 	publish_up_to(8);
 	make_fold(0, 4, 250);
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
-		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
+						    span_text("run"), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE state = 0"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 0);
 }
 END_TEST
 
 START_TEST(direct_folds_that_no_path_names_go_after_an_hour)
 {
-	struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
+	struct run_path_params params = {
+		.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
 	publish_up_to(9);
 	(void)path(params, NULL);
 	params.have = 2;
@@ -414,17 +498,20 @@ START_TEST(a_run_has_so_many_direct_folds)
 	for (params.have = 0; params.have < FOLD_DIRECT_MAX + 4; params.have++) {
 		(void)path(params, &facts);
 		settle();
-		ck_assert(facts.fold_is_due == (params.have < FOLD_DIRECT_MAX)); /* none of them goes as long as readers may be fetching it */
+		/* none of them goes as long as readers may be fetching it */
+		ck_assert(facts.fold_is_due == (params.have < FOLD_DIRECT_MAX));
 		fixture.clock.now_ms += 1000;
 	}
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), FOLD_DIRECT_MAX);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"),
+		FOLD_DIRECT_MAX);
 	fixture.clock.now_ms += FOLD_HELD_MS - FOLD_DIRECT_MAX * 1000;
 	params.have = FOLD_DIRECT_MAX;
 	(void)path(params, &facts);
 	ck_assert(facts.fold_is_due);
 	settle();
 	fixture_sweep(fixture.store);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), FOLD_DIRECT_MAX);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"),
+		FOLD_DIRECT_MAX);
 	ck_assert(fold_id(0, FOLD_DIRECT_MAX + 10) == 0 && fold_id(1, FOLD_DIRECT_MAX + 10) != 0);
 }
 END_TEST
@@ -432,7 +519,8 @@ END_TEST
 START_TEST(what_folds_of_the_run_take_says_what_the_next_would)
 {
 	struct run_path_facts facts;
-	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
+	const struct run_path_params params = {
+		.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
 	publish_up_to(9);
 	make_fold(4, 8, 390); /* the steps have little in common */
 	(void)path(params, &facts);
@@ -445,7 +533,7 @@ START_TEST(what_folds_of_the_run_take_says_what_the_next_would)
 }
 END_TEST
 
-static bool is_worth(const uint64_t from, const uint64_t to, const uint64_t bytes)
+static bool is_worth(uint64_t from, uint64_t to, uint64_t bytes)
 {
 	struct error err = {0};
 	bool worth = false;
@@ -455,14 +543,19 @@ static bool is_worth(const uint64_t from, const uint64_t to, const uint64_t byte
 	return worth;
 }
 
-static void set_delta(const uint64_t step, const char *const bytes)
+static void set_delta(uint64_t step, const char *bytes)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "UPDATE steps SET delta_bytes = %s WHERE step = %u", bytes,
-		(unsigned)step), &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 arena_format(fixture.arena,
+					 "UPDATE steps SET delta_bytes = %s WHERE step = %u", bytes,
+					 (unsigned)step),
+				 &err),
+		0);
 }
 
-/* Four steps are expected to take 0.65 of their 400 bytes, and 0.15 of the best way must be saved. */
+/* Four steps are expected to take 0.65 of their 400 bytes, and 0.15 of the best way must be
+ * saved. */
 START_TEST(the_deltas_between_the_steps_say_what_a_fold_would_take)
 {
 	publish_up_to(12);
@@ -475,7 +568,8 @@ START_TEST(the_deltas_between_the_steps_say_what_a_fold_would_take)
 }
 END_TEST
 
-/* The newest fold takes 20 of 400 bytes, a thirteenth of what four steps are expected to: so would one of sixteen. */
+/* The newest fold takes 20 of 400 bytes, a thirteenth of what four steps are expected to: so would
+ * one of sixteen. */
 START_TEST(an_example_corrects_what_is_expected_of_longer_folds)
 {
 	publish_up_to(16);
@@ -493,23 +587,30 @@ START_TEST(objects_of_a_fold_that_goes_are_not_served)
 	ck_assert_uint_eq(path_from(0).link_count, 1);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE folds SET state = 3", &err), 0);
 	ck_assert_uint_eq(path_from(0).link_count, 4);
-	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 4, span_text("delta.safetensors"),
-		fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(
+		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 4,
+			span_text("delta.safetensors"), fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
 
-/* Others may have asked between the look and the change: what readers use is not taken from them. */
+/* Others may have asked between the look and the change: what readers use is not taken from
+ * them. */
 START_TEST(a_fold_beyond_the_room_is_not_wanted)
 {
 	publish_up_to(9);
 	for (unsigned i = 0; i < FOLD_DIRECT_MAX; i++)
 		fold_change_request(fixture.store, the_run(), i, 100);
 	settle();
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"), FOLD_DIRECT_MAX);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"),
+		FOLD_DIRECT_MAX);
 	fold_change_request(fixture.store, the_run(), FOLD_DIRECT_MAX, 100);
 	settle();
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"), FOLD_DIRECT_MAX);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"),
+		FOLD_DIRECT_MAX);
 	ck_assert(fold_id(0, 100) != 0 && fold_id(FOLD_DIRECT_MAX, 100) == 0);
 }
 END_TEST
@@ -529,7 +630,8 @@ START_TEST(the_gain_grows_with_the_steps)
 {
 	ck_assert_double_eq(fold_gain_ratio(3), 1);
 	for (uint64_t steps = 4; steps < 200; steps++)
-		ck_assert(fold_gain_ratio(steps) <= fold_gain_ratio(steps - 1) && fold_gain_ratio(steps) > 0.1);
+		ck_assert(fold_gain_ratio(steps) <= fold_gain_ratio(steps - 1) &&
+			fold_gain_ratio(steps) > 0.1);
 }
 END_TEST
 

@@ -27,24 +27,26 @@ static void tear_down(void)
 	metrics_free(metrics);
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store.store, sql);
 }
 
-static struct step_form anchor_of(const unsigned step, const char *const path)
+static struct step_form anchor_of(unsigned step, const char *path)
 {
-	return model_fixture_put(&fixture, path, arena_format(fixture.store.arena, "run/steps/%u/", step), STEP_ANCHOR, "full");
+	return model_fixture_put(&fixture, path,
+		arena_format(fixture.store.arena, "run/steps/%u/", step), STEP_ANCHOR, "full");
 }
 
-static struct step_form delta_of(const unsigned step)
+static struct step_form delta_of(unsigned step)
 {
-	return model_fixture_put(&fixture, model_fixture_diff(&fixture, step - 1, step, DELTA_ULP_CLASS),
+	return model_fixture_put(&fixture,
+		model_fixture_diff(&fixture, step - 1, step, DELTA_ULP_CLASS),
 		arena_format(fixture.store.arena, "run/deltas/%u/", step), STEP_DELTA, "ulp-class");
 }
 
 /* With a delta, with an anchor, or, without either said, as what it must have. */
-static void publish(const unsigned step, const char *const config, const char *const name, const bool with_anchor)
+static void publish(unsigned step, const char *config, const char *name, bool with_anchor)
 {
 	struct step_form forms[2];
 	size_t forms_count = 0;
@@ -57,14 +59,17 @@ static void publish(const unsigned step, const char *const config, const char *c
 }
 
 /* The fold's files in a folder. */
-static char *fetch(const unsigned from, const unsigned to, const char *const *const names, const size_t names_count)
+static char *fetch(unsigned from, unsigned to, const char *const *names, size_t names_count)
 {
 	struct error err = {0};
-	char *const folder = arena_format(fixture.store.arena, "%s/fold-%u-%u", fixture.folder, from, to);
+	char *const folder =
+		arena_format(fixture.store.arena, "%s/fold-%u-%u", fixture.folder, from, to);
 	for (size_t i = 0; i < names_count; i++) {
 		struct object object;
-		ck_assert_msg(run_find_fold_object(fixture.store.store, span_text("bucket"), span_text("run"), from, to, span_text(names[i]),
-			fixture.store.arena, &object, &err) == 0, "%s: %s", names[i], err.text);
+		ck_assert_msg(run_find_fold_object(fixture.store.store, span_text("bucket"),
+				      span_text("run"), from, to, span_text(names[i]),
+				      fixture.store.arena, &object, &err) == 0,
+			"%s: %s", names[i], err.text);
 		model_fixture_fetch(&fixture, &object, folder, names[i]);
 	}
 	return folder;
@@ -83,7 +88,8 @@ static size_t scratch_folders(void)
 	struct error err = {0};
 	char **names;
 	size_t names_count;
-	const char *const path = arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
+	const char *const path =
+		arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
 	ck_assert_msg(file_list(path, &names, &names_count, &err) == 0, "%s", err.text);
 	file_names_free(names, names_count);
 	return names_count;
@@ -96,12 +102,15 @@ START_TEST(a_fold_over_deltas_makes_the_very_files)
 	const uint64_t seen = generation();
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_uint_ne(generation(), seen);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM folds WHERE state = 1 AND from_step = 0 AND to_step = 4"), 1);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM folds WHERE state = 1 AND from_step = 0 AND to_step = 4"),
+		1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM scratch_versions"), 0);
 	ck_assert_uint_eq(scratch_folders(), 0);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_FOLDS_MADE), 1);
 	const char *const fold = fetch(0, 4, DELTA_AND_CONFIG, 2);
-	const char *const made = model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
+	const char *const made =
+		model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
 	ck_assert(model_fixture_same(&fixture, made, model_fixture_make(&fixture, 4, NULL)));
 }
 END_TEST
@@ -113,7 +122,8 @@ START_TEST(a_fold_to_an_anchor_brings_what_the_anchor_changed)
 		publish(step, step < 4 ? "{\"v\":1}" : "{\"v\":2}", NULL, step == 4);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	const char *const fold = fetch(0, 4, DELTA_AND_CONFIG, 2);
-	const char *const made = model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
+	const char *const made =
+		model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
 	ck_assert(model_fixture_same(&fixture, made, model_fixture_make(&fixture, 4, NULL)));
 }
 END_TEST
@@ -125,12 +135,13 @@ START_TEST(a_fold_does_not_bring_what_stays)
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM fold_objects"), 1);
 	const char *const fold = fetch(0, 4, DELTA_AND_CONFIG, 1);
-	const char *const made = model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
+	const char *const made =
+		model_fixture_apply(&fixture, model_fixture_make(&fixture, 0, NULL), fold);
 	ck_assert(model_fixture_same(&fixture, made, model_fixture_make(&fixture, 4, NULL)));
 }
 END_TEST
 
-static void rename_model(const char *const folder, const char *const name)
+static void rename_model(const char *folder, const char *name)
 {
 	const char *const from = arena_format(fixture.store.arena, "%s/model.safetensors", folder);
 	ck_assert_int_eq(rename(from, arena_format(fixture.store.arena, "%s/%s", folder, name)), 0);
@@ -158,12 +169,14 @@ START_TEST(a_fold_says_between_which_steps_it_lies)
 	for (unsigned step = 0; step <= 8; step++)
 		publish(step, NULL, NULL, false);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	const char *const path = arena_format(fixture.store.arena, "%s/delta.safetensors", fetch(4, 8, DELTA_AND_CONFIG, 1));
+	const char *const path = arena_format(
+		fixture.store.arena, "%s/delta.safetensors", fetch(4, 8, DELTA_AND_CONFIG, 1));
 	ck_assert_msg(delta_inspect(path, &summary, &err) == 0, "%s", err.text);
 	const struct digest128 base = model_fixture_digest(&fixture, 4);
 	const struct digest128 result = model_fixture_digest(&fixture, 8);
 	ck_assert(summary.step == 8 && summary.base_step == 4);
-	ck_assert(digest128_equal(&summary.base_digest, &base) && digest128_equal(&summary.result_digest, &result));
+	ck_assert(digest128_equal(&summary.base_digest, &base) &&
+		digest128_equal(&summary.result_digest, &result));
 }
 END_TEST
 
@@ -171,13 +184,17 @@ END_TEST
 START_TEST(no_fold_is_made_to_what_a_step_is_not)
 {
 	struct error err = {0};
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err),
+		0);
 	for (unsigned step = 0; step <= 3; step++)
 		publish(step, NULL, NULL, false);
 	model_fixture_make(&fixture, 4, NULL);
 	model_fixture_make(&fixture, 5, NULL);
-	const struct step_form form = model_fixture_put(&fixture, model_fixture_diff(&fixture, 3, 5, DELTA_ULP_CLASS), "run/deltas/4/", STEP_DELTA,
-		"ulp-class");
+	const struct step_form form =
+		model_fixture_put(&fixture, model_fixture_diff(&fixture, 3, 5, DELTA_ULP_CLASS),
+			"run/deltas/4/", STEP_DELTA, "ulp-class");
 	model_fixture_publish(&fixture, 4, NULL, &form, 1);
 	(void)model_fixture_settle(&fixture);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM folds WHERE state = 2"), 1);
@@ -191,7 +208,11 @@ START_TEST(no_fold_begins_or_ends_at_a_step_whose_proof_failed)
 	struct error err = {0};
 	for (unsigned step = 0; step <= 8; step++)
 		publish(step, NULL, NULL, step == 8);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = CASE WHEN step BETWEEN 4 AND 7 THEN 2 ELSE 1 END", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE steps SET verified = CASE WHEN step BETWEEN 4 AND 7 THEN 2 ELSE 1 END",
+			&err),
+		0);
 	const uint64_t seen = generation();
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_uint_ne(generation(), seen);
@@ -202,16 +223,20 @@ START_TEST(no_fold_begins_or_ends_at_a_step_whose_proof_failed)
 }
 END_TEST
 
-/* The scratch folder cannot be made now: that passes, and the fold is made when it is asked for again. */
+/* The scratch folder cannot be made now: that passes, and the fold is made when it is asked for
+ * again. */
 START_TEST(a_fold_that_cannot_be_made_now_is_made_later)
 {
 	struct error err = {0};
-	const char *const scratch = arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
+	const char *const scratch =
+		arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);
 	for (unsigned step = 0; step <= 8; step++)
 		publish(step, NULL, NULL, true);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET verified = 1", &err), 0);
 	ck_assert_int_eq(file_remove_tree(file_system(), scratch, &err), 0);
-	ck_assert_int_eq(file_place(file_system(), scratch, span_text("in the way"), 0600, &err), 0);
+	ck_assert_int_eq(
+		file_place(file_system(), scratch, span_text("in the way"), 0600, &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM folds WHERE state = 0"), 2);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_FOLDS_REFUSED), 0);

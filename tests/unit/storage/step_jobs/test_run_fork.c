@@ -21,7 +21,7 @@ static void tear_down(void)
 	step_fixture_close(&fixture);
 }
 
-static int fork_as(const char *const name, const uint64_t step, struct error *const err)
+static int fork_as(const char *name, uint64_t step, struct error *err)
 {
 	const struct run_fork_params params = {
 		.open = {.bucket = span_text("bucket"), .run = span_text(name)},
@@ -29,28 +29,30 @@ static int fork_as(const char *const name, const uint64_t step, struct error *co
 		.step = step,
 	};
 	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_fork_start(fixture.store.store, &params, settled_done,
-		settled), settled, NULL, err);
+	return fixture_settle_run(
+		run_fork_start(fixture.store.store, &params, settled_done, settled), settled, NULL,
+		err);
 }
 
-static int find_run(const char *const name, struct run_message *const out)
+static int find_run(const char *name, struct run_message *out)
 {
 	struct error err = {0};
 	return run_find(fixture.store.store, span_text("bucket"), span_text(name),
 		fixture.store.arena, out, &err);
 }
 
-static struct step_message first_step(const char *const name)
+static struct step_message first_step(const char *name)
 {
 	struct error err = {0};
 	struct step_message step;
 	uint64_t anchor;
 	ck_assert_msg(run_find_step(fixture.store.store, span_text("bucket"), span_text(name), 0,
-		false, fixture.store.arena, &step, &anchor, &err) == 0, "%s", err.text);
+			      false, fixture.store.arena, &step, &anchor, &err) == 0,
+		"%s", err.text);
 	return step;
 }
 
-static void expect_refused(const char *const name, const uint64_t step, const enum error_kind kind)
+static void expect_refused(const char *name, uint64_t step, enum error_kind kind)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fork_as(name, step, &err), -1);
@@ -58,7 +60,7 @@ static void expect_refused(const char *const name, const uint64_t step, const en
 }
 
 /* The new run's step 0 reads as the old run's step. */
-static void expect_forked(const char *const name, const unsigned step)
+static void expect_forked(const char *name, unsigned step)
 {
 	struct error err = {0};
 	struct run_message run;
@@ -71,11 +73,12 @@ static void expect_forked(const char *const name, const unsigned step)
 	const struct step_message first = first_step(name);
 	ck_assert(digest128_equal(&first.digest, &fixture.digests[step]));
 	ck_assert_int_eq(run_find_anchor_file(fixture.store.store, span_text("bucket"),
-		span_text(name), 0, span_text("model.safetensors"), fixture.store.arena, &object,
-		&anchor, &err), 0);
-	buffer_init(&read, want.len + 1024 * 1024);
-	ck_assert_int_eq(fixture_read(fixture.store.store, &object, 0, object.size, &read, &err),
+				 span_text(name), 0, span_text("model.safetensors"),
+				 fixture.store.arena, &object, &anchor, &err),
 		0);
+	buffer_init(&read, want.len + 1024 * 1024);
+	ck_assert_int_eq(
+		fixture_read(fixture.store.store, &object, 0, object.size, &read, &err), 0);
 	ck_assert(span_equal(buffer_span(&read), want));
 	buffer_release(&read);
 }
@@ -100,7 +103,8 @@ static void add_tensor_digests(struct step_message *step)
 	static const struct digest128 digests[2] = {{{1, 2, 3}}, {{4}}};
 	struct error err = {0};
 	const struct span shard = run_fixture_shard(&fixture.store, "ab", 0);
-	struct safetensors *header = safetensors_parse(span_slice(shard, 8, shard.len - 16), 8, "shard", &err);
+	struct safetensors *header =
+		safetensors_parse(span_slice(shard, 8, shard.len - 16), 8, "shard", &err);
 	struct schema *schema = schema_new();
 	ck_assert_int_eq(schema_add(schema, header, &err), 0);
 	schema_finish(schema);
@@ -118,17 +122,23 @@ START_TEST(a_fork_says_what_the_step_said)
 	step.forms[0].format = span_text("sharded");
 	add_tensor_digests(&step);
 	run_fixture_publish_ok(&fixture.store, &step);
-	const uint64_t seen = step_watch_generation(store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked"));
+	const uint64_t seen = step_watch_generation(
+		store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked"));
 	ck_assert_msg(fork_as("forked", 0, &err) == 0, "%s", err.text);
-	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked")), seen);
+	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store.store),
+				  span_text("bucket"), span_text("forked")),
+		seen);
 	const struct step_message first = first_step("forked");
-	ck_assert(span_equal_text(first.label, "label") && span_equal_text(first.metadata, "{\"loss\":\"2\"}"));
+	ck_assert(span_equal_text(first.label, "label") &&
+		span_equal_text(first.metadata, "{\"loss\":\"2\"}"));
 	ck_assert(span_equal_text(first.forms[0].format, "sharded"));
 	ck_assert(first.file_count == 1 && first.forms[0].object_count == 1);
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store.store, span_text("bucket"), span_text("forked"), 0, true,
-		fixture.store.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(
+		run_find_step(fixture.store.store, span_text("bucket"), span_text("forked"), 0,
+			true, fixture.store.arena, &read, &anchor, &err),
+		0);
 	ck_assert(span_equal(read.tensor_digests, step.tensor_digests));
 }
 END_TEST
@@ -168,7 +178,9 @@ START_TEST(what_is_not_there_is_not_forked_and_what_is_there_not_replaced)
 	};
 	struct settled *const settled = settled_new();
 	ck_assert_int_eq(fixture_settle_run(run_fork_start(fixture.store.store, &params,
-		settled_done, settled), settled, NULL, &err), -1);
+						    settled_done, settled),
+				 settled, NULL, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	step_fixture_publish(&fixture, 0, STEP_WITH_ANCHOR);
 	expect_refused("forked", 1, ERROR_NO_STEP);

@@ -16,15 +16,16 @@ static void tear_down(void)
 	step_fixture_close(&fixture);
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store.store, sql);
 }
 
-static void publish_to(const unsigned from, const unsigned last)
+static void publish_to(unsigned from, unsigned last)
 {
 	for (unsigned step = from; step <= last; step++)
-		step_fixture_publish(&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
+		step_fixture_publish(
+			&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
 }
 
 static const struct {
@@ -61,7 +62,8 @@ START_TEST(keys_are_read_and_written)
 	ck_assert_int_eq(is_key, keys[_i].run != NULL);
 	if (!is_key)
 		return;
-	ck_assert(span_equal_text(run, keys[_i].run) && step == keys[_i].step && span_equal_text(file, keys[_i].file));
+	ck_assert(span_equal_text(run, keys[_i].run) && step == keys[_i].step &&
+		span_equal_text(file, keys[_i].file));
 	step_anchor_key(run, step, file, again);
 	ck_assert_str_eq(again, keys[_i].key);
 }
@@ -77,14 +79,18 @@ START_TEST(a_wrong_delta_fails_with_all_that_is_built_on_it)
 	step_fixture_publish(&fixture, 5, STEP_WITH_DELTA);
 	ck_assert_int_eq(step_fixture_verified(&fixture, 2), STEP_PROOF_PENDING);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
-	static const enum step_proof want[] = {STEP_PROOF_OK, STEP_PROOF_OK, STEP_PROOF_FAILED, STEP_PROOF_FAILED, STEP_PROOF_OK, STEP_PROOF_OK};
+	static const enum step_proof want[] = {STEP_PROOF_OK, STEP_PROOF_OK, STEP_PROOF_FAILED,
+		STEP_PROOF_FAILED, STEP_PROOF_OK, STEP_PROOF_OK};
 	for (unsigned step = 0; step < 6; step++) {
 		ck_assert_int_eq(step_fixture_verified(&fixture, step), want[step]);
-		ck_assert_int_eq(step_fixture_is_whole(&fixture, step), want[step] == STEP_PROOF_OK);
+		ck_assert_int_eq(
+			step_fixture_is_whole(&fixture, step), want[step] == STEP_PROOF_OK);
 	}
 	store_fixture_reopen(&fixture.store); /* what was asked for and failed is forgotten */
 	/* as if one were pinned: nothing is tried for it again and again */
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET wants_made = 1 WHERE step = 3", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE steps SET wants_made = 1 WHERE step = 3", &err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 }
 END_TEST
@@ -95,7 +101,9 @@ START_TEST(an_anchor_is_enough_when_the_step_before_is_gone)
 	struct error err = {0};
 	publish_to(0, 1);
 	step_fixture_publish(&fixture, 2, STEP_WITH_DELTA | STEP_WITH_ANCHOR);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(step_fixture_verified(&fixture, 2), STEP_PROOF_OK);
 }
@@ -116,7 +124,11 @@ START_TEST(what_nobody_proves_is_tried_once)
 	struct error err = {0};
 	publish_to(0, 1);
 	step_fixture_publish(&fixture, 2, STEP_WRONG_DELTA);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = 3, wants_made = CASE step WHEN 2 THEN 1 END", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE steps SET verified = 3, wants_made = CASE step WHEN 2 THEN 1 END",
+			&err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made IS NOT NULL"), 0);
 }
@@ -129,11 +141,15 @@ START_TEST(no_anchor_is_more_than_two_derivations_deep)
 		publish_to(step, step);
 		ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 		ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made = 1"), 1);
-		ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NULL AND wants_made = 1"), 0);
+		ck_assert_int_eq(
+			count("SELECT COUNT(*) FROM steps WHERE made IS NULL AND wants_made = 1"),
+			0);
 		ck_assert_int_le(count("SELECT COALESCE(MAX(depth), 0) FROM derivations"), 2);
 	}
 	ck_assert_int_eq(count("SELECT MAX(depth) FROM derivations"), 2);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/anchors/%'"), 1);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/anchors/%'"),
+		1);
 	for (unsigned step = 0; step <= 40; step += 5)
 		ck_assert_msg(step_fixture_is_whole(&fixture, step), "step %u", step);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM scratch_versions"), 0);
@@ -148,10 +164,14 @@ START_TEST(files_beside_the_weights_are_no_deeper_than_these)
 	for (unsigned step = 1; step <= 40; step++) {
 		publish_to(step, step);
 		ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
-		ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND wants_made = 1"), 1);
+		ck_assert_int_eq(
+			count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND wants_made = 1"),
+			1);
 	}
 	ck_assert_int_eq(count("SELECT MAX(depth) FROM derivations"), 2);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/anchors/%'"), 2);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/anchors/%'"),
+		2);
 	ck_assert(step_fixture_is_whole(&fixture, 40));
 }
 END_TEST
@@ -163,12 +183,17 @@ START_TEST(what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays)
 	step_fixture_settle(&fixture);
 	ck_assert(step_fixture_is_whole(&fixture, 2) && step_fixture_is_whole(&fixture, 3));
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL"), 3);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET made_until_ms = 0", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET made_until_ms = 0", &err), 0);
 	/* as if retention had let go what is below step 2, since that is whole */
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step < 2", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step < 2", &err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND step IN (2, 5)"), 2);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND step = 3"), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND step IN (2, 5)"), 2);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND step = 3"), 0);
 	fixture_sweep(fixture.store.store);
 	for (unsigned step = 2; step <= 5; step++)
 		ck_assert_msg(step_fixture_is_whole(&fixture, step), "step %u", step);
@@ -180,15 +205,21 @@ START_TEST(without_a_base_an_anchor_is_stored)
 	struct error err = {0};
 	publish_to(0, 4);
 	step_fixture_settle(&fixture);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET made = 2 WHERE step = 4", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step < 4", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET made = 2 WHERE step = 4", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step < 4", &err),
+		0);
 	fixture_sweep(fixture.store.store);
 	publish_to(5, 6);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT made FROM steps WHERE step = 6"), 0);
 	for (unsigned step = 4; step <= 6; step++)
 		ck_assert_msg(step_fixture_is_whole(&fixture, step), "step %u", step);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET wants_made = 2 WHERE step = 5", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE steps SET wants_made = 2 WHERE step = 5", &err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT made FROM steps WHERE step = 5"), 0);
 	ck_assert(step_fixture_is_whole(&fixture, 5));
@@ -202,18 +233,25 @@ START_TEST(objects_that_were_there_before_the_run_are_not_covered)
 	const char *const key = "run/anchors/step_000001/model.safetensors";
 	struct run_anchor anchor;
 	struct object object;
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store.store, "bucket", key, span_text("mine"), &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = CAST('run' AS BLOB)", &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store.store, "bucket", key, span_text("more"), &err), -1);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store.store, "bucket", key, span_text("mine"), &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE runs SET name = CAST('run' AS BLOB)", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store.store, "bucket", key, span_text("more"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
 	publish_to(0, 1);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT made FROM steps WHERE step = 1"), 1);
 	ck_assert(fixture_holds(&fixture.store, "bucket", key, span_text("mine")));
 	ck_assert(step_fixture_is_whole(&fixture, 1)); /* through the step */
-	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text("run/anchors/step_000009/x"),
-		fixture.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"),
+				 span_text("run/anchors/step_000009/x"), fixture.store.arena,
+				 &object, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -239,10 +277,17 @@ START_TEST(asking_is_refused_for_what_failed)
 	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &nowhere, &err), 0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0); /* not there: nothing to do */
 	/* its base cannot be read */
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET made = NULL, wants_made = NULL", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "DELETE FROM step_objects WHERE form = 2", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE step_objects SET version = 9999 WHERE form = 0", &err), 0);
-	const struct run_anchor broken = {.run = 1, .id = count("SELECT id FROM steps WHERE step = 2"), .step = 2};
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE steps SET made = NULL, wants_made = NULL", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "DELETE FROM step_objects WHERE form = 2", &err),
+		0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE step_objects SET version = 9999 WHERE form = 0", &err),
+		0);
+	const struct run_anchor broken = {
+		.run = 1, .id = count("SELECT id FROM steps WHERE step = 2"), .step = 2};
 	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &broken, &err), 0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 1);
 	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &broken, &err), -1);

@@ -1,4 +1,5 @@
-/* Made anchors by key and by step: what their keys show, whose the keys are, and what a failed proof hides. */
+/* Made anchors by key and by step: what their keys show, whose the keys are, and what a failed
+ * proof hides. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -28,43 +29,51 @@ static void tear_down(void)
 	step_fixture_close(&fixture);
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store.store, sql);
 }
 
-static void publish_to(const unsigned last)
+static void publish_to(unsigned last)
 {
 	for (unsigned step = 0; step <= last; step++)
-		step_fixture_publish(&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
+		step_fixture_publish(
+			&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 }
 
-static int put(const char *const key)
+static int put(const char *key)
 {
 	err = (struct error){0};
 	return fixture_put(fixture.store.store, "bucket", key, span_text("mine"), &err);
 }
 
-static void pin(const uint64_t step)
+static void pin(uint64_t step)
 {
 	struct settled *const settled = settled_new();
 	const struct pin_message message = {.name = span_text("p"), .step = step};
-	ck_assert_int_eq(fixture_settle_run(pin_put_start(fixture.store.store, span_text("bucket"), span_text("run"), &message, settled_done,
-		settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(pin_put_start(fixture.store.store, span_text("bucket"),
+					   span_text("run"), &message, settled_done, settled),
+			settled, NULL, &err),
+		0);
 }
 
-static void set(const char *const settings)
+static void set(const char *settings)
 {
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"), span_text("run"), span_text(settings),
-		settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store.store,
+						    span_text("bucket"), span_text("run"),
+						    span_text(settings), settled_done, settled),
+				 settled, NULL, &err),
+		0);
 }
 
-static int find_key(const char *const key, struct object *const out)
+static int find_key(const char *key, struct object *out)
 {
 	struct run_anchor anchor;
-	return run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(key), fixture.store.arena, out, &anchor, &err);
+	return run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(key),
+		fixture.store.arena, out, &anchor, &err);
 }
 
 /* What trainers put there that the run adopts is theirs, but for the keys of made anchors. */
@@ -87,22 +96,30 @@ START_TEST(the_key_of_a_pinned_step_shows_its_anchor)
 	struct object object;
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
+				 fixture.store.arena, &object, &err),
+		-1);
 	pin(2);
-	ck_assert(fixture_holds(&fixture.store, "bucket", KEY_2, buffer_span(&fixture.steps[2].bytes)));
+	ck_assert(fixture_holds(
+		&fixture.store, "bucket", KEY_2, buffer_span(&fixture.steps[2].bytes)));
 	ck_assert_int_eq(find_key(KEY_2, &object), 0);
 	ck_assert(span_equal_text(object.key, KEY_2));
 	ck_assert_uint_eq(object.size, fixture.steps[2].bytes.len);
-	ck_assert_int_eq(find_key("run/anchors/step_000003/model.safetensors", &object), 0); /* not made yet */
-	ck_assert(object.sequence == 0 && span_equal_text(object.key, "run/anchors/step_000003/model.safetensors"));
+	/* not made yet */
+	ck_assert_int_eq(find_key("run/anchors/step_000003/model.safetensors", &object), 0);
+	ck_assert(object.sequence == 0 &&
+		span_equal_text(object.key, "run/anchors/step_000003/model.safetensors"));
 }
 END_TEST
 
 START_TEST(a_key_that_is_taken_stays_its_owners)
 {
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
 	ck_assert_int_eq(put(KEY_2), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = CAST('run' AS BLOB)", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE runs SET name = CAST('run' AS BLOB)", &err),
+		0);
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
 	pin(2);
@@ -111,26 +128,32 @@ START_TEST(a_key_that_is_taken_stays_its_owners)
 }
 END_TEST
 
-/* It was put before the bucket had versions, and is to be found by who asks for the null version. */
+/* It was put before the bucket had versions, and is to be found by who asks for the null
+ * version. */
 START_TEST(a_deleted_object_keeps_its_null_version)
 {
 	struct version_ref ref;
 	struct object object;
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
 	ck_assert_int_eq(put(KEY_2), 0);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store.store, "bucket", &edit, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", KEY_2, NULL, &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = CAST('run' AS BLOB)", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE runs SET name = CAST('run' AS BLOB)", &err),
+		0);
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
 	pin(2);
 	ck_assert(version_ref_parse(span_text("null"), &ref));
-	ck_assert_int_eq(object_find_version(fixture.store.store, span_text("bucket"), span_text(KEY_2), &ref,
-		fixture.store.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find_version(fixture.store.store, span_text("bucket"),
+				 span_text(KEY_2), &ref, fixture.store.arena, &object, &err),
+		0);
 	ck_assert_uint_eq(object.size, strlen("mine"));
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
-		&err), -1);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
+				 fixture.store.arena, &object, &err),
+		-1);
 }
 END_TEST
 
@@ -140,14 +163,20 @@ START_TEST(a_key_goes_with_its_step)
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
 	pin(2);
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
-		&err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 2", &err), 0);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
+				 fixture.store.arena, &object, &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 2", &err),
+		0);
 	fixture_sweep(fixture.store.store);
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
-		&err), -1);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
+				 fixture.store.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_objects o JOIN steps s ON s.id = o.step WHERE s.step = 2"), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM step_objects o JOIN steps s ON s.id = o.step WHERE s.step = 2"),
+		0);
 }
 END_TEST
 
@@ -156,9 +185,13 @@ START_TEST(an_anchor_whose_proof_failed_is_not_given)
 	struct object object;
 	struct run_anchor anchor;
 	publish_to(2);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = 2 WHERE step = 0", &err), 0);
-	ck_assert_int_eq(run_find_anchor_file(fixture.store.store, span_text("bucket"), span_text("run"), 0, span_text("model.safetensors"),
-		fixture.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE steps SET verified = 2 WHERE step = 0", &err),
+		0);
+	ck_assert_int_eq(run_find_anchor_file(fixture.store.store, span_text("bucket"),
+				 span_text("run"), 0, span_text("model.safetensors"),
+				 fixture.store.arena, &object, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
 	ck_assert_int_eq(find_key("run/anchors/step_000000/model.safetensors", &object), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
@@ -168,9 +201,12 @@ END_TEST
 START_TEST(none_is_made_of_a_pinned_step_whose_proof_failed)
 {
 	publish_to(4);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = 2 WHERE step = 2", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store,
+				 "UPDATE steps SET verified = 2 WHERE step = 2", &err),
+		0);
 	pin(2);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE step = 2 AND wants_made IS NOT NULL"), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE step = 2 AND wants_made IS NOT NULL"), 0);
 }
 END_TEST
 
@@ -178,19 +214,32 @@ END_TEST
 START_TEST(a_proven_step_goes_on_wanting_its_anchor)
 {
 	publish_to(2);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET made = NULL, wants_made = CASE step WHEN 1 THEN 1 END", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "DELETE FROM step_objects WHERE form = 2", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE step_objects SET version = version + 9000 WHERE form = 0", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE steps SET made = NULL, wants_made = CASE step WHEN 1 THEN 1 END",
+			&err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "DELETE FROM step_objects WHERE form = 2", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE step_objects SET version = version + 9000 WHERE form = 0", &err),
+		0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made = 1"), 1);
-	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE step_objects SET version = version - 9000 WHERE form = 0", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store,
+			"UPDATE step_objects SET version = version - 9000 WHERE form = 0", &err),
+		0);
 	store_fixture_reopen(&fixture.store);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL"), 1);
 }
 END_TEST
 
-static void change(const char *const sql)
+static void change(const char *sql)
 {
 	ck_assert_msg(fixture_run(fixture.store.store, sql, &err) == 0, "%s", err.text);
 }
@@ -224,18 +273,24 @@ START_TEST(a_pinned_step_keeps_its_anchor_when_others_follow)
 		step_fixture_publish(&fixture, step, STEP_WITH_DELTA);
 		ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	}
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made = 1 AND step IN (2, 6)"), 2);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE wants_made = 1 AND step IN (2, 6)"), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made = 1"), 2);
-	ck_assert(fixture_holds(&fixture.store, "bucket", KEY_2, buffer_span(&fixture.steps[2].bytes)));
+	ck_assert(fixture_holds(
+		&fixture.store, "bucket", KEY_2, buffer_span(&fixture.steps[2].bytes)));
 }
 END_TEST
 
-static void publish_folder(struct model_fixture *const models, const unsigned step)
+static void publish_folder(struct model_fixture *models, unsigned step)
 {
-	char *const path = model_fixture_make(models, step, arena_format(models->store.arena, "{\"v\":%u}", step));
+	char *const path = model_fixture_make(
+		models, step, arena_format(models->store.arena, "{\"v\":%u}", step));
 	const char *const prefix = arena_format(models->store.arena, "run/own/%u/", step);
-	const struct step_form form = step == 0 ? model_fixture_put(models, path, prefix, STEP_ANCHOR, "full")
-		: model_fixture_put(models, model_fixture_diff(models, step - 1, step, DELTA_ULP_CLASS), prefix, STEP_DELTA, "ulp-class");
+	const struct step_form form = step == 0
+		? model_fixture_put(models, path, prefix, STEP_ANCHOR, "full")
+		: model_fixture_put(models,
+			  model_fixture_diff(models, step - 1, step, DELTA_ULP_CLASS), prefix,
+			  STEP_DELTA, "ulp-class");
 	model_fixture_publish(models, step, NULL, &form, 1);
 }
 
@@ -246,16 +301,23 @@ START_TEST(an_anchor_of_several_files_is_stored)
 	model_fixture_open(&models);
 	for (unsigned step = 0; step <= 2; step++)
 		publish_folder(&models, step);
-	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET verified = 1, wants_made = CASE step WHEN 2 THEN 2 END", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(models.store.store,
+			"UPDATE steps SET verified = 1, wants_made = CASE step WHEN 2 THEN 2 END",
+			&err),
+		0);
 	ck_assert_uint_eq(model_fixture_settle(&models), 0);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT made FROM steps WHERE step = 2"), 0);
+	ck_assert_int_eq(
+		fixture_count(models.store.store, "SELECT made FROM steps WHERE step = 2"), 0);
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
 	char *const stored = arena_format(models.store.arena, "%s/stored", models.folder);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct object object;
 		struct run_anchor anchor;
-		ck_assert_msg(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2, span_text(names[i]),
-			models.store.arena, &object, &anchor, &err) == 0, "%s: %s", names[i], err.text);
+		ck_assert_msg(run_find_anchor_file(models.store.store, span_text("bucket"),
+				      span_text("run"), 2, span_text(names[i]), models.store.arena,
+				      &object, &anchor, &err) == 0,
+			"%s: %s", names[i], err.text);
 		model_fixture_fetch(&models, &object, stored, names[i]);
 	}
 	ck_assert(model_fixture_same(&models, stored, model_fixture_make(&models, 2, NULL)));
@@ -267,30 +329,48 @@ END_TEST
 static void publish_by_hand(struct model_fixture *models, struct step_file *file)
 {
 	char *base = model_fixture_make(models, 0, NULL);
-	const struct step_form anchor = model_fixture_put(models, base, "run/own/0/", STEP_ANCHOR, "full");
+	const struct step_form anchor =
+		model_fixture_put(models, base, "run/own/0/", STEP_ANCHOR, "full");
 	model_fixture_publish(models, 0, NULL, &anchor, 1);
 	model_fixture_make(models, 1, NULL);
-	const struct step_message step = {.step = 1, .epoch = 1, .digest = model_fixture_digest(models, 1), .has_base = true,
-		.base_digest = model_fixture_digest(models, 0), .files = file, .file_count = file != NULL, .form_count = 1,
-		.forms = {model_fixture_put(models, model_fixture_diff(models, 0, 1, DELTA_ULP_CLASS), "run/own/1/", STEP_DELTA,
-			"ulp-class")}};
+	const struct step_message step = {.step = 1,
+		.epoch = 1,
+		.digest = model_fixture_digest(models, 1),
+		.has_base = true,
+		.base_digest = model_fixture_digest(models, 0),
+		.files = file,
+		.file_count = file != NULL,
+		.form_count = 1,
+		.forms = {
+			model_fixture_put(models, model_fixture_diff(models, 0, 1, DELTA_ULP_CLASS),
+				"run/own/1/", STEP_DELTA, "ulp-class")}};
 	struct settled *settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(models->store.store, span_text("bucket"), span_text("run"), &step,
-		settled_done, settled), settled, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_settle_run(run_publish_start(models->store.store, span_text("bucket"),
+						 span_text("run"), &step, settled_done, settled),
+			      settled, NULL, &err) == 0,
+		"%s", err.text);
 }
 
 /* Nobody proved the step: what is made of it is held against what its manifest says. */
 START_TEST(an_anchor_is_what_the_manifest_says)
 {
 	struct model_fixture models = {.folder = NULL};
-	struct step_file file = {.path = span_text("model.safetensors"), .size = 945, .digest = xxh3_128(span_text("other"))};
+	struct step_file file = {.path = span_text("model.safetensors"),
+		.size = 945,
+		.digest = xxh3_128(span_text("other"))};
 	model_fixture_open(&models);
 	publish_by_hand(&models, &file);
-	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET verified = 3, wants_made = CASE step WHEN 1 THEN 1 END",
-		&err), 0);
+	ck_assert_int_eq(
+		fixture_run(models.store.store,
+			"UPDATE steps SET verified = 3, wants_made = CASE step WHEN 1 THEN 1 END",
+			&err),
+		0);
 	ck_assert_uint_eq(model_fixture_settle(&models), 1);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE made IS NOT NULL"), 0);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
+	ck_assert_int_eq(fixture_count(models.store.store,
+				 "SELECT COUNT(*) FROM steps WHERE made IS NOT NULL"),
+		0);
+	ck_assert_int_eq(
+		fixture_count(models.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
 	model_fixture_close(&models);
 }
 END_TEST
@@ -302,15 +382,24 @@ START_TEST(what_is_promised_is_in_the_manifest)
 	struct run_anchor anchor;
 	model_fixture_open(&models);
 	publish_by_hand(&models, NULL);
-	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
-		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_NOT_READY); /* whether it has such a file is seen when it is made */
-	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err), 0);
-	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
-		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(
+		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
+			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		-1);
+	/* whether it has such a file is seen when it is made */
+	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
+	ck_assert_int_eq(
+		fixture_run(models.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err),
+		0);
+	ck_assert_int_eq(
+		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
+			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
-	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2,
-		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(
+		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2,
+			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 	model_fixture_close(&models);
 }
@@ -325,17 +414,24 @@ START_TEST(a_step_that_changed_nothing_is_the_one_before)
 	const struct step_form empty = {.kind = STEP_DELTA, .format = span_text("ulp-class")};
 	model_fixture_open(&models);
 	publish_folder(&models, 0);
-	const char *copy = arena_format(models.store.arena, "cp -r '%s/step0' '%s/step1'", models.folder, models.folder);
+	const char *copy = arena_format(
+		models.store.arena, "cp -r '%s/step0' '%s/step1'", models.folder, models.folder);
 	ck_assert_int_eq(system(copy), 0);
 	model_fixture_publish(&models, 1, NULL, &empty, 1);
 	ck_assert_uint_eq(model_fixture_settle(&models), 0);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"), 2);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"),
+		2);
+	ck_assert_int_eq(fixture_count(models.store.store,
+				 "SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL"),
+		1);
 	char *stored = arena_format(models.store.arena, "%s/stored", models.folder);
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
-			span_text(names[i]), models.store.arena, &object, &anchor, &err), 0);
+		ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"),
+					 span_text("run"), 1, span_text(names[i]),
+					 models.store.arena, &object, &anchor, &err),
+			0);
 		model_fixture_fetch(&models, &object, stored, names[i]);
 	}
 	ck_assert(model_fixture_same(&models, stored, model_fixture_make(&models, 0, NULL)));

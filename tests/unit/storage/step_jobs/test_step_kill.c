@@ -1,5 +1,6 @@
-/* The server is killed at its n-th write, sync, rename, unlink or open while it proves steps and makes an anchor; n grows until it comes through.
- * Each time the next start finds all steps, proves them, can give each whole, and nothing of the attempt is left. */
+/* The server is killed at its n-th write, sync, rename, unlink or open while it proves steps and
+ * makes an anchor; n grows until it comes through. Each time the next start finds all steps, proves
+ * them, can give each whole, and nothing of the attempt is left. */
 #include "tests/unit/unit.h"
 
 #include "storage/open/store_open.h"
@@ -16,18 +17,20 @@ static void prepare(void)
 {
 	step_fixture_open(&fixture);
 	for (unsigned step = 0; step <= LAST_STEP; step++)
-		step_fixture_publish(&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
+		step_fixture_publish(
+			&fixture, step, step == 0 ? STEP_WITH_ANCHOR : STEP_WITH_DELTA);
 	store_close(fixture.store.store);
 	fixture.store.store = NULL;
 	template = fixture.store.folder;
 }
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
 	size_t failed;
 	(void)child;
-	const struct store_options options = {.folder = fixture.store.folder, .files = files, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.store.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
@@ -36,23 +39,32 @@ static int work(const struct kill_child *const child, const struct file_ops *con
 	return failed == 0 ? 0 : 2;
 }
 
-static void expect_recovered(const int round)
+static void expect_recovered(int round)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.store.folder, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.store.folder, .pack_max_bytes = 1024 * 1024};
 	fixture.store.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store.store != NULL, "round %d: %s", round, err.text);
 	fixture_await_start(fixture.store.store);
-	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
-	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"), LAST_STEP + 1);
-	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT made FROM steps WHERE step = 3"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"),
+		LAST_STEP + 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store.store, "SELECT made FROM steps WHERE step = 3"), 1);
 	for (unsigned step = 0; step <= LAST_STEP; step++)
-		ck_assert_msg(step_fixture_is_whole(&fixture, step), "round %d: step %u", round, step);
-	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT COUNT(*) FROM versions v WHERE state = 0"
-		" AND NOT EXISTS (SELECT 1 FROM step_objects o WHERE o.version = v.sequence)"
-		" AND NOT EXISTS (SELECT 1 FROM fold_objects f WHERE f.version = v.sequence)"
-		" AND NOT EXISTS (SELECT 1 FROM derivation_sources d WHERE d.source = v.sequence)"), 0);
+		ck_assert_msg(
+			step_fixture_is_whole(&fixture, step), "round %d: step %u", round, step);
+	ck_assert_int_eq(
+		fixture_count(fixture.store.store,
+			"SELECT COUNT(*) FROM versions v WHERE state = 0"
+			" AND NOT EXISTS (SELECT 1 FROM step_objects o WHERE o.version = v.sequence)"
+			" AND NOT EXISTS (SELECT 1 FROM fold_objects f WHERE f.version = v.sequence)"
+			" AND NOT EXISTS (SELECT 1 FROM derivation_sources d WHERE d.source = v.sequence)"),
+		0);
 	store_close(fixture.store.store);
 	fixture.store.store = NULL;
 }
@@ -62,9 +74,11 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(4) + round / 24) { /* all of the first ones, then some */
+	/* all of the first ones, then some */
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(4) + round / 24) {
 		fixture.store.folder = unit_scratch_copy(template);
-		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		struct kill_child child = {
+			.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);
 		expect_recovered(round);
 		unit_scratch_remove(fixture.store.folder);

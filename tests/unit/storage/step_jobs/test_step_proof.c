@@ -20,17 +20,21 @@ static void tear_down(void)
 	model_fixture_close(&fixture);
 }
 
-static struct step_form anchor_of(const unsigned step)
+static struct step_form anchor_of(unsigned step)
 {
-	return model_fixture_put(&fixture, model_fixture_make(&fixture, step, "{ }"), arena_format(fixture.store.arena, "run/%u/", step),
-		STEP_ANCHOR, "full");
+	return model_fixture_put(&fixture, model_fixture_make(&fixture, step, "{ }"),
+		arena_format(fixture.store.arena, "run/%u/", step), STEP_ANCHOR, "full");
 }
 
-/* What it is published as, and what its form makes, may be two things. Its files are those of the folder, the first `files` of them. */
-static struct step_message message_of(const unsigned step, const struct step_form form, const size_t files)
+/* What it is published as, and what its form makes, may be two things. Its files are those of the
+ * folder, the first `files` of them. */
+static struct step_message message_of(unsigned step, struct step_form form, size_t files)
 {
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
-	struct step_message message = {.step = step, .epoch = 1, .digest = model_fixture_digest(&fixture, step), .form_count = 1};
+	struct step_message message = {.step = step,
+		.epoch = 1,
+		.digest = model_fixture_digest(&fixture, step),
+		.form_count = 1};
 	message.forms[0] = form;
 	message.files = arena_take_array(fixture.store.arena, files + 1, sizeof(*message.files));
 	message.file_count = files;
@@ -38,7 +42,8 @@ static struct step_message message_of(const unsigned step, const struct step_for
 	for (size_t i = 0; i < files; i++)
 		for (size_t k = 0; k < whole.object_count; k++)
 			if (span_equal_text(whole.objects[k].name, names[i]))
-				message.files[i] = (struct step_file){span_text(names[i]), whole.objects[k].size, whole.objects[k].digest};
+				message.files[i] = (struct step_file){span_text(names[i]),
+					whole.objects[k].size, whole.objects[k].digest};
 	message.has_base = step > 0;
 	if (step > 0) {
 		message.base_step = step - 1;
@@ -47,25 +52,28 @@ static struct step_message message_of(const unsigned step, const struct step_for
 	return message;
 }
 
-static void publish(const struct step_message *const message)
+static void publish(const struct step_message *message)
 {
 	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store.store, span_text("bucket"), span_text("run"), message, settled_done,
-		settled), settled, NULL, &err) == 0, "step %u: %s", (unsigned)message->step, err.text);
+	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store.store, span_text("bucket"),
+						 span_text("run"), message, settled_done, settled),
+			      settled, NULL, &err) == 0,
+		"step %u: %s", (unsigned)message->step, err.text);
 }
 
-static struct step_message settled_step(const uint64_t step)
+static struct step_message settled_step(uint64_t step)
 {
 	struct step_message message;
 	uint64_t anchor;
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	ck_assert_int_eq(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"), step, false, fixture.store.arena, &message,
-		&anchor, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"),
+				 step, false, fixture.store.arena, &message, &anchor, &err),
+		0);
 	return message;
 }
 
 /* The reason has these words, and no path of the server. */
-static void expect_failure(const uint64_t step, const char *const words)
+static void expect_failure(uint64_t step, const char *words)
 {
 	const struct step_message message = settled_step(step);
 	ck_assert_int_eq(message.verified, STEP_PROOF_FAILED);
@@ -74,11 +82,12 @@ static void expect_failure(const uint64_t step, const char *const words)
 	ck_assert_msg(strstr(text, fixture.store.folder) == NULL, "%s", text);
 }
 
-static struct step_form delta_of(const unsigned from, const unsigned to)
+static struct step_form delta_of(unsigned from, unsigned to)
 {
 	(void)model_fixture_make(&fixture, from, "{ }");
 	(void)model_fixture_make(&fixture, to, "{ }");
-	return model_fixture_put(&fixture, model_fixture_diff(&fixture, from, to, DELTA_ULP_CLASS), "run/deltas/", STEP_DELTA, "ulp-class");
+	return model_fixture_put(&fixture, model_fixture_diff(&fixture, from, to, DELTA_ULP_CLASS),
+		"run/deltas/", STEP_DELTA, "ulp-class");
 }
 
 START_TEST(a_manifest_without_files_is_proven_by_the_tensors)
@@ -134,12 +143,16 @@ END_TEST
 START_TEST(a_delta_that_is_none_fails_and_tells_no_paths)
 {
 	const struct span bytes = span_text("this is no delta at all");
-	struct step_object object = {.name = span_text("delta.safetensors"), .key = span_text("bad"), .size = bytes.len, .digest = xxh3_128(bytes)};
+	struct step_object object = {.name = span_text("delta.safetensors"),
+		.key = span_text("bad"),
+		.size = bytes.len,
+		.digest = xxh3_128(bytes)};
 	const struct step_message first = message_of(0, anchor_of(0), 3);
 	publish(&first);
 	ck_assert_int_eq(fixture_put(fixture.store.store, "bucket", "bad", bytes, &err), 0);
 	(void)model_fixture_make(&fixture, 1, "{ }");
-	const struct step_message next = message_of(1, (struct step_form){STEP_DELTA, span_text("ulp-class"), &object, 1}, 3);
+	const struct step_message next = message_of(
+		1, (struct step_form){STEP_DELTA, span_text("ulp-class"), &object, 1}, 3);
 	publish(&next);
 	expect_failure(1, "its delta");
 }
@@ -148,8 +161,12 @@ END_TEST
 START_TEST(nothing_is_proven_of_a_run_that_does_not_ask_for_it)
 {
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"), span_text("run"),
-		span_text("{\"verify\":false}"), settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"),
+					   span_text("run"), span_text("{\"verify\":false}"),
+					   settled_done, settled),
+			settled, NULL, &err),
+		0);
 	const struct step_message message = message_of(0, anchor_of(0), 2);
 	publish(&message);
 	ck_assert_int_eq(settled_step(0).verified, STEP_PROOF_NONE);

@@ -14,7 +14,7 @@ static const char DELTA_1[] = "run/deltas/step_000001.safetensors";
 static const char DELTA_2[] = "run/deltas/step_000002.safetensors";
 
 static const char SLIME_2[] = "SELECT COUNT(*) FROM versions WHERE state = 1"
-	" AND CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'";
+			      " AND CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'";
 
 static struct model_fixture fixture;
 static struct error err;
@@ -92,7 +92,7 @@ static bool is_there(const char *key)
 {
 	struct object object;
 	return object_find(fixture.store.store, span_text("bucket"), span_text(key),
-		fixture.store.arena, &object, &err) == 0;
+		       fixture.store.arena, &object, &err) == 0;
 }
 
 /* What is to be asked for, of a key where nothing is yet. */
@@ -138,8 +138,9 @@ static bool lists_pending(const char *prefix, const char *expected)
 	struct span keys[16];
 	struct buffer text;
 	size_t found;
-	ck_assert_int_eq(run_list_pending(fixture.store.store, span_text("bucket"), span_text(prefix), 16,
-		fixture.store.arena, keys, &found, &err), 0);
+	ck_assert_int_eq(run_list_pending(fixture.store.store, span_text("bucket"),
+				 span_text(prefix), 16, fixture.store.arena, keys, &found, &err),
+		0);
 	buffer_init(&text, MODEL_MAX);
 	for (size_t i = 0; i < found; i++)
 		buffer_format(&text, "%.*s ", (int)keys[i].len, (const char *)keys[i].data);
@@ -152,7 +153,8 @@ START_TEST(those_to_be_made_are_listed)
 {
 	set("{\"view_trl\":true}");
 	publish_to(2);
-	ck_assert(lists_pending("", "run/deltas/step_000002.safetensors run/deltas/step_000001.safetensors "
+	ck_assert(lists_pending("",
+		"run/deltas/step_000002.safetensors run/deltas/step_000001.safetensors "
 		"run/anchors/step_000000.safetensors "));
 	ck_assert(lists_pending("run/deltas/step_000002", "run/deltas/step_000002.safetensors "));
 	ck_assert(lists_pending("run/updates/", ""));
@@ -162,7 +164,8 @@ START_TEST(those_to_be_made_are_listed)
 	ck_assert(lists_pending("", ""));
 	run_sql("UPDATE steps SET verified = 1");
 	set("{\"view_slime\":true}");
-	ck_assert(lists_pending("run/updates/weight_v000001/model", "run/updates/weight_v000001/ "));
+	ck_assert(
+		lists_pending("run/updates/weight_v000001/model", "run/updates/weight_v000001/ "));
 }
 END_TEST
 
@@ -297,9 +300,11 @@ START_TEST(a_view_that_is_switched_on_is_of_the_newest_thousand_steps)
 	set("{\"view_slime\":true}");
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views"), 1000);
 	ck_assert_int_eq(count("SELECT MIN(s.step) FROM step_views v"
-		" JOIN steps s ON s.id = v.step"), 4);
+			       " JOIN steps s ON s.id = v.step"),
+		4);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views v JOIN steps s ON s.id = v.step"
-		" WHERE s.state <> 0"), 0);
+			       " WHERE s.state <> 0"),
+		0);
 }
 END_TEST
 

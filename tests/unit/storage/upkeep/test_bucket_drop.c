@@ -34,13 +34,14 @@ static void tear_down(void)
 	free(noise);
 }
 
-static void put(const char *const bucket, const char *const key, const size_t size)
+static void put(const char *bucket, const char *key, size_t size)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_put(fixture.store, bucket, key, span_of(noise, size), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, bucket, key, span_of(noise, size), &err) == 0,
+		"%s", err.text);
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store, sql);
 }
@@ -50,8 +51,13 @@ static void make_history(void)
 	struct error err = {0};
 	const struct bucket_document document = {BUCKET_CORS, span_text("cors")};
 	const struct bucket_grant grant = {.permissions = PERMISSION_READ};
-	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED, .documents = &document, .document_count = 1,
-		.replaces_grants = BUCKET_GRANTS_OF_ACL, .grants = &grant, .grant_count = 1};
+	const struct bucket_edit edit = {.sets_versioning = true,
+		.versioning = BUCKET_VERSIONED,
+		.documents = &document,
+		.document_count = 1,
+		.replaces_grants = BUCKET_GRANTS_OF_ACL,
+		.grants = &grant,
+		.grant_count = 1};
 	put("abc", "large", LARGE);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	put("abc", "large", 2000);
@@ -99,19 +105,23 @@ START_TEST(the_name_of_a_dropped_bucket_is_free_at_once)
 	struct bucket_totals totals;
 	make_history();
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_put(fixture.store, "abc", "k", span_text("x"), &err), -1);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("abc"), span_text("large"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store, span_text("abc"), span_text("large"),
+				 fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	put("abc", "large", 3000);
 	fixture_sweep(fixture.store);
 	ck_assert(fixture_holds(&fixture, "abc", "large", span_of(noise, 3000)));
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions"), 1);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket_totals_find(fixture.store, &bucket, 1, &totals, &err), 0);
 	ck_assert(totals.files == 1 && totals.bytes == 3000);
 }
@@ -141,7 +151,9 @@ START_TEST(open_uploads_go_with_a_dropped_bucket)
 	struct upload_ref ref;
 	struct uploaded_part part;
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_of(noise, LARGE), NULL, &part, &err), 0);
+	ck_assert_int_eq(fixture_upload_put(
+				 fixture.store, &ref, 1, span_of(noise, LARGE), NULL, &part, &err),
+		0);
 	put("abc", "a", 10);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
 	fixture_sweep(fixture.store);
@@ -163,21 +175,29 @@ START_TEST(a_bucket_with_runs_is_not_dropped)
 }
 END_TEST
 
-/* What steps or other objects are made of outlives its bucket; a row that nobody can read any more keeps nothing else from going. */
+/* What steps or other objects are made of outlives its bucket; a row that nobody can read any more
+ * keeps nothing else from going. */
 START_TEST(pinned_and_damaged_versions_are_hidden_not_removed)
 {
 	struct error err = {0};
 	put("abc", "damaged", 20);
 	put("abc", "pinned", 20);
 	put("abc", "plain", 20);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO scratch_versions (version) SELECT sequence FROM versions WHERE key = x'70696e6e6564'",
-		&err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET size = size + 1 WHERE key = x'64616d61676564'", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO scratch_versions (version) SELECT sequence FROM versions WHERE key = x'70696e6e6564'",
+			&err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE versions SET size = size + 1 WHERE key = x'64616d61676564'", &err),
+		0);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
 	struct sweep sweep = {0};
 	bool more = true;
 	for (int i = 0; i < 3 && more; i++)
-		ck_assert_msg(sweeper_slice(fixture.store, &sweep, &more, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			sweeper_slice(fixture.store, &sweep, &more, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 0"), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions"), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM gone_buckets"), 0);
@@ -188,16 +208,19 @@ START_TEST(a_drop_is_of_one_bucket_not_of_its_name)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
 	struct settled *const settled = settled_new();
-	struct bucket_change *const change = bucket_drop_start(fixture.store, span_text("abc"), bucket.id, settled_done, settled);
+	struct bucket_change *const change = bucket_drop_start(
+		fixture.store, span_text("abc"), bucket.id, settled_done, settled);
 	settled_wait(settled);
 	ck_assert_int_eq(bucket_change_outcome(change, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	bucket_change_free(change);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
 }
 END_TEST
 
@@ -208,18 +231,24 @@ START_TEST(a_renamed_bucket_takes_all_along)
 	struct bucket after;
 	struct span document;
 	make_history();
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &before, &err), 0);
-	ck_assert_msg(fixture_rename_bucket(fixture.store, "abc", "team--new", "team", &err) == 0, "%s", err.text);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &after, &err), -1);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &before, &err), 0);
+	ck_assert_msg(fixture_rename_bucket(fixture.store, "abc", "team--new", "team", &err) == 0,
+		"%s", err.text);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("abc"), fixture.arena, &after, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("team--new"), fixture.arena, &after, &err), 0);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, span_text("team--new"), fixture.arena, &after, &err), 0);
 	ck_assert_int_eq(after.id, before.id);
 	ck_assert_int_eq(after.created_ms, before.created_ms);
 	ck_assert_int_eq(after.versioning, BUCKET_VERSIONED);
 	ck_assert(span_equal_text(after.owner, "team"));
 	ck_assert(fixture_holds(&fixture, "team--new", "large", span_of(noise, 2000)));
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("team--new"), BUCKET_CORS, fixture.arena, &document, &err), 0);
+	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("team--new"), BUCKET_CORS,
+				 fixture.arena, &document, &err),
+		0);
 	ck_assert(span_equal_text(document, "cors"));
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
 }
@@ -243,20 +272,23 @@ START_TEST(a_bucket_is_not_renamed_onto_another)
 }
 END_TEST
 
-static bool expires_in(const char *const bucket)
+static bool expires_in(const char *bucket)
 {
-	const struct lifecycle_subject subject = {.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
+	const struct lifecycle_subject subject = {
+		.key = span_text("k"), .size = 10, .since_ms = 1700000000000};
 	int64_t due_ms;
 	struct span rule;
 	static const struct span none = {NULL, 0};
-	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache, span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
+	return lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
+		span_text(bucket), &subject, none, fixture.arena, &due_ms, &rule);
 }
 
 START_TEST(rules_follow_a_renamed_bucket_and_end_with_a_dropped_one)
 {
 	struct error err = {0};
 	const struct bucket_document rules = {BUCKET_LIFECYCLE,
-		span_text("{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"prefix\":\"\",\"tags\":[],\"expires_markers\":false,\"expire_days\":1}]}")};
+		span_text(
+			"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"prefix\":\"\",\"tags\":[],\"expires_markers\":false,\"expire_days\":1}]}")};
 	const struct bucket_edit edit = {.documents = &rules, .document_count = 1};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	ck_assert(expires_in("abc"));

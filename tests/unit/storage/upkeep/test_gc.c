@@ -41,21 +41,23 @@ static void teardown(void)
 	store_fixture_close(&fixture);
 }
 
-static void put(const char *const key, const size_t size, const uint64_t seed)
+static void put(const char *key, size_t size, uint64_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(size, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, size), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, size), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
-static void delete(const char *const key)
+static void delete (const char *key)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_delete(fixture.store, "bucket", key, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_delete(fixture.store, "bucket", key, NULL, &err) == 0, "%s", err.text);
 }
 
-static bool holds(const char *const key, const size_t size, const uint64_t seed)
+static bool holds(const char *key, size_t size, uint64_t seed)
 {
 	uint8_t *const bytes = fixture_noise(size, seed);
 	const bool result = fixture_holds(&fixture, "bucket", key, span_of(bytes, size));
@@ -63,7 +65,7 @@ static bool holds(const char *const key, const size_t size, const uint64_t seed)
 	return result;
 }
 
-static struct gc_report collect_with(const unsigned live_percent, const bool dry_run)
+static struct gc_report collect_with(unsigned live_percent, bool dry_run)
 {
 	struct error err = {0};
 	struct gc_request request = {.dry_run = dry_run, .live_percent = live_percent};
@@ -82,23 +84,23 @@ struct round {
 	atomic_bool is_done;
 };
 
-static void round_is_done(struct gc_request *const request)
+static void round_is_done(struct gc_request *request)
 {
 	atomic_store(&((struct round *)request)->is_done, true);
 }
 
-static void rest(const long ms)
+static void rest(long ms)
 {
 	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-static void round_start(struct round *const round)
+static void round_start(struct round *round)
 {
 	*round = (struct round){.request.done = round_is_done};
 	gc_submit(store_parts(fixture.store)->gc, &round->request);
 }
 
-static const struct gc_report *round_end(struct round *const round)
+static const struct gc_report *round_end(struct round *round)
 {
 	for (int i = 0; i < 3000 && !atomic_load(&round->is_done); i++)
 		rest(10);
@@ -113,7 +115,7 @@ static int64_t pack_rows(void)
 }
 
 /* Files below packs: each pack has its own and an index. */
-static int64_t shell_number(const char *const command_end)
+static int64_t shell_number(const char *command_end)
 {
 	char command[1200];
 	long long number = -1;
@@ -131,7 +133,8 @@ static int64_t files(void)
 
 static int64_t bytes_in_packs(void)
 {
-	return shell_number("find packs -type f -name '*.pack' -printf '%s\\n' | awk '{s+=$1} END {print s+0}'");
+	return shell_number(
+		"find packs -type f -name '*.pack' -printf '%s\\n' | awk '{s+=$1} END {print s+0}'");
 }
 
 START_TEST(a_pack_that_nothing_leads_to_goes)
@@ -142,7 +145,7 @@ START_TEST(a_pack_that_nothing_leads_to_goes)
 	struct gc_report report = collect();
 	ck_assert_uint_eq(report.packs, 2);
 	ck_assert_uint_eq(report.packs_deleted + report.packs_compacted, 0);
-	delete("a");
+	delete ("a");
 	report = collect();
 	ck_assert_uint_eq(report.packs_deleted, 1);
 	ck_assert_uint_eq(report.packs_compacted, 0);
@@ -168,7 +171,7 @@ static size_t due(void)
 START_TEST(a_dry_run_tells_and_does_nothing)
 {
 	put("a", LARGE, 1);
-	delete("a");
+	delete ("a");
 	const int64_t before = bytes_in_packs();
 	const struct gc_report would = collect_with(0, true);
 	ck_assert_uint_eq(would.packs_deleted, 1);
@@ -182,22 +185,36 @@ START_TEST(a_dry_run_tells_and_does_nothing)
 }
 END_TEST
 
-/* One kind of leftovers cannot be swept: those that come after it are, and the packs of both kinds of work that went well go. */
+/* One kind of leftovers cannot be swept: those that come after it are, and the packs of both kinds
+ * of work that went well go. */
 START_TEST(a_sweep_that_fails_stops_no_other)
 {
 	struct error err = {0};
 	put("a", LARGE, 1);
 	put("b", LARGE, 2);
-	ck_assert_int_eq(fixture_run(fixture.store, "CREATE TRIGGER refuse BEFORE DELETE ON folds BEGIN SELECT RAISE(ABORT, 'no'); END", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO folds (run, from_step, to_step, kind, state, format, bytes, used_ms)"
-		" VALUES (99, 1, 2, 0, 3, x'00', 0, 0)", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO xet_files (hash, size, part_set, contents, is_made, expires_ms, sum)"
-		" VALUES (x'01', 1, 1, 1, 0, 0, 0)", &err), 0);
-	delete("a");
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"CREATE TRIGGER refuse BEFORE DELETE ON folds BEGIN SELECT RAISE(ABORT, 'no'); END",
+			&err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO folds (run, from_step, to_step, kind, state, format, bytes, used_ms)"
+			" VALUES (99, 1, 2, 0, 3, x'00', 0, 0)",
+			&err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO xet_files (hash, size, part_set, contents, is_made, expires_ms, sum)"
+			" VALUES (x'01', 1, 1, 1, 0, 0, 0)",
+			&err),
+		0);
+	delete ("a");
 	const struct gc_report report = collect();
 	ck_assert_uint_eq(report.sweeps_failed, 1);
 	ck_assert_uint_eq(report.packs_deleted, 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM xet_files"), 0); /* by this round or the sweeper's own */
+	/* by this round or the sweeper's own */
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM xet_files"), 0);
 	ck_assert(holds("b", LARGE, 2));
 	ck_assert_int_eq(fixture_run(fixture.store, "DROP TRIGGER refuse", &err), 0);
 	ck_assert_uint_eq(collect().sweeps_failed, 0);
@@ -213,21 +230,26 @@ struct index_damage {
 static int apply_index_damage(struct change *change, struct db *db, struct error *err)
 {
 	char script[600];
-	snprintf(script, sizeof script, "DROP INDEX segments_pack; CREATE INDEX segments_pack ON segments (pack, first, count)%s;"
+	snprintf(script, sizeof script,
+		"DROP INDEX segments_pack; CREATE INDEX segments_pack ON segments (pack, first, count)%s;"
 		" PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX segments_pack ON segments (pack, first, count)'"
-		" WHERE name = 'segments_pack'; PRAGMA writable_schema=RESET;", ((struct index_damage *)change)->condition);
+		" WHERE name = 'segments_pack'; PRAGMA writable_schema=RESET;",
+		((struct index_damage *)change)->condition);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
 	const int result = db_run_script(db, script, err);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	return result;
 }
 
-/* Of the index of segments by pack only entries with `condition` are there, and SQLite does not know that it lacks the others. */
-static void damage_index(const char *const condition)
+/* Of the index of segments by pack only entries with `condition` are there, and SQLite does not
+ * know that it lacks the others. */
+static void damage_index(const char *condition)
 {
 	struct error err = {0};
-	struct index_damage damage = {.change = {.apply = apply_index_damage}, .condition = condition};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &damage.change, &err) == 0, "%s", err.text);
+	struct index_damage damage = {
+		.change = {.apply = apply_index_damage}, .condition = condition};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &damage.change, &err) == 0,
+		"%s", err.text);
 }
 
 /* It is found at the next start and made once more from its table, before gc works. */
@@ -235,11 +257,17 @@ START_TEST(a_damaged_index_is_rebuilt_after_the_next_start)
 {
 	put("a", LARGE, 1);
 	put("b", LARGE, 2);
-	delete("b");
+	delete ("b");
 	damage_index(" WHERE part_set > 0");
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"),
+		0);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"),
+		1);
 	ck_assert_uint_eq(collect().packs_deleted, 1);
 	ck_assert_int_eq(pack_rows(), 1);
 	ck_assert(holds("a", LARGE, 1));
@@ -250,10 +278,15 @@ START_TEST(a_damaged_index_costs_no_pack)
 {
 	put("a", LARGE, 1);
 	put("b", LARGE, 2);
-	delete("b");
+	delete ("b");
 	damage_index(" WHERE part_set > 0");
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments WHERE part_set < 0"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"),
+		0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM segments WHERE part_set < 0"),
+		1);
 	const struct gc_report report = collect();
 	ck_assert_uint_eq(report.packs_deleted, 1); /* to which nothing led in truth */
 	ck_assert_uint_eq(report.packs_compacted, 0);
@@ -262,7 +295,7 @@ START_TEST(a_damaged_index_costs_no_pack)
 }
 END_TEST
 
-static void put_many(const unsigned count, const uint64_t seed)
+static void put_many(unsigned count, uint64_t seed)
 {
 	for (unsigned i = 0; i < count; i++) {
 		char key[16];
@@ -271,7 +304,7 @@ static void put_many(const unsigned count, const uint64_t seed)
 	}
 }
 
-static void expect_many(const unsigned from, const unsigned to, const unsigned step, const uint64_t seed)
+static void expect_many(unsigned from, unsigned to, unsigned step, uint64_t seed)
 {
 	for (unsigned i = from; i < to; i += step) {
 		char key[16];
@@ -280,13 +313,13 @@ static void expect_many(const unsigned from, const unsigned to, const unsigned s
 	}
 }
 
-static void delete_many_but(const unsigned step)
+static void delete_many_but(unsigned step)
 {
 	for (unsigned i = 0; i < MANY; i++) {
 		char key[16];
 		snprintf(key, sizeof key, "many%u", i);
 		if (i % step != 0)
-			delete(key);
+			delete (key);
 	}
 }
 
@@ -307,10 +340,13 @@ START_TEST(a_pack_of_which_little_lives_is_written_anew)
 	delete_many_but(8);
 	const struct gc_report report = collect();
 	ck_assert_uint_eq(report.packs_compacted, 1);
-	ck_assert_int_eq(bytes_in_packs(), shell_number("ls packs/*/*.pack | wc -l") == 1 ? bytes_in_packs() : -1);
+	ck_assert_int_eq(bytes_in_packs(),
+		shell_number("ls packs/*/*.pack | wc -l") == 1 ? bytes_in_packs() : -1);
 	ck_assert_int_lt(bytes_in_packs(), (MANY / 8) * SMALL * 12 / 10);
 	ck_assert_int_eq(files(), 2);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL AND state = 1"), 1);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL AND state = 1"),
+		1);
 	expect_many(0, MANY, 8, 100);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(files(), 2);
@@ -322,7 +358,7 @@ START_TEST(a_pack_of_which_little_lives_is_written_anew)
 	expect_many(0, MANY, 16, 100);
 	ck_assert_uint_eq(collect().bytes_freed, 0);
 	delete_many_but(MANY + 1);
-	delete("many0");
+	delete ("many0");
 	ck_assert_uint_eq(collect().packs_deleted, 1);
 	ck_assert_int_eq(files(), 0);
 }
@@ -344,7 +380,8 @@ START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 	put("anew", SMALL, 100 + 9); /* does not */
 	ck_assert_int_gt(bytes_in_packs(), before + SMALL);
 	ck_assert(holds("again", SMALL, 108) && holds("anew", SMALL, 109));
-	ck_assert_int_eq(metrics_get(metrics, METRIC_RECORDS_CORRUPT), 0); /* that it is gone is no damage */
+	/* that it is gone is no damage */
+	ck_assert_int_eq(metrics_get(metrics, METRIC_RECORDS_CORRUPT), 0);
 	fixture.metrics = NULL;
 	store_fixture_reopen(&fixture);
 	metrics_free(metrics);
@@ -366,7 +403,7 @@ START_TEST(a_file_that_cannot_be_removed_goes_with_a_later_round)
 	store_fixture_start(&fixture);
 	put("dead", LARGE, 1000);
 	put_many(MANY, 2000);
-	delete("dead");
+	delete ("dead");
 	delete_many_but(6);
 	store_fixture_reopen(&fixture); /* seals the shared pack */
 	faults.sticky = true;
@@ -396,7 +433,7 @@ START_TEST(packs_that_live_enough_are_left_alone)
 	for (unsigned i = 0; i < MANY; i += 4) {
 		char key[16];
 		snprintf(key, sizeof key, "many%u", i);
-		delete(key);
+		delete (key);
 	}
 	ck_assert_uint_eq(collect_with(50, false).packs_compacted, 0);
 	ck_assert_uint_eq(collect_with(90, false).packs_compacted, 1);
@@ -404,15 +441,17 @@ START_TEST(packs_that_live_enough_are_left_alone)
 }
 END_TEST
 
-static struct object find(const char *const key)
+static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena,
+			      &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static void read_rest(struct body_source *const source, struct buffer *const out)
+static void read_rest(struct body_source *source, struct buffer *out)
 {
 	struct error err = {0};
 	ptrdiff_t got;
@@ -434,9 +473,10 @@ START_TEST(a_read_that_began_before_reads_on)
 		put_many(MANY, 100);
 	put("read", _i == 1 ? 5 * SMALL : LARGE, 7);
 	const struct object object = find("read");
-	struct body_source *const source = object_open(fixture.store, &object, 0, object.size, &err);
+	struct body_source *const source =
+		object_open(fixture.store, &object, 0, object.size, &err);
 	ck_assert_ptr_nonnull(source);
-	delete("read");
+	delete ("read");
 	if (_i == 1)
 		delete_many_but(8);
 	round_start(&round);
@@ -462,7 +502,7 @@ START_TEST(a_connection_that_is_out_may_yet_hold)
 	struct error err = {0};
 	struct round round;
 	put("a", LARGE, 1);
-	delete("a");
+	delete ("a");
 	struct db *const db = store_reader_take(fixture.store, &err);
 	round_start(&round);
 	rest(300);
@@ -479,25 +519,29 @@ struct upload {
 	struct settled *settled;
 };
 
-static void no_room(void *const owner)
+static void no_room(void *owner)
 {
 	(void)owner;
 }
 
 /* Written, so that its chunks were looked up, and not yet finished. */
-static void upload_begin(struct upload *const upload, const char *const key, const uint64_t seed)
+static void upload_begin(struct upload *upload, const char *key, uint64_t seed)
 {
 	struct error err = {0};
 	upload->settled = settled_new();
 	upload->bytes = fixture_noise(LARGE, seed);
-	const struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key), .room = no_room, .done = settled_done,
+	const struct object_put_params params = {.bucket = span_text("bucket"),
+		.key = span_text(key),
+		.room = no_room,
+		.done = settled_done,
 		.owner = upload->settled};
 	upload->put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(upload->put);
-	ck_assert_int_eq(object_put_write(upload->put, span_of(upload->bytes, LARGE), &err), SINK_TAKEN);
+	ck_assert_int_eq(
+		object_put_write(upload->put, span_of(upload->bytes, LARGE), &err), SINK_TAKEN);
 }
 
-static void upload_end(struct upload *const upload)
+static void upload_end(struct upload *upload)
 {
 	struct error err = {0};
 	struct object object;
@@ -515,15 +559,21 @@ START_TEST(an_upload_that_found_chunks_keeps_their_pack)
 	put("old", LARGE, 1);
 	rest(100); /* the chunk index learns of the pack */
 	upload_begin(&upload, "new", 1);
-	delete("old");
+	delete ("old");
 	round_start(&round);
 	rest(300);
 	ck_assert(!atomic_load(&round.is_done));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 2 AND condemned_ms IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM packs WHERE state = 2 AND condemned_ms IS NOT NULL"),
+		1);
 	upload_end(&upload);
 	ck_assert_uint_eq(round_end(&round)->packs_deleted, 0);
 	ck_assert(holds("new", LARGE, 1));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1 AND condemned_ms IS NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM packs WHERE state = 1 AND condemned_ms IS NULL"),
+		1);
 	put("newer", LARGE, 1); /* spared, so its chunks are found again */
 	ck_assert_int_eq(pack_rows(), 1);
 	ck_assert(holds("newer", LARGE, 1));
@@ -536,10 +586,12 @@ START_TEST(nothing_is_found_in_a_condemned_pack)
 	struct round round;
 	put("old", LARGE, 1);
 	rest(100);
-	delete("old");
+	delete ("old");
 	struct db *const db = store_reader_take(fixture.store, &err); /* holds the round up */
 	round_start(&round);
-	for (int i = 0; i < 500 && fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 2") == 0; i++)
+	for (int i = 0; i < 500 &&
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 2") == 0;
+		i++)
 		rest(10);
 	put("new", LARGE, 1);
 	ck_assert_int_eq(pack_rows(), 2);
@@ -562,7 +614,9 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 	struct version version;
 	ck_assert_int_eq(db_snapshot_begin(db, &err), 0);
 	ck_assert_int_eq(version_find_sequence(db, object.sequence, NULL, &version, &err), 1);
-	ck_assert_int_eq(part_set_load(db, version.part_set, version.size, version.contents, &range, &err), 0);
+	ck_assert_int_eq(
+		part_set_load(db, version.part_set, version.size, version.contents, &range, &err),
+		0);
 	delete_many_but(8);
 	round_start(&round);
 	rest(300); /* gc has taken its view, in which the source is gone */
@@ -575,17 +629,21 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 	ck_assert(!atomic_load(&round.is_done));
 	uint8_t into[CHUNK_MAX_BYTES];
 	size_t len;
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack, range.segments[0].first, NULL, into, &len, &err), 0);
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack,
+				 range.segments[0].first, NULL, into, &len, &err),
+		0);
 	pack_store_unrefer(store_packs(fixture.store), &pack);
 	ck_assert_uint_eq(round_end(&round)->packs_compacted, 1);
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack, range.segments[0].first, NULL, into, &len, &err), -1);
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack,
+				 range.segments[0].first, NULL, into, &len, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(range.segments);
 	expect_many(0, MANY, 8, 100);
 }
 END_TEST
 
-static bool go_on(void *const owner, const size_t bytes)
+static bool go_on(void *owner, size_t bytes)
 {
 	(void)owner;
 	(void)bytes;
@@ -599,11 +657,15 @@ START_TEST(a_pack_that_is_referred_to_at_the_last_moment_stays)
 	struct gc_report report = {0};
 	put_many(MANY, 100);
 	store_fixture_reopen(&fixture); /* seals the shared pack */
-	const struct gc_work work = {.store = fixture.store, .report = &report, .live_percent = 90, .is_asked = true, .pace.spend = go_on};
+	const struct gc_work work = {.store = fixture.store,
+		.report = &report,
+		.live_percent = 90,
+		.is_asked = true,
+		.pace.spend = go_on};
 	put("other", SMALL, 1);
 	delete_many_but(_i == 0 ? 8 : 2 * MANY);
 	if (_i == 1)
-		delete("many0");
+		delete ("many0");
 	struct gc_pack *pack = NULL;
 	for (int i = 0; i < 100 && pack == NULL; i++, rest(10))
 		pack = gc_pack_look(&work, 1);
@@ -620,7 +682,9 @@ START_TEST(a_pack_that_is_referred_to_at_the_last_moment_stays)
 	ck_assert_uint_eq(report.packs_compacted + report.packs_deleted, 0);
 	uint8_t into[CHUNK_MAX_BYTES];
 	size_t len;
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &id, 3, NULL, into, &len, &err), 0);
+	ck_assert_int_eq(
+		pack_store_read_chunk(store_packs(fixture.store), &id, 3, NULL, into, &len, &err),
+		0);
 	pack_store_unrefer(store_packs(fixture.store), &id);
 	ck_assert_uint_eq(due(), 1);
 	report = collect();
@@ -651,23 +715,29 @@ START_TEST(a_condemned_pack_is_removed_after_the_next_start)
 {
 	put("a", LARGE, 1);
 	put("b", LARGE, 2);
-	delete("a");
+	delete ("a");
 	struct error err = {0};
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err),
+		0);
 	store_fixture_reopen(&fixture);
 	ck_assert(holds("b", LARGE, 2));
 	ck_assert_uint_eq(collect().packs_deleted, 1);
 	ck_assert(holds("b", LARGE, 2)); /* spared: it is needed */
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 1);
 	ck_assert_int_eq(files(), 2);
 }
 END_TEST
 
-static void open_with(const struct gc_options *const gc, const bool memory)
+static void open_with(const struct gc_options *gc, bool memory)
 {
 	struct error err = {0};
 	store_close(fixture.store);
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024, .gc = *gc,
+	const struct store_options options = {.folder = fixture.folder,
+		.clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024,
+		.gc = *gc,
 		.memory_packs = memory};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
@@ -678,7 +748,7 @@ START_TEST(promised_packs_stay)
 {
 	open_with(&(struct gc_options){.promise_ms = 3600 * 1000}, false);
 	put("a", LARGE, 1);
-	delete("a");
+	delete ("a");
 	ck_assert_uint_eq(collect().packs_deleted, 0);
 	ck_assert_int_eq(files(), 2);
 	fixture.clock.now_ms += 3600 * 1000 + 1;
@@ -686,7 +756,7 @@ START_TEST(promised_packs_stay)
 }
 END_TEST
 
-static void wait_for_files(const int64_t expected)
+static void wait_for_files(int64_t expected)
 {
 	for (int i = 0; i < 1000 && files() != expected; i++)
 		rest(10);
@@ -696,12 +766,13 @@ static void wait_for_files(const int64_t expected)
 START_TEST(the_store_gives_space_back_by_itself)
 {
 	put("old", LARGE, 3);
-	delete("old");
-	open_with(&(struct gc_options){.interval_s = 1}, false); /* what a stop forgot is found by the first round */
+	delete ("old");
+	/* what a stop forgot is found by the first round */
+	open_with(&(struct gc_options){.interval_s = 1}, false);
 	wait_for_files(0);
 	put("a", LARGE, 1);
 	put("b", LARGE, 2);
-	delete("a");
+	delete ("a");
 	wait_for_files(2);
 	ck_assert(holds("b", LARGE, 2));
 }
@@ -713,10 +784,11 @@ START_TEST(a_damaged_record_stops_its_pack_alone)
 	put("other", LARGE, 5);
 	store_fixture_reopen(&fixture); /* seals the shared pack */
 	delete_many_but(8);
-	delete("other");
+	delete ("other");
 	char command[1200];
 	/* The first object lives: a byte inside of it. */
-	snprintf(command, sizeof command, "f=$(ls -S %s/packs/*/*.pack | head -1); printf X | dd of=$f bs=1 seek=5000 conv=notrunc 2>/dev/null",
+	snprintf(command, sizeof command,
+		"f=$(ls -S %s/packs/*/*.pack | head -1); printf X | dd of=$f bs=1 seek=5000 conv=notrunc 2>/dev/null",
 		fixture.folder);
 	ck_assert_int_eq(system(command), 0);
 	const struct gc_report report = collect();
@@ -739,11 +811,13 @@ START_TEST(catalog_and_chunk_index_shrink_too)
 	for (unsigned i = 1; i < 2000; i++) {
 		char key[16];
 		snprintf(key, sizeof key, "k%u", i);
-		delete(key);
+		delete (key);
 	}
-	const int64_t before = shell_number("stat -c %s catalog.db catalog.db-wal chunks.db chunks.db-wal | awk '{s+=$1} END {print s}'");
+	const int64_t before = shell_number(
+		"stat -c %s catalog.db catalog.db-wal chunks.db chunks.db-wal | awk '{s+=$1} END {print s}'");
 	collect();
-	const int64_t after = shell_number("stat -c %s catalog.db catalog.db-wal chunks.db chunks.db-wal | awk '{s+=$1} END {print s}'");
+	const int64_t after = shell_number(
+		"stat -c %s catalog.db catalog.db-wal chunks.db chunks.db-wal | awk '{s+=$1} END {print s}'");
 	ck_assert_int_gt(before, 2000000);
 	ck_assert_int_lt(after, 700000);
 	ck_assert(holds("k0", 600, 0));
@@ -755,7 +829,7 @@ START_TEST(requests_end_when_the_store_closes)
 	struct error err = {0};
 	struct round round;
 	put("a", LARGE, 1);
-	delete("a");
+	delete ("a");
 	struct db *const db = store_reader_take(fixture.store, &err);
 	round_start(&round);
 	rest(100);
@@ -779,7 +853,7 @@ struct model_key {
 	size_t size;
 };
 
-static void model_check(const struct model_key *const model)
+static void model_check(const struct model_key *model)
 {
 	struct error err = {0};
 	for (unsigned i = 0; i < MODEL_KEYS; i++) {
@@ -789,11 +863,13 @@ static void model_check(const struct model_key *const model)
 		if (model[i].size > 0)
 			ck_assert_msg(holds(key, model[i].size, model[i].seed), "%s", key);
 		else
-			ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena, &object, &err), -1);
+			ck_assert_int_eq(object_find(fixture.store, span_text("bucket"),
+						 span_text(key), fixture.arena, &object, &err),
+				-1);
 	}
 }
 
-static void copy(const unsigned from, const unsigned to)
+static void copy(unsigned from, unsigned to)
 {
 	struct error err = {0};
 	char source[16];
@@ -802,24 +878,29 @@ static void copy(const unsigned from, const unsigned to)
 	snprintf(source, sizeof source, "m%u", from);
 	snprintf(target, sizeof target, "m%u", to);
 	const struct object found = find(source);
-	struct object_copy_params params = {.source = &found, .bucket = span_text("bucket"), .key = span_text(target)};
+	struct object_copy_params params = {
+		.source = &found, .bucket = span_text("bucket"), .key = span_text(target)};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &object, &err) == 0, "%s", err.text);
 }
 
-static void model_step(struct model_key *const model, uint64_t *const state)
+static void model_step(struct model_key *model, uint64_t *state)
 {
 	static const size_t sizes[] = {700, 3000, 20000, 70000, 300000, 900000};
-	const uint64_t random = *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	const uint64_t random = *state =
+		*state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	const unsigned key = (unsigned)(random >> 33) % MODEL_KEYS;
 	const unsigned other = (unsigned)(random >> 40) % MODEL_KEYS;
 	char name[16];
 	snprintf(name, sizeof name, "m%u", key);
 	switch (random >> 60) {
-	case 0: case 1: case 2:
-		delete(name);
+	case 0:
+	case 1:
+	case 2:
+		delete (name);
 		model[key].size = 0;
 		break;
-	case 3: case 4:
+	case 3:
+	case 4:
 		if (model[key].size > 0 && other != key) {
 			copy(key, other);
 			model[other] = model[key];
@@ -830,7 +911,8 @@ static void model_step(struct model_key *const model, uint64_t *const state)
 		break;
 	default:
 		/* Few seeds, so that much repeats. */
-		model[key] = (struct model_key){(random >> 20) % 12, sizes[(random >> 25) % (sizeof sizes / sizeof *sizes)]};
+		model[key] = (struct model_key){(random >> 20) % 12,
+			sizes[(random >> 25) % (sizeof sizes / sizeof *sizes)]};
 		put(name, model[key].size, model[key].seed);
 		break;
 	}
@@ -844,7 +926,8 @@ START_TEST(any_sequence_keeps_what_was_put)
 	if (memory) {
 		struct error err = {0};
 		open_with(&(struct gc_options){0}, true);
-		ck_assert(fixture_create_bucket(fixture.store, "bucket", "main", &err) == 0 || err.kind == ERROR_BUCKET_OWNED);
+		ck_assert(fixture_create_bucket(fixture.store, "bucket", "main", &err) == 0 ||
+			err.kind == ERROR_BUCKET_OWNED);
 	}
 	for (unsigned i = 0; i < MODEL_STEPS; i++) {
 		model_step(model, &state);
@@ -858,7 +941,7 @@ START_TEST(any_sequence_keeps_what_was_put)
 	for (unsigned i = 0; i < MODEL_KEYS; i++) {
 		char key[16];
 		snprintf(key, sizeof key, "m%u", i);
-		delete(key);
+		delete (key);
 	}
 	collect();
 	ck_assert_int_eq(pack_rows(), 0);
@@ -876,7 +959,7 @@ struct racer {
 };
 static atomic_bool race_is_over;
 
-static bool racer_holds(const struct racer *const racer, const char *const key, const struct span bytes)
+static bool racer_holds(const struct racer *racer, const char *key, struct span bytes)
 {
 	(void)racer;
 	struct error err = {0};
@@ -884,7 +967,8 @@ static bool racer_holds(const struct racer *const racer, const char *const key, 
 	struct buffer got;
 	struct arena *const arena = arena_new(1024 * 1024);
 	buffer_init(&got, 1024 * 1024);
-	bool same = object_find(fixture.store, span_text("bucket"), span_text(key), arena, &object, &err) == 0 &&
+	bool same = object_find(fixture.store, span_text("bucket"), span_text(key), arena, &object,
+			    &err) == 0 &&
 		fixture_read(fixture.store, &object, 0, object.size, &got, &err) == 0;
 	same = same && span_equal(buffer_span(&got), bytes);
 	if (!same)
@@ -894,7 +978,7 @@ static bool racer_holds(const struct racer *const racer, const char *const key, 
 	return same;
 }
 
-static void *race(void *const argument)
+static void *race(void *argument)
 {
 	struct racer *const racer = argument;
 	char key[16];
@@ -908,14 +992,15 @@ static void *race(void *const argument)
 			racer->failure = "put";
 		else if (!racer_holds(racer, key, span_of(bytes, size)))
 			racer->failure = "read";
-		else if (i % 4 == 3 && fixture_delete(fixture.store, "bucket", key, NULL, &err) != 0)
+		else if (i % 4 == 3 &&
+			fixture_delete(fixture.store, "bucket", key, NULL, &err) != 0)
 			racer->failure = "delete";
 		free(bytes);
 	}
 	return NULL;
 }
 
-static void *race_collect(void *const argument)
+static void *race_collect(void *argument)
 {
 	(void)argument;
 	while (!atomic_load(&race_is_over)) {
@@ -946,7 +1031,7 @@ START_TEST(everything_at_once)
 	for (unsigned i = 0; i < RACERS; i++) {
 		char key[16];
 		snprintf(key, sizeof key, "racer%u", i);
-		delete(key);
+		delete (key);
 	}
 	collect();
 	ck_assert_int_eq(pack_rows(), 0);
@@ -969,8 +1054,8 @@ Suite *test_gc_suite(void)
 	tcase_add_test(one, a_damaged_index_costs_no_chunk);
 	tcase_add_loop_test(one, a_pack_that_is_referred_to_at_the_last_moment_stays, 0, 2);
 	tcase_add_test(one, a_pack_of_which_little_lives_is_written_anew);
-	tcase_add_loop_test(one,
-		chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew, 0, 2);
+	tcase_add_loop_test(
+		one, chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew, 0, 2);
 	tcase_add_loop_test(one, a_file_that_cannot_be_removed_goes_with_a_later_round, 0, 2);
 	tcase_add_test(one, packs_that_live_enough_are_left_alone);
 	tcase_add_loop_test(one, a_read_that_began_before_reads_on, 0, 2);

@@ -1,5 +1,6 @@
-/* gc is killed, or an operation of it fails, at its n-th write, sync, rename, unlink or open below packs; n grows until it comes through.
- * Each time nothing may be lost, after the next start nothing may be left over, and the next round must end where an unharmed one does. */
+/* gc is killed, or an operation of it fails, at its n-th write, sync, rename, unlink or open below
+ * packs; n grows until it comes through. Each time nothing may be lost, after the next start
+ * nothing may be left over, and the next round must end where an unharmed one does. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -18,22 +19,24 @@ enum { KEYS = 24, KEPT_STEP = 6, SMALL = 20000, LARGE = 500000, ROUNDS_MAX = 200
 static struct store_fixture fixture;
 static char *template; /* a folder */
 
-static void put(const char *const key, const size_t size, const uint64_t seed)
+static void put(const char *key, size_t size, uint64_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(size, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, size), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, size), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
-static void expect(const char *const key, const size_t size, const uint64_t seed, const int round)
+static void expect(const char *key, size_t size, uint64_t seed, int round)
 {
 	uint8_t *const bytes = fixture_noise(size, seed);
-	ck_assert_msg(fixture_holds(&fixture, "bucket", key, span_of(bytes, size)), "round %d: %s", round, key);
+	ck_assert_msg(fixture_holds(&fixture, "bucket", key, span_of(bytes, size)), "round %d: %s",
+		round, key);
 	free(bytes);
 }
 
-static void key_name(char name[16], const unsigned number)
+static void key_name(char name[16], unsigned number)
 {
 	snprintf(name, 16, "k%u", number);
 }
@@ -55,7 +58,8 @@ static void prepare(void)
 	for (unsigned i = 0; i < KEYS; i++) {
 		key_name(name, i);
 		if (i % KEPT_STEP != 0)
-			ck_assert_int_eq(fixture_delete(fixture.store, "bucket", name, NULL, &err), 0);
+			ck_assert_int_eq(
+				fixture_delete(fixture.store, "bucket", name, NULL, &err), 0);
 	}
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "dead", NULL, &err), 0);
 	store_fixture_reopen(&fixture); /* seals the shared pack */
@@ -65,11 +69,13 @@ static void prepare(void)
 	fixture.folder = NULL;
 }
 
-static void open_copy(const struct file_ops *const files)
+static void open_copy(const struct file_ops *files)
 {
 	struct error err = {0};
 	fixture.files = files;
-	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source,
+	const struct store_options options = {.folder = fixture.folder,
+		.files = files,
+		.clock = &fixture.clock.source,
 		.pack_max_bytes = 1024 * 1024};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
@@ -88,7 +94,7 @@ static void finish(void)
 	unit_scratch_remove(template);
 }
 
-static void expect_all(const int round)
+static void expect_all(int round)
 {
 	expect("alive", LARGE, 1001, round);
 	for (unsigned i = 0; i < KEYS; i += KEPT_STEP) {
@@ -108,8 +114,9 @@ static void expect_nothing_aside(int round)
 	set_aside_release(&aside);
 }
 
-/* After a start: each pack has its file and nothing else lies there; then a round gives everything back. */
-static void expect_recovered(const int round)
+/* After a start: each pack has its file and nothing else lies there; then a round gives everything
+ * back. */
+static void expect_recovered(int round)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
@@ -119,7 +126,8 @@ static void expect_recovered(const int round)
 	ck_assert_int_le(fixture_pack_files(&fixture, ""), 2 * rows);
 	expect_nothing_aside(round);
 	expect_all(round);
-	ck_assert_msg(gc_run(store_parts(fixture.store)->gc, &request, &err) == 0, "round %d: %s", round, err.text);
+	ck_assert_msg(gc_run(store_parts(fixture.store)->gc, &request, &err) == 0, "round %d: %s",
+		round, err.text);
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
 	ck_assert_int_eq(fixture_pack_files(&fixture, ""), 4);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(length < 200000) FROM packs"), 1);
@@ -129,12 +137,13 @@ static void expect_recovered(const int round)
 	expect_all(round);
 }
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
 	(void)child;
-	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
+	const struct store_options options = {
+		.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
@@ -151,7 +160,8 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round += unit_stride(7)) {
 		fixture.folder = unit_scratch_copy(template);
-		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		struct kill_child child = {
+			.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);
 		open_copy(NULL);
 		expect_recovered(round);
@@ -168,7 +178,10 @@ static const struct {
 	int failure;
 	bool sticky;
 } failures[] = {
-	{KILL_ANYWHERE, EIO, false}, {KILL_ANYWHERE, EIO, true}, {FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true}, {FILE_FAULT_UNLINK, EIO, true},
+	{KILL_ANYWHERE, EIO, false},
+	{KILL_ANYWHERE, EIO, true},
+	{FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true},
+	{FILE_FAULT_UNLINK, EIO, true},
 };
 
 START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
@@ -186,7 +199,8 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 		faults.countdown = round;
 		faults.sticky = failures[_i].sticky;
 		faults.kinds = failures[_i].kinds;
-		gc_run(store_parts(fixture.store)->gc, &request, &err); /* what fails is logged, and tried again another time */
+		/* what fails is logged, and tried again another time */
+		gc_run(store_parts(fixture.store)->gc, &request, &err);
 		clean = faults.countdown >= 0;
 		faults.kinds = 0;
 		expect_all(round);
@@ -208,7 +222,8 @@ Suite *test_gc_kill_suite(void)
 	TCase *const tests = tcase_create("gc_kill");
 	tcase_set_timeout(tests, 300);
 	tcase_add_test(tests, a_kill_anywhere_loses_and_leaves_nothing);
-	tcase_add_loop_test(tests, a_failure_anywhere_loses_and_leaves_nothing, 0, sizeof failures / sizeof *failures);
+	tcase_add_loop_test(tests, a_failure_anywhere_loses_and_leaves_nothing, 0,
+		sizeof failures / sizeof *failures);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

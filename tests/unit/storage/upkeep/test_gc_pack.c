@@ -1,4 +1,5 @@
-/* One pack on its way through gc, step by step: what happens to it in between, and what is known of it behind that. */
+/* One pack on its way through gc, step by step: what happens to it in between, and what is known of
+ * it behind that. */
 #include "storage/upkeep/gc_pack.h"
 
 #include <stdio.h>
@@ -27,7 +28,11 @@ static bool goes_on(void *owner, size_t bytes)
 
 static struct gc_work new_work(void)
 {
-	return (struct gc_work){.store = fixture.store, .report = &report, .live_percent = 90, .is_asked = true, .pace.spend = goes_on};
+	return (struct gc_work){.store = fixture.store,
+		.report = &report,
+		.live_percent = 90,
+		.is_asked = true,
+		.pace.spend = goes_on};
 }
 
 static uint8_t *bytes_of(unsigned number)
@@ -58,7 +63,9 @@ static void set_up(void)
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
 	for (unsigned i = 0; i < OBJECTS; i++) {
 		uint8_t *bytes = bytes_of(i);
-		ck_assert_msg(fixture_put(fixture.store, "bucket", key_of(i), span_of(bytes, BYTES), &err) == 0, "%s", err.text);
+		ck_assert_msg(fixture_put(fixture.store, "bucket", key_of(i), span_of(bytes, BYTES),
+				      &err) == 0,
+			"%s", err.text);
 		free(bytes);
 	}
 	store_fixture_reopen(&fixture);

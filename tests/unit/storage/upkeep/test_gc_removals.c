@@ -1,4 +1,5 @@
-/* What gc does not remove: a file that the cache reads from, and nothing at all from the moment on in which the catalog is found damaged. */
+/* What gc does not remove: a file that the cache reads from, and nothing at all from the moment on
+ * in which the catalog is found damaged. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@
 #include "tests/unit/storage/store_fixture.h"
 
 enum { LARGE = 600 * 1000, SMALL = 270 * 1000, PAGE_BYTES = 4096, MANY = 300, GROUPS_PACKS = 66 };
-static const char SQL_MANY_REMOVALS[] = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+static const char SQL_MANY_REMOVALS[] =
+	"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
 	" INSERT INTO removals (file) SELECT randomblob(16) FROM n";
 
 static struct store_fixture fixture;
@@ -37,10 +39,12 @@ static void damage_catalog(void)
 	static const uint8_t zeros[PAGE_BYTES];
 	char *path = store_fixture_path(&fixture, "catalog.db");
 	int fd = open(path, O_WRONLY);
-	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, (damaging.page - 1) * PAGE_BYTES), sizeof zeros);
+	ck_assert_int_eq(
+		pwrite(fd, zeros, sizeof zeros, (damaging.page - 1) * PAGE_BYTES), sizeof zeros);
 	close(fd);
 	free(path);
-	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
+	store_health_set_proof(
+		store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
 }
 
 static int damaging_unlink(const struct file_ops *ops, const char *path)
@@ -67,7 +71,8 @@ static void tear_down(void)
 static void put(const char *key, uint64_t seed)
 {
 	uint8_t *bytes = fixture_noise(LARGE, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, LARGE), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, LARGE), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
@@ -95,12 +100,15 @@ static int64_t packs(void)
 	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
-/* As when another thread has just committed that the pack lies in a new file, and has not told the cache yet. */
+/* As when another thread has just committed that the pack lies in a new file, and has not told the
+ * cache yet. */
 START_TEST(a_file_that_the_cache_reads_is_left)
 {
 	open_with(NULL);
 	put("a", 1);
-	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO removals (file) SELECT id FROM packs", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "INSERT INTO removals (file) SELECT id FROM packs", &err),
+		0);
 	ck_assert_msg(collect() == 0, "%s", err.text);
 	ck_assert_int_eq(removals(), 1);
 	ck_assert_int_eq(packs(), 1);
@@ -137,7 +145,8 @@ START_TEST(a_round_ends_when_damage_is_found)
 	ck_assert_int_eq(packs(), 4);
 	for (size_t i = 0; i < 4; i++)
 		ck_assert_int_eq(fixture_delete(fixture.store, "bucket", keys[i], NULL, &err), 0);
-	damaging.page = fixture_count(fixture.store, "SELECT rootpage FROM sqlite_schema WHERE name = 'step_views'");
+	damaging.page = fixture_count(
+		fixture.store, "SELECT rootpage FROM sqlite_schema WHERE name = 'step_views'");
 	ck_assert_int_eq(collect(), -1);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	ck_assert_int_eq(packs(), 3);
@@ -220,7 +229,8 @@ static int64_t kept_open(void)
 {
 	long long number = -1;
 	char command[100];
-	snprintf(command, sizeof command, "ls -l /proc/%d/fd | grep -c '[.]pack (deleted)'", (int)getpid());
+	snprintf(command, sizeof command, "ls -l /proc/%d/fd | grep -c '[.]pack (deleted)'",
+		(int)getpid());
 	FILE *pipe = popen(command, "r");
 	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &number) == 1);
 	pclose(pipe);
@@ -251,7 +261,9 @@ START_TEST(a_pack_that_cannot_be_written_anew_is_used_on)
 	for (int i = 0; i < 10; i++) {
 		uint8_t *bytes = fixture_noise(SMALL / 10, 100 + (uint64_t)i);
 		snprintf(key, sizeof key, "k%d", i);
-		ck_assert_int_eq(fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL / 10), &err), 0);
+		ck_assert_int_eq(
+			fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL / 10), &err),
+			0);
 		free(bytes);
 	}
 	for (int i = 1; i < 10; i++) {
@@ -265,10 +277,14 @@ START_TEST(a_pack_that_cannot_be_written_anew_is_used_on)
 	faults.kinds = FILE_FAULT_OPEN;
 	collect();
 	faults.kinds = 0;
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"),
+		0);
 	ck_assert_uint_eq(count_referable(), 1);
 	ck_assert_msg(collect() == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"),
+		1);
 	ck_assert_uint_eq(count_referable(), 1);
 	store_fixture_stop(&fixture);
 	fixture.files = NULL;
@@ -285,7 +301,9 @@ START_TEST(many_packs_go_in_one_round)
 	for (int i = 0; i < GROUPS_PACKS; i++) {
 		uint8_t *bytes = fixture_noise(SMALL, 100 + (uint64_t)i);
 		snprintf(key, sizeof key, "k%d", i);
-		ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL), &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL), &err) == 0,
+			"%s", err.text);
 		free(bytes);
 	}
 	put("a", 1);
@@ -328,7 +346,8 @@ START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 	round_end = settled_new();
 	gc_submit(store_parts(fixture.store)->gc, &request);
 	await_condemned();
-	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
+	store_health_set_proof(
+		store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
 	settled_wait(round_end);
 	ck_assert(request.failed && request.error.kind == ERROR_DAMAGED);
 	ck_assert_uint_eq(request.report.packs_waiting, 1);

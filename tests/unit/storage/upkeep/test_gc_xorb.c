@@ -1,4 +1,5 @@
-/* What is promised stays as it is for so long, whenever the promise was made; then it goes like anything else. */
+/* What is promised stays as it is for so long, whenever the promise was made; then it goes like
+ * anything else. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static int64_t promise_ms;
 
 static const struct xorb_sample large = {.seed = 1, .chunks = 6, .chunk_bytes = 100000};
 
-static struct xorb_sample small(const unsigned number)
+static struct xorb_sample small(unsigned number)
 {
 	return (struct xorb_sample){.seed = 100 + number, .chunks = 2, .chunk_bytes = 10000};
 }
@@ -36,7 +37,9 @@ static struct xorb_sample small(const unsigned number)
 static void open_store(void)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder,
+		.clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024,
 		.xet = {.upload_promise_ms = promise_ms}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
@@ -44,7 +47,7 @@ static void open_store(void)
 }
 
 /* Seals the shared pack, too. */
-static void reopen(const int64_t new_promise_ms)
+static void reopen(int64_t new_promise_ms)
 {
 	promise_ms = new_promise_ms;
 	store_close(fixture.store);
@@ -64,7 +67,7 @@ static void teardown(void)
 	store_fixture_close(&fixture);
 }
 
-static bool send(const struct xorb_sample *const sample)
+static bool send(const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	bool inserted = false;
@@ -85,15 +88,16 @@ static int64_t xorb_rows(void)
 	return fixture_count(fixture.store, "SELECT COUNT(*) FROM xorbs");
 }
 
-static void put_object(const char *const key, const uint64_t seed)
+static void put_object(const char *key, uint64_t seed)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(8000, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, 8000), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, 8000), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
-static bool object_is_there(const char *const key, const uint64_t seed)
+static bool object_is_there(const char *key, uint64_t seed)
 {
 	uint8_t *const bytes = fixture_noise(8000, seed);
 	const bool result = fixture_holds(&fixture, "bucket", key, span_of(bytes, 8000));
@@ -203,12 +207,15 @@ START_TEST(small_objects_give_their_space_back_beside_promised_xorbs)
 END_TEST
 
 /* The run of chunks that the object's only segment is, as an answer about a chunk would name it. */
-static struct xorb_place place_of_object(const unsigned number)
+static struct xorb_place place_of_object(unsigned number)
 {
-	static const char *const sql[2][3] = { /* statements are known by their addresses */
-		{"SELECT pack FROM segments WHERE part_set = -1", "SELECT first FROM segments WHERE part_set = -1",
+	static const char *const sql[2][3] = {
+		/* statements are known by their addresses */
+		{"SELECT pack FROM segments WHERE part_set = -1",
+			"SELECT first FROM segments WHERE part_set = -1",
 			"SELECT count FROM segments WHERE part_set = -1"},
-		{"SELECT pack FROM segments WHERE part_set = -2", "SELECT first FROM segments WHERE part_set = -2",
+		{"SELECT pack FROM segments WHERE part_set = -2",
+			"SELECT first FROM segments WHERE part_set = -2",
 			"SELECT count FROM segments WHERE part_set = -2"},
 	};
 	struct error err = {0};
@@ -224,11 +231,12 @@ static struct xorb_place place_of_object(const unsigned number)
 	return place;
 }
 
-static int promise(const struct xorb_place *const places, const size_t count, const int64_t until_ms)
+static int promise(const struct xorb_place *places, size_t count, int64_t until_ms)
 {
 	struct error err = {0};
 	struct settled *const settled = settled_new();
-	struct xorb_promise *const made = xorb_promise_start(fixture.store, places, count, until_ms, settled_done, settled);
+	struct xorb_promise *const made =
+		xorb_promise_start(fixture.store, places, count, until_ms, settled_done, settled);
 	settled_wait(settled);
 	const int result = xorb_promise_outcome(made, &err);
 	ck_assert(result == 0 || err.kind == ERROR_NOT_FOUND);
@@ -262,12 +270,13 @@ START_TEST(compaction_forgets_only_xorbs_that_lack_chunks)
 	ck_assert_int_eq(xorb_find(fixture.store, &places[1].hash, &xorb, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_int_eq(promise(&places[0], 1, fixture.clock.now_ms + HOUR_MS), 0);
-	ck_assert_int_eq(promise(&places[1], 1, fixture.clock.now_ms + HOUR_MS), -1); /* its chunks are gone */
+	/* its chunks are gone */
+	ck_assert_int_eq(promise(&places[1], 1, fixture.clock.now_ms + HOUR_MS), -1);
 	ck_assert_int_eq(xorb_rows(), 1);
 }
 END_TEST
 
-static bool go_on(void *const owner, const size_t bytes)
+static bool go_on(void *owner, size_t bytes)
 {
 	(void)owner, (void)bytes;
 	return true;
@@ -279,7 +288,7 @@ static void rest(void)
 }
 
 /* A chunk of a pack that stays is found again, for what comes to share it. */
-static void await_found(const struct xorb_sample *const sample)
+static void await_found(const struct xorb_sample *sample)
 {
 	struct chunk_place place;
 	if (sample == NULL)
@@ -287,12 +296,14 @@ static void await_found(const struct xorb_sample *const sample)
 	uint8_t *const bytes = xorb_sample_chunk(sample, 0);
 	const struct chunk_id id = chunk_hash(span_of(bytes, sample->chunk_bytes));
 	free(bytes);
-	for (int i = 0; i < 200 && !chunk_index_find(store_chunk_index(fixture.store), &id, &place); i++)
+	for (int i = 0; i < 200 && !chunk_index_find(store_chunk_index(fixture.store), &id, &place);
+		i++)
 		rest();
 	ck_assert(chunk_index_find(store_chunk_index(fixture.store), &id, &place));
 }
 
-/* The loop number: at which stage the promise is made, and whether gc would delete the pack or compact it. */
+/* The loop number: at which stage the promise is made, and whether gc would delete the pack or
+ * compact it. */
 START_TEST(a_promise_made_while_gc_works_is_kept)
 {
 	const enum gc_stage stage = (enum gc_stage)(_i / 2);
@@ -306,7 +317,11 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	else
 		send(&large);
 	fixture.clock.now_ms += HOUR_MS;
-	const struct gc_work work = {.store = fixture.store, .report = &report, .live_percent = 90, .is_asked = true, .pace.spend = go_on};
+	const struct gc_work work = {.store = fixture.store,
+		.report = &report,
+		.live_percent = 90,
+		.is_asked = true,
+		.pace.spend = go_on};
 	struct gc_pack *pack = NULL;
 	for (int i = 0; i < 100 && pack == NULL; i++, rest())
 		pack = gc_pack_look(&work, 1);
@@ -317,7 +332,8 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	ck_assert_int_eq(pack->stage, stage);
 	ck_assert_int_eq(pack->deletes, !compacts);
 	ck_assert(!send(&sample));
-	const struct chunk_id hash = xorb_sample_hash(&sample); /* whom it is promised to is not refused either, though gc has the pack in its hands */
+	/* whom it is promised to is not refused either, though gc has the pack in its hands */
+	const struct chunk_id hash = xorb_sample_hash(&sample);
 	ck_assert_int_eq(xorb_hold(fixture.store, &hash, &held, &err), 0);
 	pack_store_unrefer(store_packs(fixture.store), &held.pack);
 	for (int i = 0; i < 500 && pack->stage != GC_DONE; i++)
@@ -326,9 +342,13 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	ck_assert_int_eq(pack->stage, GC_DONE);
 	gc_pack_close(&work, pack);
 	ck_assert_uint_eq(report.packs_deleted, 0);
-	ck_assert_uint_eq(report.packs_compacted, compacts && stage <= GC_VIEW); /* it came in time to be taken along, or stops the move */
+	/* it came in time to be taken along, or stops the move */
+	ck_assert_uint_eq(report.packs_compacted, compacts && stage <= GC_VIEW);
 	ck_assert(xorb_sample_is_there(fixture.store, &sample));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1 AND condemned_ms IS NULL"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) FROM packs WHERE state = 1 AND condemned_ms IS NULL"),
+		1);
 	await_found(compacts ? NULL : &sample);
 	reopen(promise_ms);
 	ck_assert(xorb_sample_is_there(fixture.store, &sample));
@@ -344,7 +364,11 @@ START_TEST(a_damaged_row_stops_its_pack)
 {
 	struct error err = {0};
 	fill_shared_pack();
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE xorbs SET count = 8000 WHERE first = (SELECT max(first) FROM xorbs)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE xorbs SET count = 8000 WHERE first = (SELECT max(first) FROM xorbs)",
+			&err),
+		0);
 	const struct gc_report promised = collect();
 	ck_assert_uint_eq(promised.packs, 0);
 	ck_assert_uint_eq(promised.packs_compacted + promised.packs_deleted, 0);
@@ -354,12 +378,15 @@ START_TEST(a_damaged_row_stops_its_pack)
 }
 END_TEST
 
-/* A pack that was condemned when the process ended, and of which somebody was then promised a xorb. */
+/* A pack that was condemned when the process ended, and of which somebody was then promised a
+ * xorb. */
 START_TEST(a_condemned_pack_is_spared_for_a_promise)
 {
 	struct error err = {0};
 	send(&large);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err),
+		0);
 	reopen(promise_ms);
 	ck_assert(!send(&large));
 	ck_assert_uint_eq(collect().packs_deleted, 0);
@@ -370,7 +397,7 @@ END_TEST
 
 static atomic_bool stops;
 
-static void *collect_always(void *const argument)
+static void *collect_always(void *argument)
 {
 	(void)argument;
 	while (!atomic_load(&stops))
@@ -378,7 +405,8 @@ static void *collect_always(void *const argument)
 	return NULL;
 }
 
-/* Promises run out all the time and are made anew, while gc goes round and round: what was acknowledged is there. */
+/* Promises run out all the time and are made anew, while gc goes round and round: what was
+ * acknowledged is there. */
 START_TEST(uploads_and_gc_at_once)
 {
 	pthread_t thread;

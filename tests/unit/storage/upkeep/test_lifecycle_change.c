@@ -1,4 +1,5 @@
-/* What a walk found is judged again when it goes; and walks that damage or many uploads are in the way of. Days of one second. */
+/* What a walk found is judged again when it goes; and walks that damage or many uploads are in the
+ * way of. Days of one second. */
 #include "storage/upkeep/lifecycle_change.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void tear_down(void)
 	metrics_free(metrics);
 }
 
-static void set_rule(const char *const bucket, struct lifecycle_rule rule)
+static void set_rule(const char *bucket, struct lifecycle_rule rule)
 {
 	struct buffer json;
 	rule.enabled = true;
@@ -47,31 +48,33 @@ static void set_rule(const char *const bucket, struct lifecycle_rule rule)
 	buffer_release(&json);
 }
 
-static void set_versioning(const enum bucket_versioning versioning)
+static void set_versioning(enum bucket_versioning versioning)
 {
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = versioning};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bkt", &edit, &err), 0);
 }
 
-static int64_t put_into(const char *const bucket, const char *const key)
+static int64_t put_into(const char *bucket, const char *key)
 {
 	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
 	struct object object;
-	ck_assert_msg(fixture_put_object(fixture.store, &params, span_text("bytes"), &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_put_object(fixture.store, &params, span_text("bytes"), &object, &err) == 0,
+		"%s", err.text);
 	return object.sequence;
 }
 
-static int64_t put(const char *const key)
+static int64_t put(const char *key)
 {
 	return put_into("bkt", key);
 }
 
-static void pass_days(const unsigned days)
+static void pass_days(unsigned days)
 {
 	fixture.clock.now_ms += (int64_t)days * DAY;
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store, sql);
 }
@@ -81,14 +84,16 @@ static int64_t shown(void)
 	return count("SELECT COUNT(*) FROM versions WHERE state <> 0");
 }
 
-static uint64_t judge(const struct lifecycle_item *const items, const size_t items_count)
+static uint64_t judge(const struct lifecycle_item *items, size_t items_count)
 {
 	uint64_t removed = 0;
-	ck_assert_msg(lifecycle_change_run(fixture.store, 1, DAY, items, items_count, &removed, &err) == 0, "%s", err.text);
+	ck_assert_msg(lifecycle_change_run(
+			      fixture.store, 1, DAY, items, items_count, &removed, &err) == 0,
+		"%s", err.text);
 	return removed;
 }
 
-static uint64_t judge_version(const enum lifecycle_kind kind, const int64_t sequence)
+static uint64_t judge_version(enum lifecycle_kind kind, int64_t sequence)
 {
 	const struct lifecycle_item item = {.kind = kind, .sequence = sequence};
 	return judge(&item, 1);
@@ -97,7 +102,8 @@ static uint64_t judge_version(const enum lifecycle_kind kind, const int64_t sequ
 static uint64_t walk(void)
 {
 	uint64_t removed = 0;
-	ck_assert_msg(lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
 	return removed;
 }
 
@@ -157,7 +163,8 @@ START_TEST(an_older_version_without_a_moment_is_as_old_as_itself)
 	set_versioning(BUCKET_VERSIONED);
 	const int64_t first = put("k");
 	put("k");
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET retired_ms = NULL", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE versions SET retired_ms = NULL", &err), 0);
 	set_rule("bkt", (struct lifecycle_rule){.noncurrent_days = 1});
 	ck_assert_uint_eq(judge_version(LIFECYCLE_OLDER, first), 0);
 	pass_days(1);
@@ -173,9 +180,13 @@ START_TEST(a_marker_has_its_own_id_and_moment)
 	set_rule("bkt", (struct lifecycle_rule){.expire_days = 1});
 	pass_days(3);
 	ck_assert_uint_eq(walk(), 2);
-	ck_assert_int_eq(count("SELECT COUNT(DISTINCT id) FROM versions WHERE is_marker = 1 AND id <> zeroblob(16)"), 2);
-	ck_assert_int_eq(count("SELECT MIN(modified_ms) FROM versions WHERE is_marker = 1"), fixture.clock.now_ms);
-	ck_assert_int_eq(count("SELECT MIN(retired_ms) FROM versions WHERE is_marker = 0"), fixture.clock.now_ms);
+	ck_assert_int_eq(
+		count("SELECT COUNT(DISTINCT id) FROM versions WHERE is_marker = 1 AND id <> zeroblob(16)"),
+		2);
+	ck_assert_int_eq(count("SELECT MIN(modified_ms) FROM versions WHERE is_marker = 1"),
+		fixture.clock.now_ms);
+	ck_assert_int_eq(count("SELECT MIN(retired_ms) FROM versions WHERE is_marker = 0"),
+		fixture.clock.now_ms);
 }
 END_TEST
 
@@ -188,15 +199,19 @@ START_TEST(keys_of_the_server_stay)
 	pass_days(2);
 	ck_assert_uint_eq(walk(), 1);
 	ck_assert_int_eq(shown(), 1);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE key = CAST('plain' AS BLOB)"), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM versions WHERE key = CAST('plain' AS BLOB)"), 0);
 }
 END_TEST
 
 START_TEST(a_version_that_cannot_be_read_is_passed_over)
 {
-	const struct lifecycle_item items[] = {{.kind = LIFECYCLE_CURRENT, .sequence = put("a")}, {.kind = LIFECYCLE_CURRENT, .sequence = put("b")}};
+	const struct lifecycle_item items[] = {{.kind = LIFECYCLE_CURRENT, .sequence = put("a")},
+		{.kind = LIFECYCLE_CURRENT, .sequence = put("b")}};
 	set_rule("bkt", (struct lifecycle_rule){.expire_days = 1});
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET size = size + 1 WHERE key = x'61'", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "UPDATE versions SET size = size + 1 WHERE key = x'61'", &err),
+		0);
 	pass_days(2);
 	ck_assert_uint_eq(judge(items, 2), 1);
 	ck_assert_int_eq(shown(), 1);
@@ -204,19 +219,23 @@ START_TEST(a_version_that_cannot_be_read_is_passed_over)
 }
 END_TEST
 
-static struct upload_ref begin(const char *const key)
+static struct upload_ref begin(const char *key)
 {
-	struct upload_create_params params = {.bucket = span_text("bkt"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params params = {
+		.bucket = span_text("bkt"), .key = span_text(key), .initiator = span_text("main")};
 	struct upload_ref ref;
-	ck_assert_msg(fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
 	return ref;
 }
 
 START_TEST(an_upload_goes_only_when_it_is_due_with_its_parts)
 {
 	const struct upload_ref ref = begin("k");
-	const struct lifecycle_item item = {.kind = LIFECYCLE_UPLOAD, .key = span_text("k"), .upload = ref.id};
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, NULL, &err), 0);
+	const struct lifecycle_item item = {
+		.kind = LIFECYCLE_UPLOAD, .key = span_text("k"), .upload = ref.id};
+	ck_assert_int_eq(
+		fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, NULL, &err), 0);
 	set_rule("bkt", (struct lifecycle_rule){.abort_days = 1});
 	ck_assert_uint_eq(judge(&item, 1), 0);
 	pass_days(1);
@@ -231,15 +250,19 @@ END_TEST
 START_TEST(an_upload_that_is_completed_stays)
 {
 	const struct upload_ref ref = begin("k");
-	const struct lifecycle_item item = {.kind = LIFECYCLE_UPLOAD, .key = span_text("k"), .upload = ref.id};
+	const struct lifecycle_item item = {
+		.kind = LIFECYCLE_UPLOAD, .key = span_text("k"), .upload = ref.id};
 	struct uploaded_part part;
 	struct upload_result result;
 	struct upload_fault fault;
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, &part, &err), 0);
+	ck_assert_int_eq(
+		fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, &part, &err),
+		0);
 	struct upload_listed_part listed = {.number = 1};
 	memcpy(listed.etag, part.etag, sizeof listed.etag);
 	struct upload_complete_params params = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
+		"%s", err.text);
 	set_rule("bkt", (struct lifecycle_rule){.abort_days = 1});
 	pass_days(5);
 	ck_assert_uint_eq(judge(&item, 1), 0);
@@ -258,10 +281,13 @@ START_TEST(a_walk_goes_on_over_slices_of_uploads)
 	begin("kept");
 	begin("logs/k");
 	ck_assert_msg(fixture_run(fixture.store, SQL_MORE, &err) == 0, "%s", err.text);
-	set_rule("bkt", (struct lifecycle_rule){.has_prefix = true, .prefix = span_text("logs/"), .abort_days = 1});
+	set_rule("bkt",
+		(struct lifecycle_rule){
+			.has_prefix = true, .prefix = span_text("logs/"), .abort_days = 1});
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 601);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM uploads WHERE key = CAST('kept' AS BLOB)"), 601);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM uploads WHERE key = CAST('kept' AS BLOB)"), 601);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM uploads"), 601);
 }
 END_TEST
@@ -273,7 +299,10 @@ START_TEST(a_bucket_that_fails_keeps_no_other_waiting)
 	set_rule("other", (struct lifecycle_rule){.expire_days = 1});
 	put("k");
 	put_into("other", "k");
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE bucket_documents SET document = x'7b' WHERE bucket = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE bucket_documents SET document = x'7b' WHERE bucket = 1", &err),
+		0);
 	pass_days(2);
 	ck_assert_int_eq(lifecycle_worker_walk(fixture.store, DAY, &removed, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
@@ -288,8 +317,11 @@ START_TEST(a_change_that_fails_is_told)
 	set_rule("bkt", (struct lifecycle_rule){.expire_days = 1});
 	put("k");
 	pass_days(2);
-	ck_assert_int_eq(fixture_run(fixture.store,
-		"CREATE TRIGGER fault BEFORE DELETE ON versions BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"CREATE TRIGGER fault BEFORE DELETE ON versions BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END",
+			&err),
+		0);
 	ck_assert_int_eq(lifecycle_worker_walk(fixture.store, DAY, &removed, &err), -1);
 	ck_assert_uint_eq(removed, 0);
 	ck_assert_int_eq(shown(), 1);

@@ -19,7 +19,10 @@
 
 enum { DAY = 1000 };
 
-#define TEXT(text) {(const uint8_t *)(text), sizeof(text) - 1}
+#define TEXT(text)                                                                                 \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
 
 static struct store_fixture fixture;
 
@@ -37,38 +40,40 @@ static void teardown(void)
 	store_fixture_close(&fixture);
 }
 
-static void set_rules(const struct lifecycle_rule *const rules, const size_t count)
+static void set_rules(const struct lifecycle_rule *rules, size_t count)
 {
 	const struct lifecycle lifecycle = {rules, count};
 	struct error err = {0};
 	struct buffer json;
 	buffer_init(&json, 64 * 1024);
 	lifecycle_document_print(&lifecycle, &json);
-	const struct bucket_document document = {BUCKET_LIFECYCLE, count > 0 ? buffer_span(&json) : (struct span){NULL, 0}};
+	const struct bucket_document document = {
+		BUCKET_LIFECYCLE, count > 0 ? buffer_span(&json) : (struct span){NULL, 0}};
 	const struct bucket_edit edit = {.documents = &document, .document_count = 1};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bkt", &edit, &err), 0);
 	buffer_release(&json);
 }
 
-static void set_rule(const struct lifecycle_rule rule)
+static void set_rule(struct lifecycle_rule rule)
 {
 	set_rules(&rule, 1);
 }
 
-static void set_versioning(const enum bucket_versioning versioning)
+static void set_versioning(enum bucket_versioning versioning)
 {
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = versioning};
 	struct error err = {0};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "bkt", &edit, &err), 0);
 }
 
-static void put(const char *const key, const char *const text)
+static void put(const char *key, const char *text)
 {
 	struct error err = {0};
-	ck_assert_msg(fixture_put(fixture.store, "bkt", key, span_text(text), &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_put(fixture.store, "bkt", key, span_text(text), &err) == 0, "%s", err.text);
 }
 
-static void pass_days(const unsigned days)
+static void pass_days(unsigned days)
 {
 	fixture.clock.now_ms += (int64_t)days * DAY;
 }
@@ -77,15 +82,17 @@ static uint64_t walk(void)
 {
 	struct error err = {0};
 	uint64_t removed = 0;
-	ck_assert_msg(lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
 	return removed;
 }
 
-static bool is_there(const char *const key)
+static bool is_there(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("bkt"), span_text(key), fixture.arena, &object, &err) == 0;
+	return object_find(fixture.store, span_text("bkt"), span_text(key), fixture.arena, &object,
+		       &err) == 0;
 }
 
 static int64_t versions(void)
@@ -100,7 +107,8 @@ START_TEST(objects_expire)
 	put("kept", "x");
 	ck_assert_int_eq(fixture_put(fixture.store, "other", "logs/a", span_text("x"), &err), 0);
 	ck_assert_uint_eq(walk(), 0);
-	set_rule((struct lifecycle_rule){.enabled = true, .has_prefix = true, .prefix = TEXT("logs/"), .expire_days = 2});
+	set_rule((struct lifecycle_rule){
+		.enabled = true, .has_prefix = true, .prefix = TEXT("logs/"), .expire_days = 2});
 	pass_days(1);
 	put("logs/b", "x");
 	ck_assert_uint_eq(walk(), 0);
@@ -110,7 +118,8 @@ START_TEST(objects_expire)
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 1);
 	ck_assert(!is_there("logs/b") && is_there("kept"));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 2); /* kept, and that of the other bucket */
+	/* kept, and that of the other bucket */
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 2);
 }
 END_TEST
 
@@ -124,15 +133,21 @@ START_TEST(a_damaged_row_keeps_no_other_from_expiring)
 		put("a", "y");
 		put("b", "y");
 	}
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET tags = x'ff' WHERE key = x'61'", &err), 0);
-	set_rule((struct lifecycle_rule){.enabled = true, .expire_days = _i == 0, .noncurrent_days = _i == 1});
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "UPDATE versions SET tags = x'ff' WHERE key = x'61'", &err),
+		0);
+	set_rule((struct lifecycle_rule){
+		.enabled = true, .expire_days = _i == 0, .noncurrent_days = _i == 1});
 	pass_days(2);
 	ck_assert_uint_eq(walk(), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE key = x'62'"), _i);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE key = x'62'"),
+		_i);
 }
 END_TEST
 
-/* The null version below the current one, which a marker in a suspended bucket replaces, cannot be read. */
+/* The null version below the current one, which a marker in a suspended bucket replaces, cannot be
+ * read. */
 START_TEST(a_damaged_older_row_keeps_no_other_key_from_expiring)
 {
 	struct error err = {0};
@@ -144,7 +159,11 @@ START_TEST(a_damaged_older_row_keeps_no_other_key_from_expiring)
 	for (size_t i = 0; i < 3; i++)
 		put(keys[i], "with an id");
 	set_versioning(BUCKET_SUSPENDED);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET size = size + 1 WHERE key = x'62' AND state = 2", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE versions SET size = size + 1 WHERE key = x'62' AND state = 2",
+			&err),
+		0);
 	set_rule((struct lifecycle_rule){.enabled = true, .expire_days = 1});
 	pass_days(2);
 	ck_assert_int_eq(lifecycle_worker_walk(fixture.store, DAY, &removed, &err), -1);
@@ -161,7 +180,8 @@ START_TEST(a_walk_goes_on_over_slices)
 		snprintf(key, sizeof(key), "%s/%04u", i % 2 == 0 ? "old" : "new", i);
 		put(key, "x");
 	}
-	set_rule((struct lifecycle_rule){.enabled = true, .has_prefix = true, .prefix = TEXT("old/"), .expire_days = 1});
+	set_rule((struct lifecycle_rule){
+		.enabled = true, .has_prefix = true, .prefix = TEXT("old/"), .expire_days = 1});
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 600);
 	ck_assert_int_eq(versions(), 600);
@@ -173,7 +193,9 @@ START_TEST(tags_and_sizes_choose)
 {
 	uint8_t blob[] = {1, 0, 'k', 1, 0, 'v'};
 	struct error err = {0};
-	struct object_change_params change = {.bucket = span_text("bkt"), .key = span_text("tagged"), .sets_tags = true,
+	struct object_change_params change = {.bucket = span_text("bkt"),
+		.key = span_text("tagged"),
+		.sets_tags = true,
 		.tags = span_of(blob, sizeof(blob))};
 	static const struct tag tag = {TEXT("k"), TEXT("v")};
 	put("tagged", "x");
@@ -237,7 +259,8 @@ START_TEST(older_versions_go_and_the_newest_of_them_stay)
 	}
 	put("one", "1");
 	put("one", "2");
-	set_rule((struct lifecycle_rule){.enabled = true, .noncurrent_days = 1, .noncurrent_newer = 3});
+	set_rule((struct lifecycle_rule){
+		.enabled = true, .noncurrent_days = 1, .noncurrent_newer = 3});
 	ck_assert_uint_eq(walk(), 0);
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 1096);
@@ -266,12 +289,16 @@ END_TEST
 
 START_TEST(uploads_are_aborted)
 {
-	struct upload_create_params params = {.bucket = span_text("bkt"), .key = span_text("logs/k"), .initiator = span_text("main")};
+	struct upload_create_params params = {.bucket = span_text("bkt"),
+		.key = span_text("logs/k"),
+		.initiator = span_text("main")};
 	struct upload_ref ref;
 	struct error err = {0};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, NULL, &err), 0);
-	set_rule((struct lifecycle_rule){.enabled = true, .has_prefix = true, .prefix = TEXT("logs/"), .abort_days = 1});
+	ck_assert_int_eq(
+		fixture_upload_put(fixture.store, &ref, 1, span_text("part"), NULL, NULL, &err), 0);
+	set_rule((struct lifecycle_rule){
+		.enabled = true, .has_prefix = true, .prefix = TEXT("logs/"), .abort_days = 1});
 	ck_assert_uint_eq(walk(), 0);
 	pass_days(1);
 	params.key = span_text("logs/later");
@@ -288,13 +315,17 @@ START_TEST(a_published_version_stays_for_its_step)
 {
 	struct error err = {0};
 	put("k", "x");
-	ck_assert_int_eq(fixture_run(fixture.store,
-		"INSERT INTO step_objects (step, form, name, version) SELECT 1, 0, key, sequence FROM versions", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"INSERT INTO step_objects (step, form, name, version) SELECT 1, 0, key, sequence FROM versions",
+			&err),
+		0);
 	set_rule((struct lifecycle_rule){.enabled = true, .expire_days = 1});
 	pass_days(1);
 	ck_assert_uint_eq(walk(), 1);
 	ck_assert(!is_there("k"));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 0"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 0"), 1);
 }
 END_TEST
 
@@ -311,12 +342,13 @@ START_TEST(disabled_and_removed_rules_do_nothing)
 }
 END_TEST
 
-static bool cached(int64_t *const out_due_ms)
+static bool cached(int64_t *out_due_ms)
 {
-	const struct lifecycle_subject subject = {.key = span_text("k"), .since_ms = fixture.clock.now_ms};
+	const struct lifecycle_subject subject = {
+		.key = span_text("k"), .since_ms = fixture.clock.now_ms};
 	struct span id;
-	const bool expires = lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache, span_text("bkt"), &subject, (struct span){NULL, 0},
-		fixture.arena, out_due_ms, &id);
+	const bool expires = lifecycle_cache_expires(store_parts(fixture.store)->lifecycle_cache,
+		span_text("bkt"), &subject, (struct span){NULL, 0}, fixture.arena, out_due_ms, &id);
 	ck_assert(!expires || span_equal_text(id, "rule"));
 	return expires;
 }
@@ -348,7 +380,7 @@ static struct damaging {
 	int64_t page; /* 0: not now */
 } damaging;
 
-static bool is_acknowledged(const int fd)
+static bool is_acknowledged(int fd)
 {
 	static const char NAME[] = "/acknowledged";
 	char link[64];
@@ -369,11 +401,12 @@ static void damage_catalog(void)
 	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, at), sizeof zeros);
 	close(fd);
 	free(path);
-	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views'");
+	store_health_set_proof(
+		store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views'");
 }
 
-static ssize_t damaging_pwrite(const struct file_ops *const ops, const int fd, const void *const data,
-	const size_t len, const off_t offset)
+static ssize_t damaging_pwrite(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	(void)ops;
 	if (damaging.page != 0 && is_acknowledged(fd)) {
@@ -387,7 +420,8 @@ static ssize_t damaging_pwrite(const struct file_ops *const ops, const int fd, c
 START_TEST(nothing_goes_from_the_moment_on_in_which_damage_is_found)
 {
 	enum { OBJECTS = LIFECYCLE_CHANGE_ITEMS + 20 };
-	static const char SQL_PAGE[] = "SELECT rootpage FROM sqlite_schema WHERE name = 'step_views'";
+	static const char SQL_PAGE[] =
+		"SELECT rootpage FROM sqlite_schema WHERE name = 'step_views'";
 	char key[16];
 	for (unsigned i = 0; i < OBJECTS; i++) {
 		snprintf(key, sizeof key, "k%u", i);

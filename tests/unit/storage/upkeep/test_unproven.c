@@ -1,5 +1,6 @@
-/* A catalog that is not as it was committed: until it is, nobody deletes anything because of what it says. Each of those
- * that delete is asked to, in vain, and does it once the catalog is right again. */
+/* A catalog that is not as it was committed: until it is, nobody deletes anything because of what
+ * it says. Each of those that delete is asked to, in vain, and does it once the catalog is right
+ * again. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -32,7 +33,8 @@ static void meddle(const char *sql, bool is_damaged)
 	free(path);
 	fixture.is_damaged = is_damaged;
 	store_fixture_start(&fixture);
-	ck_assert_int_eq(store_health_proof(store_health(fixture.store)), is_damaged ? STORE_DAMAGED : STORE_PROVEN);
+	ck_assert_int_eq(store_health_proof(store_health(fixture.store)),
+		is_damaged ? STORE_DAMAGED : STORE_PROVEN);
 	ck_assert_int_eq(store_health_may_delete(store_health(fixture.store)), !is_damaged);
 }
 
@@ -60,7 +62,8 @@ static void tear_down(void)
 static void put(const char *key, uint64_t seed)
 {
 	uint8_t *bytes = fixture_noise(SIZE, seed);
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SIZE), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SIZE), &err) == 0,
+		"%s", err.text);
 	free(bytes);
 }
 
@@ -89,7 +92,8 @@ START_TEST(gc_deletes_and_compacts_nothing)
 	int64_t before = fixture_pack_files(&fixture, "-printf '%p %s\\n' | cksum | cut -d' ' -f1");
 	ck_assert_int_eq(gc_run(store_parts(fixture.store)->gc, &request, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
-	ck_assert_int_eq(fixture_pack_files(&fixture, "-printf '%p %s\\n' | cksum | cut -d' ' -f1"), before);
+	ck_assert_int_eq(
+		fixture_pack_files(&fixture, "-printf '%p %s\\n' | cksum | cut -d' ' -f1"), before);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM packs"), 2);
 	mend();
 	ck_assert_msg(gc_run(store_parts(fixture.store)->gc, &request, &err) == 0, "%s", err.text);
@@ -107,15 +111,18 @@ enum {
 /* With rounds of gc's own, one a second; what is logged goes to `log`. */
 static void start_with_rounds(struct log *log)
 {
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source,
-		.log = log, .gc = {.interval_s = 1}};
+	const struct store_options options = {.folder = fixture.folder,
+		.clock = &fixture.clock.source,
+		.log = log,
+		.gc = {.interval_s = 1}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 }
 
 static void rest(int64_t ms)
 {
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000 * 1000}, NULL);
+	nanosleep(
+		&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000 * 1000}, NULL);
 }
 
 static void expect_no_round(FILE *file)
@@ -176,7 +183,8 @@ static void leave_hidden_version(void)
 	char *path = store_fixture_path(&fixture, "made");
 	ck_assert_int_eq(file_place(file_system(), path, span_of(bytes, SIZE), 0600, &err), 0);
 	ck_assert_msg(scratch_store(fixture.store, path, span_text("bucket"), span_text("k"), true,
-		&version, &err) == 0, "%s", err.text);
+			      &version, &err) == 0,
+		"%s", err.text);
 	free(path);
 	free(bytes);
 }
@@ -196,7 +204,8 @@ END_TEST
 
 START_TEST(lifecycle_expires_nothing)
 {
-	const struct lifecycle_rule rule = {.enabled = true, .has_prefix = true, .prefix = {NULL, 0}, .expire_days = 2};
+	const struct lifecycle_rule rule = {
+		.enabled = true, .has_prefix = true, .prefix = {NULL, 0}, .expire_days = 2};
 	const struct lifecycle lifecycle = {&rule, 1};
 	uint64_t removed = 7;
 	struct buffer json;
@@ -205,14 +214,17 @@ START_TEST(lifecycle_expires_nothing)
 	const struct bucket_document document = {BUCKET_LIFECYCLE, buffer_span(&json)};
 	const struct bucket_edit edit = {.documents = &document, .document_count = 1};
 	put("a", 1);
-	ck_assert_msg(fixture_edit_bucket(fixture.store, "bucket", &edit, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_edit_bucket(fixture.store, "bucket", &edit, &err) == 0, "%s", err.text);
 	fixture.clock.now_ms += 3 * DAY;
 	damage();
-	ck_assert_msg(lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(removed, 0);
 	ck_assert(holds("a", 1));
 	mend();
-	ck_assert_msg(lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		lifecycle_worker_walk(fixture.store, DAY, &removed, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(removed, 1);
 	buffer_release(&json);
 }
@@ -221,11 +233,16 @@ END_TEST
 START_TEST(retention_removes_no_step)
 {
 	struct settled *settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-		span_text("{\"keep_steps\":3}"), settled_done, settled), settled, NULL, &err), 0);
+	ck_assert_int_eq(
+		fixture_settle_run(
+			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
+				span_text("{\"keep_steps\":3}"), settled_done, settled),
+			settled, NULL, &err),
+		0);
 	damage();
 	for (unsigned i = 0; i < STEPS; i++) {
-		struct step_message step = run_fixture_prepare(&fixture, i, i % 4 == 0, i == 0 ? 0 : 50);
+		struct step_message step =
+			run_fixture_prepare(&fixture, i, i % 4 == 0, i == 0 ? 0 : 50);
 		run_fixture_publish_ok(&fixture, &step);
 	}
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, STEPS);

@@ -30,26 +30,31 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int complete_one(const struct upload_ref *const ref, const struct uploaded_part *const part)
+static int complete_one(const struct upload_ref *ref, const struct uploaded_part *part)
 {
 	const struct upload_listed_part listed = fixture_upload_listed(part);
 	return fixture_upload_complete_parts(fixture.store, ref, &listed, 1, &err);
 }
 
-static struct uploaded_part put_noise(const struct upload_ref *const ref, const uint32_t number, const size_t size)
+static struct uploaded_part put_noise(const struct upload_ref *ref, uint32_t number, size_t size)
 {
 	struct uploaded_part part;
 	uint8_t *const noise = fixture_noise(size, number);
-	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_of(noise, size), NULL, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_of(noise, size), NULL,
+			      &part, &err) == 0,
+		"%s", err.text);
 	free(noise);
 	return part;
 }
 
-static struct upload_ref begin(const char *const key)
+static struct upload_ref begin(const char *key)
 {
-	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params params = {.bucket = span_text("weights"),
+		.key = span_text(key),
+		.initiator = span_text("main")};
 	struct upload_ref ref;
-	ck_assert_msg(fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
 	return ref;
 }
 
@@ -65,7 +70,8 @@ struct source {
 
 static struct segment only_segment(void)
 {
-	static const char SQL[] = "SELECT p.id, s.first, s.count, s.bytes FROM segments s JOIN packs p ON p.number = s.pack";
+	static const char SQL[] =
+		"SELECT p.id, s.first, s.count, s.bytes FROM segments s JOIN packs p ON p.number = s.pack";
 	struct segment segment = {.count = 0};
 	struct db *const db = store_reader_take(fixture.store, &err);
 	struct db_statement *const statement = db_prepare(db, SQL, &err);
@@ -85,11 +91,18 @@ static struct source make_source(void)
 	struct source source = {.noise = fixture_noise(SOURCE_BYTES, 8)};
 	struct chunk_entry entries[ENDS_MAX];
 	uint64_t end = 0;
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "source", span_of(source.noise, SOURCE_BYTES), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"), fixture.arena, &source.object, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "source",
+				 span_of(source.noise, SOURCE_BYTES), &err),
+		0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"),
+				 fixture.arena, &source.object, &err),
+		0);
 	const struct segment segment = only_segment();
-	const struct pack_run run = {.pack = segment.pack, .first = segment.first, .chunks = segment.count};
-	ck_assert_int_eq(pack_store_chunk_entries(store_packs(fixture.store), &run, entries, ENDS_MAX, &source.count, &err), 0);
+	const struct pack_run run = {
+		.pack = segment.pack, .first = segment.first, .chunks = segment.count};
+	ck_assert_int_eq(pack_store_chunk_entries(store_packs(fixture.store), &run, entries,
+				 ENDS_MAX, &source.count, &err),
+		0);
 	ck_assert_uint_eq(source.count, segment.count);
 	for (size_t i = 0; i < source.count; i++)
 		source.ends[i] = end += entries[i].size;
@@ -99,16 +112,19 @@ static struct source make_source(void)
 }
 
 /* Copies a range, and gives the bytes of it that were stored anew. */
-static int64_t copy(const struct source *const source, const uint64_t from, const uint64_t to)
+static int64_t copy(const struct source *source, uint64_t from, uint64_t to)
 {
 	static const char SQL_STORED[] = "SELECT COALESCE(SUM(length), 0) FROM packs";
 	const int64_t before = fixture_count(fixture.store, SQL_STORED);
 	const struct upload_ref ref = begin("copy");
 	struct uploaded_part part;
-	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source->object, from, to - from, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source->object, from, to - from,
+			      &part, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(part.size, to - from);
 	ck_assert_msg(complete_one(&ref, &part) == 0, "%s", err.text);
-	ck_assert(fixture_holds(&fixture, "weights", "copy", span_of(source->noise + from, (size_t)(to - from))));
+	ck_assert(fixture_holds(
+		&fixture, "weights", "copy", span_of(source->noise + from, (size_t)(to - from))));
 	return fixture_count(fixture.store, SQL_STORED) - before;
 }
 
@@ -146,13 +162,21 @@ START_TEST(copies_are_judged_as_parts_are)
 	const struct source source = make_source();
 	const struct upload_ref ref = begin("copy");
 	struct uploaded_part part;
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 0, &source.object, 0, 10, &part, &err), -1);
+	ck_assert_int_eq(
+		fixture_upload_copy(fixture.store, &ref, 0, &source.object, 0, 10, &part, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX + 1, &source.object, 0, 10, &part, &err), -1);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX + 1,
+				 &source.object, 0, 10, &part, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 1, SOURCE_BYTES, &part, &err), -1);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 1,
+				 SOURCE_BYTES, &part, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_RANGE);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX, &source.object, 0, 10, &part, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX, &source.object,
+				 0, 10, &part, &err),
+		0);
 	free(source.noise);
 }
 END_TEST
@@ -167,17 +191,24 @@ START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &fast, &err), 0);
 	const struct upload_ref quick = begin("quick");
 	for (uint64_t from = 0; from < 2; from++) {
-		ck_assert_int_eq(fixture_upload_copy(fixture.store, &quick, 1, &source.object, from, SOURCE_BYTES - from, &part, &err), 0);
-		ck_assert_int_eq(strlen(part.etag) == (size_t)2 * MD5_BYTES, from == 0); /* known, or not worked out */
+		ck_assert_int_eq(fixture_upload_copy(fixture.store, &quick, 1, &source.object, from,
+					 SOURCE_BYTES - from, &part, &err),
+			0);
+		/* known, or not worked out */
+		ck_assert_int_eq(strlen(part.etag) == (size_t)2 * MD5_BYTES, from == 0);
 	}
 	const struct uploaded_part sent = put_noise(&quick, 2, 300000);
 	ck_assert_int_eq(complete_one(&quick, &sent), 0);
 	struct object made;
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("quick"), fixture.arena, &made, &err), 0);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &plain, 1, &made, 0, made.size, &part, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("quick"),
+				 fixture.arena, &made, &err),
+		0);
+	ck_assert_int_eq(
+		fixture_upload_copy(fixture.store, &plain, 1, &made, 0, made.size, &part, &err), 0);
 	ck_assert_uint_eq(strlen(part.etag), (size_t)2 * MD5_BYTES);
 	const struct upload_ref again = begin("again");
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &again, 1, &made, 0, made.size, &part, &err), 0);
+	ck_assert_int_eq(
+		fixture_upload_copy(fixture.store, &again, 1, &made, 0, made.size, &part, &err), 0);
 	ck_assert_str_eq(part.etag, sent.etag); /* known, without an MD5 */
 	free(source.noise);
 }
@@ -191,13 +222,22 @@ START_TEST(a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_p
 	const struct uploaded_part first = put_noise(&ref, 1, 100);
 	const struct upload_listed_part listed = fixture_upload_listed(&first);
 	struct settled *const ends[] = {settled_new(), settled_new()};
-	const struct upload_copy_params params = {.ref = ref, .number = 1, .source = &source.object, .length = SOURCE_BYTES, .done = settled_done,
+	const struct upload_copy_params params = {.ref = ref,
+		.number = 1,
+		.source = &source.object,
+		.length = SOURCE_BYTES,
+		.done = settled_done,
 		.owner = ends[0]};
-	const struct upload_complete_params list = {.ref = ref, .parts = &listed, .part_count = 1, .done = settled_done, .owner = ends[1]};
+	const struct upload_complete_params list = {.ref = ref,
+		.parts = &listed,
+		.part_count = 1,
+		.done = settled_done,
+		.owner = ends[1]};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct upload_copy *const copying = upload_copy_start(fixture.store, &params, &err);
 	helpers_pass(fixture.store);
-	struct upload_complete *const completing = upload_complete_start(fixture.store, &list, &err);
+	struct upload_complete *const completing =
+		upload_complete_start(fixture.store, &list, &err);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	struct uploaded_part part;
@@ -221,12 +261,15 @@ START_TEST(a_copy_lets_go_of_its_packs)
 	const struct source source = make_source();
 	const struct upload_ref ref = begin("copy");
 	struct uploaded_part part;
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 0, SOURCE_BYTES, &part, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 0,
+				 SOURCE_BYTES, &part, &err),
+		0);
 	ck_assert_int_eq(fixture_upload_abort(fixture.store, &ref, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "source", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_msg(gc_run(store_parts(fixture.store)->gc, &request, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
 	free(source.noise);
 }
 END_TEST
@@ -236,11 +279,16 @@ START_TEST(a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused)
 	const struct source source = make_source();
 	const struct upload_ref ref = begin("model");
 	struct settled *const ends[] = {settled_new(), settled_new()};
-	const struct upload_copy_params params = {.ref = ref, .number = 1, .source = &source.object, .length = SOURCE_BYTES, .done = settled_done,
+	const struct upload_copy_params params = {.ref = ref,
+		.number = 1,
+		.source = &source.object,
+		.length = SOURCE_BYTES,
+		.done = settled_done,
 		.owner = ends[1]};
 	struct uploaded_part part;
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct upload_abort *const aborting = upload_abort_start(fixture.store, &ref, settled_done, ends[0]);
+	struct upload_abort *const aborting =
+		upload_abort_start(fixture.store, &ref, settled_done, ends[0]);
 	struct upload_copy *const copying = upload_copy_start(fixture.store, &params, &err);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
@@ -264,10 +312,15 @@ START_TEST(a_copy_does_not_spread_what_is_damaged)
 	struct source source = make_source();
 	const struct upload_ref ref = begin("copy");
 	damage_fixture_flip_object(&fixture, "weights", "source");
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"), fixture.arena, &source.object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"),
+				 fixture.arena, &source.object, &err),
+		0);
 	buffer_init(&read, 2 * SOURCE_BYTES);
-	ck_assert_int_eq(fixture_read(fixture.store, &source.object, 0, SOURCE_BYTES, &read, &err), -1);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 0, SOURCE_BYTES, &part, &err), -1);
+	ck_assert_int_eq(
+		fixture_read(fixture.store, &source.object, 0, SOURCE_BYTES, &read, &err), -1);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 0,
+				 SOURCE_BYTES, &part, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CONTENT_DAMAGED);
 	buffer_release(&read);
 	free(source.noise);
@@ -285,7 +338,8 @@ Suite *test_upload_copy_suite(void)
 	tcase_add_test(tests, ranges_that_cut_chunks_are_what_they_were);
 	tcase_add_test(tests, copies_are_judged_as_parts_are);
 	tcase_add_test(tests, a_copy_has_the_etag_that_its_upload_wants);
-	tcase_add_test(tests, a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_part);
+	tcase_add_test(
+		tests, a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_part);
 	tcase_add_test(tests, a_copy_lets_go_of_its_packs);
 	tcase_add_test(tests, a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused);
 	tcase_add_test(tests, a_copy_does_not_spread_what_is_damaged);

@@ -1,6 +1,6 @@
-/* A child uploads and copies parts and is killed at its n-th write, sync, rename or unlink below packs; the parent opens what lies there: each
- * acknowledged part is listed as it was uploaded, and completing one of them gives its bytes. Then n grows, until a child comes through
- * alive. */
+/* A child uploads and copies parts and is killed at its n-th write, sync, rename or unlink below
+ * packs; the parent opens what lies there: each acknowledged part is listed as it was uploaded, and
+ * completing one of them gives its bytes. Then n grows, until a child comes through alive. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -22,7 +22,12 @@ static const struct {
 	size_t offset;
 	size_t length;
 } operations[OPERATIONS] = {
-	{3, false, 0, 300000}, {1, false, 100000, 700}, {2, true, 77, 3000000}, {1, false, 500000, 2300000}, {4, true, 5000, 100}, {5, false, 9, 90000},
+	{3, false, 0, 300000},
+	{1, false, 100000, 700},
+	{2, true, 77, 3000000},
+	{1, false, 500000, 2300000},
+	{4, true, 5000, 100},
+	{5, false, 9, 90000},
 };
 
 static struct store_fixture fixture;
@@ -41,34 +46,40 @@ static void tear_down(void)
 	free(noise);
 }
 
-static struct store *open_store(const struct file_ops *const files)
+static struct store *open_store(const struct file_ops *files)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = PACK_BYTES};
+	const struct store_options options = {
+		.folder = fixture.folder, .files = files, .pack_max_bytes = PACK_BYTES};
 	struct store *const store = store_open(&options, &err);
 	ck_assert_msg(store != NULL, "%s", err.text);
 	return store;
 }
 
-static struct object find(struct store *const store, const char *const key)
+static struct object find(struct store *store, const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(store, span_text("bucket"), span_text(key), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(store, span_text("bucket"), span_text(key), fixture.arena,
+				 &object, &err),
+		0);
 	return object;
 }
 
-static int run_operation(struct store *const store, const struct upload_ref *const ref, const int index, const struct object *const source)
+static int run_operation(
+	struct store *store, const struct upload_ref *ref, int index, const struct object *source)
 {
 	struct error err = {0};
 	struct uploaded_part part;
 	if (operations[index].is_copy)
-		return fixture_upload_copy(store, ref, operations[index].number, source, operations[index].offset, operations[index].length, &part, &err);
-	return fixture_upload_put(store, ref, operations[index].number, span_of(noise + operations[index].offset, operations[index].length), NULL,
-		&part, &err);
+		return fixture_upload_copy(store, ref, operations[index].number, source,
+			operations[index].offset, operations[index].length, &part, &err);
+	return fixture_upload_put(store, ref, operations[index].number,
+		span_of(noise + operations[index].offset, operations[index].length), NULL, &part,
+		&err);
 }
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	struct store *const store = open_store(files);
 	fixture.arena = arena_new(1024 * 1024);
@@ -82,7 +93,7 @@ static int work(const struct kill_child *const child, const struct file_ops *con
 	return 0;
 }
 
-static bool is_of(const struct uploaded_part *const part, const int index)
+static bool is_of(const struct uploaded_part *part, int index)
 {
 	uint8_t md5[MD5_BYTES];
 	char etag[2 * MD5_BYTES + 1];
@@ -91,11 +102,13 @@ static bool is_of(const struct uploaded_part *const part, const int index)
 	md5_stream_result(stream, md5);
 	md5_stream_free(stream);
 	encode_hex(span_of(md5, sizeof(md5)), etag);
-	return part->number == operations[index].number && part->size == operations[index].length && strcmp(part->etag, etag) == 0;
+	return part->number == operations[index].number && part->size == operations[index].length &&
+		strcmp(part->etag, etag) == 0;
 }
 
-/* The last acknowledged operation on this number, -1 for none; *out_next: one that may have happened behind it. */
-static int last_on(const uint32_t number, const int acknowledged, int *const out_next)
+/* The last acknowledged operation on this number, -1 for none; *out_next: one that may have
+ * happened behind it. */
+static int last_on(uint32_t number, int acknowledged, int *out_next)
 {
 	int last = -1;
 	*out_next = -1;
@@ -108,7 +121,7 @@ static int last_on(const uint32_t number, const int acknowledged, int *const out
 }
 
 /* Completes the upload with this one part. */
-static void expect_bytes(const struct upload_ref *const ref, const struct uploaded_part *const part, const int index)
+static void expect_bytes(const struct upload_ref *ref, const struct uploaded_part *part, int index)
 {
 	struct error err = {0};
 	struct upload_result result;
@@ -116,30 +129,36 @@ static void expect_bytes(const struct upload_ref *const ref, const struct upload
 	struct upload_listed_part listed = {.number = part->number};
 	memcpy(listed.etag, part->etag, sizeof(listed.etag));
 	struct upload_complete_params params = {.ref = *ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
-	ck_assert(fixture_holds(&fixture, "bucket", "k", span_of(noise + operations[index].offset, operations[index].length)));
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
+		"%s", err.text);
+	ck_assert(fixture_holds(&fixture, "bucket", "k",
+		span_of(noise + operations[index].offset, operations[index].length)));
 }
 
-static void verify(const struct upload_ref *const ref, const int round, const int acknowledged)
+static void verify(const struct upload_ref *ref, int round, int acknowledged)
 {
 	struct error err = {0};
 	struct upload_parts parts;
 	size_t at = 0;
 	fixture.arena = arena_new(16 * 1024 * 1024);
 	fixture.store = open_store(NULL);
-	ck_assert_int_eq(upload_list_parts(fixture.store, ref, 0, 1000, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(
+		upload_list_parts(fixture.store, ref, 0, 1000, fixture.arena, &parts, &err), 0);
 	struct uploaded_part chosen = {.number = 0};
 	int chosen_index = 0;
 	for (uint32_t number = 1; number <= 5; number++) {
 		int next;
 		const int last = last_on(number, acknowledged, &next);
-		const struct uploaded_part *const part = at < parts.count && parts.parts[at].number == number ? &parts.parts[at++] : NULL;
+		const struct uploaded_part *const part =
+			at < parts.count && parts.parts[at].number == number ? &parts.parts[at++]
+									     : NULL;
 		if (part == NULL) {
 			ck_assert_msg(last < 0, "round %d: part %u is lost", round, number);
 			continue;
 		}
 		const int index = last >= 0 && is_of(part, last) ? last : next;
-		ck_assert_msg(index >= 0 && is_of(part, index), "round %d: part %u is another", round, number);
+		ck_assert_msg(index >= 0 && is_of(part, index), "round %d: part %u is another",
+			round, number);
 		if (chosen.number == 0 || (round + (int)number) % 3 == 0) {
 			chosen = *part;
 			chosen_index = index;
@@ -152,10 +171,13 @@ static void verify(const struct upload_ref *const ref, const int round, const in
 		ck_assert_int_eq(fixture_upload_abort(fixture.store, ref, &err), 0);
 	fixture_sweep(fixture.store);
 	/* That of the last completed upload, if there was one: the source has none. */
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) - (SELECT COUNT(*) FROM versions WHERE kind = 1) FROM parts"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT COUNT(*) - (SELECT COUNT(*) FROM versions WHERE kind = 1) FROM parts"),
+		0);
 }
 
-static struct upload_ref begin(struct store *const store)
+static struct upload_ref begin(struct store *store)
 {
 	struct error err = {0};
 	struct upload_ref ref;
@@ -169,14 +191,18 @@ START_TEST(acknowledged_parts_outlive_a_kill)
 	struct error err = {0};
 	struct store *store = open_store(NULL);
 	ck_assert_int_eq(fixture_create_bucket(store, "bucket", "main", &err), 0);
-	ck_assert_int_eq(fixture_put(store, "bucket", "source", span_of(noise, NOISE_BYTES), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(store, "bucket", "source", span_of(noise, NOISE_BYTES), &err), 0);
 	struct upload_ref ref = begin(store);
 	store_close(store);
 	bool alive = false;
 	int round = 0;
 	for (; !alive; round++) {
 		ck_assert_int_lt(round, ROUNDS_MAX);
-		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round + 1, .work = work, .owner = &ref};
+		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN,
+			.countdown = round + 1,
+			.work = work,
+			.owner = &ref};
 		int acknowledged;
 		alive = kill_child_run(&child, &acknowledged);
 		verify(&ref, round, acknowledged);

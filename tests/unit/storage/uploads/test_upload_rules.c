@@ -29,20 +29,23 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct upload_create_params params_of(const char *const key)
+static struct upload_create_params params_of(const char *key)
 {
-	return (struct upload_create_params){.bucket = span_text("weights"), .key = span_text(key), .initiator = span_text("main")};
+	return (struct upload_create_params){.bucket = span_text("weights"),
+		.key = span_text(key),
+		.initiator = span_text("main")};
 }
 
-static struct upload_ref begin(const char *const key)
+static struct upload_ref begin(const char *key)
 {
 	struct upload_create_params params = params_of(key);
 	struct upload_ref ref;
-	ck_assert_msg(fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
 	return ref;
 }
 
-static void expect_refused(struct upload_create_params params, const enum error_kind kind)
+static void expect_refused(struct upload_create_params params, enum error_kind kind)
 {
 	struct upload_ref ref;
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), -1);
@@ -50,14 +53,16 @@ static void expect_refused(struct upload_create_params params, const enum error_
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM uploads"), 0);
 }
 
-static struct uploaded_part put(const struct upload_ref *const ref, const uint32_t number, const char *const text)
+static struct uploaded_part put(const struct upload_ref *ref, uint32_t number, const char *text)
 {
 	struct uploaded_part part;
-	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_text(text), NULL, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(
+			      fixture.store, ref, number, span_text(text), NULL, &part, &err) == 0,
+		"%s", err.text);
 	return part;
 }
 
-static int complete_one(const struct upload_ref *const ref, const struct uploaded_part *const part)
+static int complete_one(const struct upload_ref *ref, const struct uploaded_part *part)
 {
 	const struct upload_listed_part listed = fixture_upload_listed(part);
 	return fixture_upload_complete_parts(fixture.store, ref, &listed, 1, &err);
@@ -79,12 +84,17 @@ START_TEST(what_was_said_of_an_upload_is_shown)
 	const struct uploaded_part part = put(&ref, 7, "bytes");
 	ck_assert_int_eq(part.modified_ms, begun_ms + 5000);
 	ck_assert_int_eq(upload_find(fixture.store, &ref, fixture.arena, &upload, &err), 0);
-	ck_assert(span_equal_text(upload.initiator, "trainer") && span_equal_text(upload.key, "model"));
+	ck_assert(span_equal_text(upload.initiator, "trainer") &&
+		span_equal_text(upload.key, "model"));
 	ck_assert(upload.created_ms == begun_ms && upload.storage_class == STORAGE_STANDARD_IA);
-	ck_assert(upload.checksum.is_named && upload.checksum.algorithm == CHECKSUM_CRC32 && upload.checksum.type == CHECKSUM_COMPOSITE);
-	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, 0, 10, fixture.arena, &parts, &err), 0);
-	ck_assert(parts.count == 1 && parts.parts[0].modified_ms == begun_ms + 5000 && parts.parts[0].number == 7);
-	ck_assert(span_equal_text(parts.upload.initiator, "trainer") && parts.upload.storage_class == STORAGE_STANDARD_IA);
+	ck_assert(upload.checksum.is_named && upload.checksum.algorithm == CHECKSUM_CRC32 &&
+		upload.checksum.type == CHECKSUM_COMPOSITE);
+	ck_assert_int_eq(
+		upload_list_parts(fixture.store, &ref, 0, 10, fixture.arena, &parts, &err), 0);
+	ck_assert(parts.count == 1 && parts.parts[0].modified_ms == begun_ms + 5000 &&
+		parts.parts[0].number == 7);
+	ck_assert(span_equal_text(parts.upload.initiator, "trainer") &&
+		parts.upload.storage_class == STORAGE_STANDARD_IA);
 }
 END_TEST
 
@@ -95,13 +105,19 @@ START_TEST(the_tags_and_headers_of_an_upload_are_the_objects)
 	struct upload_create_params params = params_of("model");
 	struct upload_ref ref;
 	struct object object;
-	params.facts = (struct object_facts){.headers = &header, .header_count = 1, .tags = span_of(tags, sizeof tags)};
+	params.facts = (struct object_facts){
+		.headers = &header, .header_count = 1, .tags = span_of(tags, sizeof tags)};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, "bytes");
 	ck_assert_int_eq(complete_one(&ref, &part), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"), fixture.arena, &object, &err), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE tags = x'01006b010076'"), 1);
-	ck_assert(object.header_count == 1 && span_equal_text(object.headers[0].value, "text/plain"));
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"),
+				 fixture.arena, &object, &err),
+		0);
+	ck_assert_int_eq(fixture_count(fixture.store,
+				 "SELECT COUNT(*) FROM versions WHERE tags = x'01006b010076'"),
+		1);
+	ck_assert(
+		object.header_count == 1 && span_equal_text(object.headers[0].value, "text/plain"));
 }
 END_TEST
 
@@ -160,9 +176,10 @@ START_TEST(an_upload_does_not_begin_in_another_bucket_of_the_name)
 	struct upload_id id;
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct settled *const settled[] = {settled_new(), settled_new(), settled_new()};
-	struct bucket_change *const drop = bucket_delete_start(fixture.store, span_text("weights"), settled_done, settled[0]);
-	struct bucket_change *const make = bucket_create_start(fixture.store, span_text("weights"), span_text("other"), NULL, settled_done,
-		settled[1]);
+	struct bucket_change *const drop =
+		bucket_delete_start(fixture.store, span_text("weights"), settled_done, settled[0]);
+	struct bucket_change *const make = bucket_create_start(fixture.store, span_text("weights"),
+		span_text("other"), NULL, settled_done, settled[1]);
 	params.done = settled_done;
 	params.owner = settled[2];
 	struct upload_create *const create = upload_create_start(fixture.store, &params, &err);
@@ -185,13 +202,18 @@ static const struct {
 	enum etag_policy bucket;
 	bool is_fast;
 } policies[] = {
-	{false, ETAG_DEFAULT, false}, {false, ETAG_MD5, false}, {false, ETAG_FAST, true},
-	{true, ETAG_DEFAULT, true}, {true, ETAG_MD5, false}, {true, ETAG_FAST, true},
+	{false, ETAG_DEFAULT, false},
+	{false, ETAG_MD5, false},
+	{false, ETAG_FAST, true},
+	{true, ETAG_DEFAULT, true},
+	{true, ETAG_MD5, false},
+	{true, ETAG_FAST, true},
 };
 
-static void reopen_with(const bool fast_etags)
+static void reopen_with(bool fast_etags)
 {
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .fast_etags = fast_etags};
+	const struct store_options options = {
+		.folder = fixture.folder, .clock = &fixture.clock.source, .fast_etags = fast_etags};
 	store_fixture_stop(&fixture);
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
@@ -200,7 +222,8 @@ static void reopen_with(const bool fast_etags)
 
 START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
 {
-	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
+	const struct bucket_edit edit = {
+		.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
 	uint8_t md5[MD5_BYTES];
 	char etag[OBJECT_ETAG_BYTES];
 	reopen_with(policies[_i].server_is_fast);
@@ -242,11 +265,13 @@ START_TEST(a_part_that_is_not_there_is_named)
 	struct upload_result result;
 	struct upload_fault fault;
 	for (uint32_t number = 1; number <= 5; number++) {
-		struct upload_complete_params params = {.ref = ref, .parts = &listed, .part_count = 1};
+		struct upload_complete_params params = {
+			.ref = ref, .parts = &listed, .part_count = 1};
 		if (number == 3)
 			continue;
 		listed.number = number;
-		ck_assert_int_eq(fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
+		ck_assert_int_eq(
+			fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
 		ck_assert_uint_eq(fault.number, number);
 		ck_assert_str_eq(fault.etag, part.etag);
@@ -256,11 +281,13 @@ END_TEST
 
 enum { SOURCE_BYTES = 700000 };
 
-static struct uploaded_part put_noise(const struct upload_ref *const ref, const uint32_t number, const size_t size)
+static struct uploaded_part put_noise(const struct upload_ref *ref, uint32_t number, size_t size)
 {
 	struct uploaded_part part;
 	uint8_t *const noise = fixture_noise(size, number);
-	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_of(noise, size), NULL, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_of(noise, size), NULL,
+			      &part, &err) == 0,
+		"%s", err.text);
 	free(noise);
 	return part;
 }
@@ -277,11 +304,13 @@ START_TEST(all_parts_but_the_last_have_the_least_size)
 	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PART_TOO_SMALL);
 	listed[0] = fixture_upload_listed(&whole);
-	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0,
+		"%s", err.text);
 }
 END_TEST
 
-static int complete_with(struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
+static int complete_with(struct upload_complete_params params, const struct upload_ref *ref,
+	const struct uploaded_part *part)
 {
 	struct upload_listed_part listed = fixture_upload_listed(part);
 	struct upload_result result;
@@ -293,7 +322,8 @@ static int complete_with(struct upload_complete_params params, const struct uplo
 	return fixture_upload_complete(fixture.store, &params, &result, &fault, &err);
 }
 
-static void expect_invalid(const struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
+static void expect_invalid(struct upload_complete_params params, const struct upload_ref *ref,
+	const struct uploaded_part *part)
 {
 	ck_assert_int_eq(complete_with(params, ref, part), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST);
@@ -304,8 +334,11 @@ START_TEST(what_is_expected_of_the_whole_must_hold)
 	const struct upload_ref ref = begin("model");
 	const struct uploaded_part part = put(&ref, 1, "bytes");
 	for (uint64_t size = 4; size <= 6; size += 2)
-		expect_invalid((struct upload_complete_params){.has_size = true, .size = size}, &ref, &part);
-	ck_assert_int_eq(complete_with((struct upload_complete_params){.has_size = true, .size = 5}, &ref, &part), 0);
+		expect_invalid((struct upload_complete_params){.has_size = true, .size = size},
+			&ref, &part);
+	ck_assert_int_eq(complete_with((struct upload_complete_params){.has_size = true, .size = 5},
+				 &ref, &part),
+		0);
 }
 END_TEST
 
@@ -319,9 +352,14 @@ START_TEST(a_completion_has_the_checksum_that_was_named)
 	params.type = types[_i];
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, "bytes");
-	expect_invalid((struct upload_complete_params){.has_type = true, .type = types[1 - _i]}, &ref, &part);
-	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_CRC32, .len = 4}}, &ref, &part);
-	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_SHA256, .len = 32}}, &ref, &part);
+	expect_invalid((struct upload_complete_params){.has_type = true, .type = types[1 - _i]},
+		&ref, &part);
+	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_CRC32,
+							       .len = 4}},
+		&ref, &part);
+	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_SHA256,
+							       .len = 32}},
+		&ref, &part);
 }
 END_TEST
 
@@ -337,19 +375,33 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	uint8_t *const noise = fixture_noise(SOURCE_BYTES, 8);
 	const struct upload_ref ref = begin("model");
 	parts[0] = put_noise(&ref, 1, UPLOAD_PART_MIN_BYTES);
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &(struct bucket_edit){.sets_etag_policy = true}, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "plain", span_of(noise, SOURCE_BYTES), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("plain"), fixture.arena, &object, &err), 0);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 2, &object, 0, object.size, &parts[1], &err), 0);
-	ck_assert(strlen(parts[0].etag) > (size_t)2 * MD5_BYTES && strlen(parts[1].etag) == (size_t)2 * MD5_BYTES);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights",
+				 &(struct bucket_edit){.sets_etag_policy = true}, &err),
+		0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "weights", "plain", span_of(noise, SOURCE_BYTES), &err),
+		0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("plain"),
+				 fixture.arena, &object, &err),
+		0);
+	ck_assert_int_eq(fixture_upload_copy(
+				 fixture.store, &ref, 2, &object, 0, object.size, &parts[1], &err),
+		0);
+	ck_assert(strlen(parts[0].etag) > (size_t)2 * MD5_BYTES &&
+		strlen(parts[1].etag) == (size_t)2 * MD5_BYTES);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert(decode_hex(span_of((const uint8_t *)parts[i].etag, (size_t)2 * MD5_BYTES), bytes + i * MD5_BYTES, MD5_BYTES));
-	const struct upload_listed_part listed[] = {fixture_upload_listed(&parts[0]), fixture_upload_listed(&parts[1])};
-	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0, "%s", err.text);
+		ck_assert(decode_hex(span_of((const uint8_t *)parts[i].etag, (size_t)2 * MD5_BYTES),
+			bytes + i * MD5_BYTES, MD5_BYTES));
+	const struct upload_listed_part listed[] = {
+		fixture_upload_listed(&parts[0]), fixture_upload_listed(&parts[1])};
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0,
+		"%s", err.text);
 	const struct digest128 digest = xxh3_128(span_of(bytes, sizeof bytes));
 	encode_hex(span_of(digest.bytes, sizeof digest.bytes), etag);
 	memcpy(etag + (size_t)2 * MD5_BYTES, "-2", sizeof "-2");
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert_str_eq(object.etag, etag);
 	free(noise);
 }
@@ -361,24 +413,31 @@ START_TEST(only_part_numbers_that_there_are_can_be_sent)
 	static const uint32_t wrong[] = {0, UPLOAD_PARTS_MAX + 1};
 	struct upload_parts parts;
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, wrong[i], span_text("bytes"), NULL, NULL, &err), -1);
+		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, wrong[i],
+					 span_text("bytes"), NULL, NULL, &err),
+			-1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 	}
 	put(&ref, UPLOAD_PARTS_MAX, "bytes");
 	for (uint32_t after = UPLOAD_PARTS_MAX - 1; after <= UPLOAD_PARTS_MAX + 1; after++) {
-		ck_assert_int_eq(upload_list_parts(fixture.store, &ref, after, 10, fixture.arena, &parts, &err), 0);
+		ck_assert_int_eq(upload_list_parts(fixture.store, &ref, after, 10, fixture.arena,
+					 &parts, &err),
+			0);
 		ck_assert_uint_eq(parts.count, after < UPLOAD_PARTS_MAX);
 		ck_assert(!parts.truncated);
 	}
-	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, UINT32_MAX, 10, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(
+		upload_list_parts(fixture.store, &ref, UINT32_MAX, 10, fixture.arena, &parts, &err),
+		0);
 	ck_assert_uint_eq(parts.count, 0);
 }
 END_TEST
 
-static struct upload_list list_uploads(const struct upload_list_params params)
+static struct upload_list list_uploads(struct upload_list_params params)
 {
 	struct upload_list list;
-	ck_assert_msg(upload_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s", err.text);
+	ck_assert_msg(upload_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s",
+		err.text);
 	return list;
 }
 
@@ -388,10 +447,14 @@ START_TEST(a_prefix_and_a_delimiter_go_together)
 	begin("a/b/2");
 	begin("a/b/3");
 	begin("b");
-	struct upload_list_params params = {.bucket = span_text("weights"), .prefix = span_text("a/"), .delimiter = span_text("/"), .limit = 10};
+	struct upload_list_params params = {.bucket = span_text("weights"),
+		.prefix = span_text("a/"),
+		.delimiter = span_text("/"),
+		.limit = 10};
 	const struct upload_list all = list_uploads(params);
 	ck_assert(all.upload_count == 1 && all.prefix_count == 1 && !all.truncated);
-	ck_assert(span_equal_text(all.uploads[0].key, "a/1") && span_equal_text(all.prefixes[0], "a/b/"));
+	ck_assert(span_equal_text(all.uploads[0].key, "a/1") &&
+		span_equal_text(all.prefixes[0], "a/b/"));
 	ck_assert(span_equal_text(all.last_key, "a/b/"));
 	params.limit = 1;
 	const struct upload_list first = list_uploads(params);
@@ -402,30 +465,41 @@ START_TEST(a_prefix_and_a_delimiter_go_together)
 }
 END_TEST
 
-/* "b0" is the first key behind all that begin with "b/", and was begun before the upload that the page goes on behind. */
+/* "b0" is the first key behind all that begin with "b/", and was begun before the upload that the
+ * page goes on behind. */
 START_TEST(a_page_misses_nothing_behind_a_prefix)
 {
 	begin("b0");
 	fixture.clock.now_ms += 10;
 	const struct upload_ref first = begin("a");
 	begin("b/x");
-	const struct upload_list list = list_uploads((struct upload_list_params){.bucket = span_text("weights"), .delimiter = span_text("/"),
-		.after_key = span_text("a"), .has_after_id = true, .after_id = first.id, .limit = 10});
+	const struct upload_list list =
+		list_uploads((struct upload_list_params){.bucket = span_text("weights"),
+			.delimiter = span_text("/"),
+			.after_key = span_text("a"),
+			.has_after_id = true,
+			.after_id = first.id,
+			.limit = 10});
 	ck_assert(list.prefix_count == 1 && list.upload_count == 1);
-	ck_assert(span_equal_text(list.prefixes[0], "b/") && span_equal_text(list.uploads[0].key, "b0"));
+	ck_assert(span_equal_text(list.prefixes[0], "b/") &&
+		span_equal_text(list.uploads[0].key, "b0"));
 }
 END_TEST
 
 START_TEST(prefixes_that_end_with_the_largest_byte_are_listed_once)
 {
-	begin("a\xff" "1");
-	begin("a\xff" "2");
+	begin("a\xff"
+	      "1");
+	begin("a\xff"
+	      "2");
 	begin("b");
-	begin("\xff" "1");
-	const struct upload_list list = list_uploads((struct upload_list_params){.bucket = span_text("weights"), .delimiter = span_text("\xff"),
-		.limit = 10});
+	begin("\xff"
+	      "1");
+	const struct upload_list list = list_uploads((struct upload_list_params){
+		.bucket = span_text("weights"), .delimiter = span_text("\xff"), .limit = 10});
 	ck_assert(list.prefix_count == 2 && list.upload_count == 1 && !list.truncated);
-	ck_assert(span_equal_text(list.prefixes[0], "a\xff") && span_equal_text(list.prefixes[1], "\xff"));
+	ck_assert(span_equal_text(list.prefixes[0], "a\xff") &&
+		span_equal_text(list.prefixes[1], "\xff"));
 }
 END_TEST
 
@@ -434,10 +508,12 @@ START_TEST(a_position_that_no_key_can_have_is_refused)
 	struct upload_list list;
 	uint8_t *const text = fixture_noise((size_t)9 * OBJECT_KEY_MAX_BYTES, 1);
 	const struct span longer = span_of(text, (size_t)9 * OBJECT_KEY_MAX_BYTES);
-	const struct upload_list_params params[] = {{.bucket = span_text("weights"), .after_key = longer, .limit = 1},
+	const struct upload_list_params params[] = {
+		{.bucket = span_text("weights"), .after_key = longer, .limit = 1},
 		{.bucket = span_text("weights"), .prefix = longer, .limit = 1}};
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(upload_list(fixture.store, &params[i], fixture.arena, &list, &err), -1);
+		ck_assert_int_eq(
+			upload_list(fixture.store, &params[i], fixture.arena, &list, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 	}
 	free(text);
@@ -445,10 +521,15 @@ START_TEST(a_position_that_no_key_can_have_is_refused)
 END_TEST
 
 /* A part with the digests that its sender says it has. */
-static struct upload_put *send(const struct upload_ref *const ref, const uint8_t *const md5, const struct checksum *const checksum)
+static struct upload_put *send(
+	const struct upload_ref *ref, const uint8_t *md5, const struct checksum *checksum)
 {
 	struct settled *const settled = settled_new();
-	struct upload_put_params params = {.ref = *ref, .number = 1, .has_content_md5 = md5 != NULL, .done = settled_done, .owner = settled,
+	struct upload_put_params params = {.ref = *ref,
+		.number = 1,
+		.has_content_md5 = md5 != NULL,
+		.done = settled_done,
+		.owner = settled,
 		.checksum = checksum != NULL ? checksum->algorithm : CHECKSUM_NONE};
 	if (md5 != NULL)
 		memcpy(params.content_md5, md5, MD5_BYTES);
@@ -465,7 +546,8 @@ static struct upload_put *send(const struct upload_ref *const ref, const uint8_t
 START_TEST(the_md5_of_a_part_is_checked)
 {
 	static const uint8_t wrong[MD5_BYTES] = {1};
-	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = _i == 0 ? ETAG_MD5 : ETAG_FAST};
+	const struct bucket_edit edit = {
+		.sets_etag_policy = true, .etag_policy = _i == 0 ? ETAG_MD5 : ETAG_FAST};
 	uint8_t right[MD5_BYTES];
 	struct uploaded_part part;
 	struct md5_stream *const stream = md5_stream_new();
@@ -486,7 +568,8 @@ END_TEST
 
 START_TEST(a_checksum_that_differs_is_told_with_the_right_one)
 {
-	const struct checksum wrong = {.algorithm = CHECKSUM_CRC32, .len = 4, .bytes = {1, 2, 3, 4}};
+	const struct checksum wrong = {
+		.algorithm = CHECKSUM_CRC32, .len = 4, .bytes = {1, 2, 3, 4}};
 	struct checksum expected;
 	struct checksum actual;
 	struct checksum right;
@@ -518,7 +601,8 @@ Suite *test_upload_rules_suite(void)
 	tcase_add_test(tests, what_no_object_could_be_is_refused);
 	tcase_add_test(tests, keys_of_the_server_are_refused);
 	tcase_add_test(tests, an_upload_does_not_begin_in_another_bucket_of_the_name);
-	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0, sizeof policies / sizeof *policies);
+	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0,
+		sizeof policies / sizeof *policies);
 	tcase_add_test(tests, only_the_same_list_completes_again);
 	tcase_add_test(tests, a_part_that_is_not_there_is_named);
 	tcase_add_test(tests, all_parts_but_the_last_have_the_least_size);

@@ -15,10 +15,14 @@ static struct upload_listed_part listed;
 /* An upload of one part, still open. */
 static void begin(void)
 {
-	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text("model"), .initiator = span_text("main")};
+	struct upload_create_params params = {.bucket = span_text("weights"),
+		.key = span_text("model"),
+		.initiator = span_text("main")};
 	struct uploaded_part part;
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
-	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text("bytes"), NULL, &part, &err), 0);
+	ck_assert_int_eq(
+		fixture_upload_put(fixture.store, &ref, 1, span_text("bytes"), NULL, &part, &err),
+		0);
 	listed = fixture_upload_listed(&part);
 }
 
@@ -48,11 +52,16 @@ START_TEST(all_parts_that_are_not_listed_go)
 		" INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum, checksum_value, modified_ms)"
 		" SELECT p.part_set, n.i, p.size, p.md5, p.digest, p.file_hash, p.sum, p.checksum_value, p.modified_ms FROM parts p, n";
 	ck_assert_msg(fixture_run(fixture.store, SQL_MORE, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE part_sets SET row_count = row_count + 2999", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 "UPDATE part_sets SET row_count = row_count + 2999", &err),
+		0);
 	ck_assert_msg(complete() == 0, "%s", err.text);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM parts"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT row_count - (SELECT COUNT(*) FROM segments) FROM part_sets"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store,
+			"SELECT row_count - (SELECT COUNT(*) FROM segments) FROM part_sets"),
+		1);
 	ck_assert(fixture_holds(&fixture, "weights", "model", span_text("bytes")));
 }
 END_TEST

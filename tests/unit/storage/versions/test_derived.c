@@ -42,58 +42,70 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static bool holds(const char *const key, const unsigned step)
+static bool holds(const char *key, unsigned step)
 {
 	return fixture_holds(&fixture, "b", key, buffer_span(&steps[step].bytes));
 }
 
-static struct object find(const char *const key)
+static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena, &object, &err) == 0, "%s", err.text);
+	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
+			      &object, &err) == 0,
+		"%s", err.text);
 	return object;
 }
 
-static void check_range(const struct object *const object, const struct span bytes, const uint64_t offset, const uint64_t length)
+static void check_range(
+	const struct object *object, struct span bytes, uint64_t offset, uint64_t length)
 {
 	struct error err = {0};
 	struct buffer read;
 	buffer_init(&read, length + 100000);
-	ck_assert_msg(fixture_read(fixture.store, object, offset, length, &read, &err) == 0, "%s", err.text);
-	ck_assert_msg(span_equal(buffer_span(&read), span_slice(bytes, (size_t)offset, (size_t)length)), "bytes %llu+%llu differ",
-		(unsigned long long)offset, (unsigned long long)length);
+	ck_assert_msg(fixture_read(fixture.store, object, offset, length, &read, &err) == 0, "%s",
+		err.text);
+	ck_assert_msg(
+		span_equal(buffer_span(&read), span_slice(bytes, (size_t)offset, (size_t)length)),
+		"bytes %llu+%llu differ", (unsigned long long)offset, (unsigned long long)length);
 	buffer_release(&read);
 }
 
 /* Ranges that begin and end around every edge of pieces and blocks. */
-static void check_ranges(const struct object *const object, const struct derived_checkpoint *const checkpoint)
+static void check_ranges(const struct object *object, const struct derived_checkpoint *checkpoint)
 {
 	enum { EDGES = 3 * DERIVED_TENSORS + 5 };
-	uint64_t edges[EDGES] = {0, 100, checkpoint->header, checkpoint->bytes.len, checkpoint->bytes.len / 2};
+	uint64_t edges[EDGES] = {
+		0, 100, checkpoint->header, checkpoint->bytes.len, checkpoint->bytes.len / 2};
 	size_t count = 5;
 	for (size_t i = 0; i < DERIVED_TENSORS; i++) {
 		const struct derived_tensor *const tensor = &checkpoint->tensors[i];
 		const uint64_t whole = block_code_bytes(tensor->dtype);
 		edges[count++] = tensor->begin;
 		for (unsigned block = 1; block <= 2; block++)
-			edges[count++] = tensor->begin + block * whole < tensor->end ? tensor->begin + block * whole : tensor->end;
+			edges[count++] = tensor->begin + block * whole < tensor->end
+				? tensor->begin + block * whole
+				: tensor->end;
 	}
 	for (size_t i = 0; i < count; i++)
-		for (uint64_t offset = edges[i] > 2 ? edges[i] - 2 : 0; offset <= edges[i] + 1 && offset < object->size; offset++) {
+		for (uint64_t offset = edges[i] > 2 ? edges[i] - 2 : 0;
+			offset <= edges[i] + 1 && offset < object->size; offset++) {
 			static const uint64_t lengths[] = {0, 1, 3, 70001};
 			for (size_t j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++)
-				check_range(object, buffer_span(&checkpoint->bytes), offset, lengths[j] < object->size - offset ? lengths[j]
-					: object->size - offset);
+				check_range(object, buffer_span(&checkpoint->bytes), offset,
+					lengths[j] < object->size - offset ? lengths[j]
+									   : object->size - offset);
 		}
 }
 
 START_TEST(test_a_swapped_version_says_and_gives_what_it_did)
 {
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object before = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object before =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	const struct object after = find("k1");
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), 1);
 	ck_assert_int_eq(after.sequence, before.sequence);
 	ck_assert_str_eq(after.etag, before.etag);
 	ck_assert(after.has_digest && digest128_equal(&after.digest, &before.digest));
@@ -109,9 +121,11 @@ END_TEST
 START_TEST(test_ranges)
 {
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object first = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object first =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	check_ranges(&first, &steps[1]);
-	const struct object second = derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
+	const struct object second =
+		derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT max(depth) FROM derivations"), 2);
 	check_ranges(&second, &steps[2]);
 }
@@ -122,8 +136,11 @@ START_TEST(test_ranges_of_pieces_with_many_blocks)
 	struct error err = {0};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err),
+		0);
 	derived_recipe_free(recipe);
 	check_ranges(&plain, &steps[1]);
 }
@@ -133,11 +150,16 @@ START_TEST(test_a_third_derivation_is_refused)
 {
 	struct error err = {0};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object first = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
-	const struct object second = derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
+	const struct object first =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object second =
+		derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
 	const struct object third = derived_fixture_put(&fixture, "b", "k3", &steps[0]);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[2], &second, &steps[0], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, third.sequence, recipe, &third.digest, &err), -1);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[2], &second, &steps[0], true);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, third.sequence, recipe, &third.digest, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	derived_recipe_free(recipe);
 	ck_assert(holds("k3", 0));
@@ -150,8 +172,10 @@ START_TEST(test_a_source_is_not_swapped)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	const struct object other = derived_fixture_put(&fixture, "b", "k2", &steps[2]);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[2], &other, &steps[0], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, base.sequence, recipe, &base.digest, &err), -1);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[2], &other, &steps[0], true);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, base.sequence, recipe, &base.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	derived_recipe_free(recipe);
 	ck_assert(holds("k0", 0) && holds("k1", 1));
@@ -164,22 +188,32 @@ START_TEST(test_what_cannot_be_swapped)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	const struct object two = derived_fixture_put(&fixture, "b", "k2", &steps[2]);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, two.sequence, recipe, &next.digest, &err), -1); /* other bytes */
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	/* other bytes */
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, two.sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(derived_fixture_swap(fixture.store, 999, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_put(fixture.store, "b", "inline", span_text("short"), &err), 0);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, find("inline").sequence, recipe, &next.digest, &err), -1);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, find("inline").sequence, recipe,
+				 &next.digest, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	struct object lie = base; /* a source of another size */
 	lie.size++;
-	struct derived_recipe *other = derived_fixture_recipe(&fixture, &steps[0], &lie, &steps[1], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, other, &next.digest, &err), -1);
+	struct derived_recipe *other =
+		derived_fixture_recipe(&fixture, &steps[0], &lie, &steps[1], true);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, next.sequence, other, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	derived_recipe_free(other);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), -1); /* derived already */
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
+	/* derived already */
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	derived_recipe_free(recipe);
@@ -191,10 +225,12 @@ START_TEST(test_sources_stay_while_they_are_named)
 {
 	struct error err = {0};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object first = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object first =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "b", "k1", span_text("something else"), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "b", "k1", span_text("something else"), &err), 0);
 	fixture_sweep(fixture.store);
 	store_fixture_reopen(&fixture);
 	ck_assert(holds("k2", 2));
@@ -202,7 +238,8 @@ START_TEST(test_sources_stay_while_they_are_named)
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivations"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivation_sources"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM derivation_sources"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM segments"), 0);
 }
 END_TEST
@@ -226,17 +263,21 @@ START_TEST(test_space_comes_back)
 	gc_all();
 	const int64_t both = fixture_count(fixture.store, "SELECT sum(length) FROM packs");
 	ck_assert_int_ge(both, one);
-	ck_assert_msg(both * 20 < one * 23, "one takes %lld bytes, both take %lld", (long long)one, (long long)both);
+	ck_assert_msg(both * 20 < one * 23, "one takes %lld bytes, both take %lld", (long long)one,
+		(long long)both);
 	ck_assert(holds("k0", 0) && holds("k1", 1));
 }
 END_TEST
 
-static void copy(const char *const from, const char *const to, const enum checksum_algorithm checksum)
+static void copy(const char *from, const char *to, enum checksum_algorithm checksum)
 {
 	struct error err = {0};
 	struct object out;
 	const struct object source = find(from);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("b"), .key = span_text(to), .checksum = checksum};
+	struct object_copy_params params = {.source = &source,
+		.bucket = span_text("b"),
+		.key = span_text(to),
+		.checksum = checksum};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &out, &err) == 0, "%s", err.text);
 	ck_assert_str_eq(out.etag, source.etag);
 }
@@ -258,11 +299,13 @@ START_TEST(test_copies)
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "copy", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "sum", NULL, &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivation_sources"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM derivation_sources"), 0);
 }
 END_TEST
 
-static int may_read_all(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
+static int may_read_all(
+	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)err;
 	(void)owner;
@@ -276,20 +319,27 @@ static int may_read_all(void *const owner, const struct span bucket, const struc
 START_TEST(test_a_part_copied_out_of_a_derived_version)
 {
 	struct error err = {0};
-	struct upload_create_params params = {.bucket = span_text("b"), .key = span_text("copy"), .initiator = span_text("main")};
+	struct upload_create_params params = {
+		.bucket = span_text("b"), .key = span_text("copy"), .initiator = span_text("main")};
 	struct upload_ref ref;
 	struct uploaded_part part;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	struct object source;
 	const uint64_t skip = _i == 0 ? 0 : 777;
 	(void)derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k1"), fixture.arena, &source, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k1"), fixture.arena,
+				 &source, &err),
+		0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
-	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source, skip, source.size - skip, &part, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source, skip, source.size - skip,
+			      &part, &err) == 0,
+		"%s", err.text);
 	const struct upload_listed_part listed = fixture_upload_listed(&part);
-	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err) == 0,
+		"%s", err.text);
 	store_fixture_reopen(&fixture);
-	ck_assert(fixture_holds(&fixture, "b", "copy", span_slice(buffer_span(&steps[1].bytes), (size_t)skip, steps[1].bytes.len)));
+	ck_assert(fixture_holds(&fixture, "b", "copy",
+		span_slice(buffer_span(&steps[1].bytes), (size_t)skip, steps[1].bytes.len)));
 }
 END_TEST
 
@@ -300,11 +350,20 @@ START_TEST(test_lines_of_a_batch)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	const struct object source = find("k1");
-	struct batch_line lines[] = {{.kind = BATCH_COPY, .path = span_text("copy"), .file = source.file_hash, .source = span_text("b")},
-		{.kind = BATCH_ADD, .path = span_text("k1"), .file = source.file_hash}, {.kind = BATCH_DELETE, .path = span_text("k0")}};
+	struct batch_line lines[] = {{.kind = BATCH_COPY,
+					     .path = span_text("copy"),
+					     .file = source.file_hash,
+					     .source = span_text("b")},
+		{.kind = BATCH_ADD, .path = span_text("k1"), .file = source.file_hash},
+		{.kind = BATCH_DELETE, .path = span_text("k0")}};
 	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("b"), .account = span_text("main"), .lines = lines, .count = 3,
-		.may_read = may_read_all, .done = settled_done, .owner = settled};
+	const struct batch_params params = {.bucket = span_text("b"),
+		.account = span_text("main"),
+		.lines = lines,
+		.count = 3,
+		.may_read = may_read_all,
+		.done = settled_done,
+		.owner = settled};
 	struct batch *const batch = batch_start(fixture.store, &params);
 	settled_wait(settled);
 	ck_assert_msg(batch_outcome(batch, &err) == 0, "%s", err.text);
@@ -324,8 +383,11 @@ START_TEST(test_a_copy_of_the_plain_one_keeps_its_segments)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	copy("k1", "copy", CHECKSUM_NONE);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err),
+		0);
 	derived_recipe_free(recipe);
 	gc_all();
 	ck_assert(holds("k1", 1) && holds("copy", 1));
@@ -342,12 +404,13 @@ struct adding {
 	int64_t version;
 };
 
-static int add_pinned(struct change *const change, struct db *const db, struct error *const err)
+static int add_pinned(struct change *change, struct db *db, struct error *err)
 {
 	struct adding *const adding = (struct adding *)change;
 	if (derived_add(db, &adding->add, &adding->version, err) != 0)
 		return -1;
-	return step_pin_add(db, 7, STEP_PIN_ANCHOR, span_text("model.safetensors"), adding->version, err);
+	return step_pin_add(
+		db, 7, STEP_PIN_ANCHOR, span_text("model.safetensors"), adding->version, err);
 }
 
 START_TEST(test_a_made_version)
@@ -356,19 +419,30 @@ START_TEST(test_a_made_version)
 	char hex[33];
 	struct object object;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
 	const struct digest128 digest = xxh3_128(buffer_span(&steps[1].bytes));
 	struct digest128 proven;
 	ck_assert_int_eq(derived_recipe_digest(fixture.store, recipe, &proven, &err), 0);
 	ck_assert(digest128_equal(&proven, &digest));
-	struct adding adding = {.change = {.apply = add_pinned}, .add = {.bucket = 1, .key = span_text("made"), .is_hidden = true,
-		.recipe = recipe, .digest = digest, .modified_ms = 1234}};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &adding.change, &err) == 0, "%s", err.text);
+	struct adding adding = {.change = {.apply = add_pinned},
+		.add = {.bucket = 1,
+			.key = span_text("made"),
+			.is_hidden = true,
+			.recipe = recipe,
+			.digest = digest,
+			.modified_ms = 1234}};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &adding.change, &err) == 0,
+		"%s", err.text);
 	derived_recipe_free(recipe);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("made"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("made"),
+				 fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(object_find_sequence(fixture.store, adding.version, fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		object_find_sequence(fixture.store, adding.version, fixture.arena, &object, &err),
+		0);
 	encode_hex(span_of(digest.bytes, sizeof(digest.bytes)), hex);
 	ck_assert_mem_eq(object.etag, hex, 32);
 	ck_assert_str_eq(object.etag + 32, "-d");
@@ -378,14 +452,15 @@ START_TEST(test_a_made_version)
 END_TEST
 
 /* Reads everything from several offsets: an error or the right bytes. True when any read failed. */
-static bool fails_and_never_lies(const struct object *const object, const struct span bytes)
+static bool fails_and_never_lies(const struct object *object, struct span bytes)
 {
 	bool failed = false;
 	for (uint64_t offset = 0; offset < object->size; offset += object->size / 7 + 1) {
 		struct error err = {0};
 		struct buffer read;
 		buffer_init(&read, bytes.len + 100000);
-		const int result = fixture_read(fixture.store, object, offset, object->size - offset, &read, &err);
+		const int result = fixture_read(
+			fixture.store, object, offset, object->size - offset, &read, &err);
 		if (read.len > 0)
 			ck_assert_mem_eq(read.data, bytes.data + offset, read.len);
 		ck_assert(result != 0 || read.len == object->size - offset);
@@ -404,11 +479,15 @@ START_TEST(test_a_wrong_base_is_an_error)
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	struct object lie = base;
 	lie.sequence = wrong.sequence;
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &lie, &steps[1], true);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &lie, &steps[1], true);
 	struct digest128 digest;
 	ck_assert_int_eq(derived_recipe_digest(fixture.store, recipe, &digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0); /* as nobody should */
+	/* as nobody should */
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err),
+		0);
 	derived_recipe_free(recipe);
 	ck_assert(fails_and_never_lies(&plain, buffer_span(&steps[1].bytes)));
 }
@@ -421,8 +500,10 @@ START_TEST(test_pieces_in_any_order)
 	struct buffer turned;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
-	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
+	struct derived_recipe *recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
 	derived_recipe_free(recipe);
 	const struct span bytes = buffer_span(&steps[1].bytes);
 	const uint64_t slice = bytes.len / 40;
@@ -435,7 +516,8 @@ START_TEST(test_pieces_in_any_order)
 	}
 	const struct digest128 wanted = xxh3_128(buffer_span(&turned));
 	struct digest128 digest;
-	ck_assert_msg(derived_recipe_digest(fixture.store, recipe, &digest, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		derived_recipe_digest(fixture.store, recipe, &digest, &err) == 0, "%s", err.text);
 	ck_assert(digest128_equal(&digest, &wanted));
 	derived_recipe_free(recipe);
 	buffer_release(&turned);
@@ -448,7 +530,8 @@ START_TEST(test_a_piece_with_bytes_left_is_an_error)
 	struct error err = {0};
 	struct digest128 digest;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
+	struct derived_recipe *recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
 	for (size_t i = 0; i + 1 < recipe->piece_count; i++)
 		if (recipe->pieces[i].kind == DERIVED_DELTA)
 			recipe->pieces[i].delta_length++;
@@ -458,12 +541,14 @@ START_TEST(test_a_piece_with_bytes_left_is_an_error)
 }
 END_TEST
 
-static int prove(const char *key, const struct derived_recipe *recipe, const struct digest128 *digest)
+static int prove(
+	const char *key, const struct derived_recipe *recipe, const struct digest128 *digest)
 {
 	struct error err = {0};
 	struct version version;
 	struct db *db = store_reader_take(fixture.store, &err);
-	ck_assert_int_eq(version_find_sequence(db, find(key).sequence, fixture.arena, &version, &err), 1);
+	ck_assert_int_eq(
+		version_find_sequence(db, find(key).sequence, fixture.arena, &version, &err), 1);
 	store_reader_give(fixture.store, db);
 	return derive_proof(fixture.store, &version, recipe, digest, &err);
 }
@@ -474,7 +559,8 @@ START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	derived_fixture_put(&fixture, "b", "k2", &steps[2]);
-	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	struct derived_recipe *recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
 	const struct digest128 right = xxh3_128(buffer_span(&steps[1].bytes));
 	const struct digest128 other = xxh3_128(buffer_span(&steps[2].bytes));
 	ck_assert_int_eq(prove("k1", recipe, &right), 1);
@@ -487,7 +573,7 @@ START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
 END_TEST
 
 /* Turns a byte over in each pack file in turn. */
-static void damage_packs(const struct object *const object, const struct span bytes)
+static void damage_packs(const struct object *object, struct span bytes)
 {
 	char **names;
 	size_t count;
@@ -503,16 +589,21 @@ static void damage_packs(const struct object *const object, const struct span by
 		for (size_t j = 0; j < file_count; j++) {
 			if (!span_ends_text(span_text(files[j]), ".pack"))
 				continue;
-			const char *const path = arena_format(fixture.arena, "%s/%s", folder, files[j]);
+			const char *const path =
+				arena_format(fixture.arena, "%s/%s", folder, files[j]);
 			struct buffer whole;
 			buffer_init(&whole, 20000000);
 			ck_assert_int_eq(file_read_all(path, &whole, &err), 0);
 			whole.data[whole.len / 3] ^= 0x10;
-			ck_assert_int_eq(file_place(file_system(), path, buffer_span(&whole), 0600, &err), 0);
+			ck_assert_int_eq(
+				file_place(file_system(), path, buffer_span(&whole), 0600, &err),
+				0);
 			store_fixture_reopen(&fixture);
 			failures += fails_and_never_lies(object, bytes);
 			whole.data[whole.len / 3] ^= 0x10;
-			ck_assert_int_eq(file_place(file_system(), path, buffer_span(&whole), 0600, &err), 0);
+			ck_assert_int_eq(
+				file_place(file_system(), path, buffer_span(&whole), 0600, &err),
+				0);
 			store_fixture_reopen(&fixture);
 			buffer_release(&whole);
 		}
@@ -527,7 +618,8 @@ START_TEST(test_damaged_records_are_errors)
 {
 	struct error err = {0};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object derived = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object derived =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	store_fixture_reopen(&fixture);
@@ -542,12 +634,21 @@ START_TEST(test_exchanged_recipes_are_errors)
 {
 	struct error err = {0};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object one = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
-	const struct object two = derived_fixture_put_swapped(&fixture, "b", "k2", &steps[0], &base, &steps[2]);
+	const struct object one =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object two =
+		derived_fixture_put_swapped(&fixture, "b", "k2", &steps[0], &base, &steps[2]);
 	ck_assert(holds("k1", 1) && holds("k2", 2));
-	ck_assert_int_eq(fixture_run(fixture.store, "CREATE TEMP TABLE old AS SELECT version, recipe FROM derivations", &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE derivations SET recipe ="
-		" (SELECT old.recipe FROM old WHERE old.version <> derivations.version)", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"CREATE TEMP TABLE old AS SELECT version, recipe FROM derivations", &err),
+		0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE derivations SET recipe ="
+			" (SELECT old.recipe FROM old WHERE old.version <> derivations.version)",
+			&err),
+		0);
 	store_fixture_reopen(&fixture);
 	ck_assert(fails_and_never_lies(&one, buffer_span(&steps[1].bytes)));
 	ck_assert(fails_and_never_lies(&two, buffer_span(&steps[2].bytes)));
@@ -562,7 +663,8 @@ START_TEST(test_damaged_rows_are_errors)
 		"DELETE FROM derivations",
 	};
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object derived = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object derived =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
 		struct error err = {0};
 		ck_assert_int_eq(fixture_run(fixture.store, scripts[i], &err), 0);
@@ -572,7 +674,7 @@ START_TEST(test_damaged_rows_are_errors)
 }
 END_TEST
 
-static void round_is_done(struct gc_request *const request)
+static void round_is_done(struct gc_request *request)
 {
 	(void)request;
 	atomic_store(&is_round_done, true);
@@ -588,8 +690,11 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	struct body_source *const source = object_open(fixture.store, &plain, 0, plain.size, &err);
 	ck_assert(source != NULL);
 	size_t at = (size_t)source->read(source, piece, sizeof(piece), &err);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	ck_assert_int_eq(
+		derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err),
+		0);
 	derived_recipe_free(recipe);
 	struct body_source *const after = object_open(fixture.store, &plain, 0, plain.size, &err);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k1", NULL, &err), 0);

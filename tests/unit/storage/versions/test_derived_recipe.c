@@ -16,7 +16,7 @@ static struct derived_recipe *example(void)
 	ck_assert_uint_eq(derived_recipe_source(recipe, 11, 1000), base);
 	derived_recipe_add_literal(recipe, span_text("header"));
 	derived_recipe_add_copy(recipe, base, 6, 94);
-	derived_recipe_add_copy(recipe, base, 100, 100);   /* goes on where the last one ended */
+	derived_recipe_add_copy(recipe, base, 100, 100); /* goes on where the last one ended */
 	derived_recipe_add_copy(recipe, base, 300, 0);
 	derived_recipe_add_delta(recipe, DTYPE_BF16, base, 200, 800, delta, 0, 300);
 	return recipe;
@@ -59,7 +59,8 @@ START_TEST(test_objects_of_many_gigabytes)
 	const size_t base = derived_recipe_source(recipe, ((int64_t)1 << 40) + 11, 9 * gib);
 	const size_t delta = derived_recipe_source(recipe, ((int64_t)1 << 40) + 12, 7 * gib);
 	derived_recipe_add_copy(recipe, base, 3 * gib + 5, 5 * gib + 2);
-	derived_recipe_add_delta(recipe, DTYPE_F32, base, 5 * gib + 4, gib * 4 - 4, delta, 6 * gib + 1, gib - 1);
+	derived_recipe_add_delta(
+		recipe, DTYPE_F32, base, 5 * gib + 4, gib * 4 - 4, delta, 6 * gib + 1, gib - 1);
 	ck_assert_int_eq(derived_recipe_encode(recipe, &bytes, &err), 0);
 	struct derived_recipe *read = derived_recipe_parse(buffer_span(&bytes), &err);
 	ck_assert_msg(read != NULL, "%s", err.text);
@@ -68,7 +69,8 @@ START_TEST(test_objects_of_many_gigabytes)
 	ck_assert(read->sources[0].size == 9 * gib && read->sources[1].size == 7 * gib);
 	ck_assert(read->pieces[0].offset == 3 * gib + 5 && read->pieces[0].end == 5 * gib + 2);
 	ck_assert(read->pieces[1].offset == 5 * gib + 4 && read->pieces[1].end == 9 * gib - 2);
-	ck_assert(read->pieces[1].delta_offset == 6 * gib + 1 && read->pieces[1].delta_length == gib - 1);
+	ck_assert(read->pieces[1].delta_offset == 6 * gib + 1 &&
+		read->pieces[1].delta_length == gib - 1);
 	ck_assert(read->pieces[1].source == 0 && read->pieces[1].delta == 1);
 	ck_assert_uint_eq(derived_recipe_find(read, 5 * gib + 1), 0);
 	ck_assert_uint_eq(derived_recipe_find(read, 5 * gib + 2), 1);
@@ -81,14 +83,17 @@ END_TEST
 START_TEST(test_pieces_are_found)
 {
 	struct derived_recipe *const recipe = example();
-	static const struct { uint64_t offset; size_t piece; } cases[] = {{0, 0}, {5, 0}, {6, 1}, {199, 1}, {200, 2}, {999, 2}, {1000, 3}};
+	static const struct {
+		uint64_t offset;
+		size_t piece;
+	} cases[] = {{0, 0}, {5, 0}, {6, 1}, {199, 1}, {200, 2}, {999, 2}, {1000, 3}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_uint_eq(derived_recipe_find(recipe, cases[i].offset), cases[i].piece);
 	derived_recipe_free(recipe);
 }
 END_TEST
 
-static void check_unsound(struct derived_recipe *const recipe)
+static void check_unsound(struct derived_recipe *recipe)
 {
 	struct error err = {0};
 	struct buffer bytes;
@@ -124,7 +129,8 @@ START_TEST(test_pieces_outside_of_their_sources)
 	derived_recipe_settle(recipe, 1, 13, 300); /* what is right does not mend what is not */
 	check_unsound(recipe);
 	recipe = derived_recipe_new();
-	derived_recipe_add_copy(recipe, derived_recipe_source(recipe, 0, DERIVED_SIZE_UNKNOWN), 0, 300);
+	derived_recipe_add_copy(
+		recipe, derived_recipe_source(recipe, 0, DERIVED_SIZE_UNKNOWN), 0, 300);
 	derived_recipe_add_copy(recipe, 0, 0, 200);
 	derived_recipe_settle(recipe, 0, 13, 299); /* the first piece, not the last */
 	check_unsound(recipe);
@@ -146,14 +152,41 @@ START_TEST(test_too_many_sources)
 }
 END_TEST
 
-/* Nothing but an error comes of bytes that break a rule; that no read goes astray is for the sanitizers to see. */
+/* Nothing but an error comes of bytes that break a rule; that no read goes astray is for the
+ * sanitizers to see. */
 START_TEST(test_damaged_bytes)
 {
-	static const struct { size_t at; unsigned bytes; uint64_t value; } faults[] = {
-		{0, 1, 2}, {2, 2, 65}, {2, 2, 1}, {2, 2, 0}, {4, 4, 4}, {4, 4, UINT32_MAX}, {8, 8, 1001}, {16, 8, 5}, {16, 8, UINT64_MAX},
-		{24, 8, 12}, {32, 8, 999}, {48, 8, 0},
-		{56, 8, 0}, {56, 8, 7}, {56, 8, 300}, {64, 1, 3}, {96 + 10, 2, 2}, {96 + 16, 8, 900}, {96 + 16, 8, UINT64_MAX},
-		{136, 8, 200}, {136, 8, INT64_MAX}, {136 + 9, 1, DTYPE_COUNT}, {136 + 12, 2, 9}, {136 + 24, 8, 1}, {136 + 32, 8, 0}, {136 + 32, 8, 301},
+	static const struct {
+		size_t at;
+		unsigned bytes;
+		uint64_t value;
+	} faults[] = {
+		{0, 1, 2},
+		{2, 2, 65},
+		{2, 2, 1},
+		{2, 2, 0},
+		{4, 4, 4},
+		{4, 4, UINT32_MAX},
+		{8, 8, 1001},
+		{16, 8, 5},
+		{16, 8, UINT64_MAX},
+		{24, 8, 12},
+		{32, 8, 999},
+		{48, 8, 0},
+		{56, 8, 0},
+		{56, 8, 7},
+		{56, 8, 300},
+		{64, 1, 3},
+		{96 + 10, 2, 2},
+		{96 + 16, 8, 900},
+		{96 + 16, 8, UINT64_MAX},
+		{136, 8, 200},
+		{136, 8, INT64_MAX},
+		{136 + 9, 1, DTYPE_COUNT},
+		{136 + 12, 2, 9},
+		{136 + 24, 8, 1},
+		{136 + 32, 8, 0},
+		{136 + 32, 8, 301},
 	};
 	struct error err = {0};
 	struct buffer bytes;
@@ -164,7 +197,8 @@ START_TEST(test_damaged_bytes)
 		uint8_t *const copy = malloc(bytes.len);
 		memcpy(copy, bytes.data, bytes.len);
 		little_endian_put(copy + faults[i].at, faults[i].value, faults[i].bytes);
-		ck_assert_msg(derived_recipe_parse(span_of(copy, bytes.len), &err) == NULL, "fault %zu", i);
+		ck_assert_msg(derived_recipe_parse(span_of(copy, bytes.len), &err) == NULL,
+			"fault %zu", i);
 		ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 		free(copy);
 	}

@@ -34,12 +34,16 @@ START_TEST(put_then_get_gives_the_bytes_back)
 	struct error err = {0};
 	const size_t len = sizes[_i];
 	uint8_t *const bytes = fixture_noise(len, 7);
-	ck_assert_msg(fixture_put(fixture.store, "weights", "a/model.bin", span_of(bytes, len), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "weights", "a/model.bin", span_of(bytes, len),
+			      &err) == 0,
+		"%s", err.text);
 	ck_assert(fixture_holds(&fixture, "weights", "a/model.bin", span_of(bytes, len)));
 	store_fixture_reopen(&fixture);
 	ck_assert(fixture_holds(&fixture, "weights", "a/model.bin", span_of(bytes, len)));
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("a/model.bin"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("a/model.bin"),
+				 fixture.arena, &object, &err),
+		0);
 	const struct digest128 digest = xxh3_128(span_of(bytes, len));
 	ck_assert(digest128_equal(&object.digest, &digest));
 	ck_assert_uint_eq(object.size, len);
@@ -51,7 +55,8 @@ END_TEST
 static const struct {
 	uint64_t offset;
 	uint64_t length;
-} ranges[] = {{0, 1}, {2999999, 1}, {0, 3000000}, {1, 2999999}, {123456, 1500000}, {1048576, 131072}, {2500000, 0}, {3000000, 0}};
+} ranges[] = {{0, 1}, {2999999, 1}, {0, 3000000}, {1, 2999999}, {123456, 1500000},
+	{1048576, 131072}, {2500000, 0}, {3000000, 0}};
 
 START_TEST(any_range_reads_as_it_was_put)
 {
@@ -59,11 +64,17 @@ START_TEST(any_range_reads_as_it_was_put)
 	struct object object;
 	struct buffer read;
 	uint8_t *const bytes = fixture_noise(3000000, 8);
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_of(bytes, 3000000), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "weights", "k", span_of(bytes, 3000000), &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	buffer_init(&read, 4000000);
-	ck_assert_msg(fixture_read(fixture.store, &object, ranges[_i].offset, ranges[_i].length, &read, &err) == 0, "%s", err.text);
-	ck_assert(span_equal(buffer_span(&read), span_of(bytes + ranges[_i].offset, (size_t)ranges[_i].length)));
+	ck_assert_msg(fixture_read(fixture.store, &object, ranges[_i].offset, ranges[_i].length,
+			      &read, &err) == 0,
+		"%s", err.text);
+	ck_assert(span_equal(
+		buffer_span(&read), span_of(bytes + ranges[_i].offset, (size_t)ranges[_i].length)));
 	ck_assert_ptr_null(object_open(fixture.store, &object, 2999999, 2, &err));
 	ck_assert_int_eq(err.kind, ERROR_RANGE);
 	ck_assert_ptr_null(object_open(fixture.store, &object, UINT64_MAX, 2, &err));
@@ -78,8 +89,11 @@ START_TEST(inline_objects_read_by_range_too)
 	struct error err = {0};
 	struct object object;
 	struct buffer read;
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("hello world"), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "weights", "k", span_text("hello world"), &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert_str_eq(object.etag, "5eb63bbbe01eeed093cb22bb8f5acdc3");
 	buffer_init(&read, 200000);
 	ck_assert_int_eq(fixture_read(fixture.store, &object, 6, 3, &read, &err), 0);
@@ -99,9 +113,13 @@ START_TEST(headers_come_back_as_given)
 		{span_text("x-amz-meta-empty"), span_text("")},
 		{span_text("x-amz-meta-step"), span_text("12")},
 	};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .facts = {.headers = headers, .header_count = 3}};
+	struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("k"),
+		.facts = {.headers = headers, .header_count = 3}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert_uint_eq(object.header_count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert(span_equal(object.headers[i].name, headers[i].name));
@@ -126,8 +144,11 @@ START_TEST(refusals_before_any_byte)
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(fixture_put(fixture.store, "absent", "k", span_text("x"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	struct object_header header = {span_text("x-amz-meta-v"), span_of(long_value, OBJECT_METADATA_MAX_BYTES)};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .facts = {.headers = &header, .header_count = 1}};
+	struct object_header header = {
+		span_text("x-amz-meta-v"), span_of(long_value, OBJECT_METADATA_MAX_BYTES)};
+	struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("k"),
+		.facts = {.headers = &header, .header_count = 1}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_METADATA_TOO_LARGE);
 	header.value.len--; /* the name counts without its prefix: v */
@@ -139,10 +160,13 @@ START_TEST(a_wrong_content_md5_stores_nothing)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .has_content_md5 = true};
+	struct object_put_params params = {
+		.bucket = span_text("weights"), .key = span_text("k"), .has_content_md5 = true};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -151,11 +175,14 @@ START_TEST(overwriting_replaces_whole_and_frees_rows)
 {
 	struct error err = {0};
 	uint8_t *const bytes = fixture_noise(2000000, 9);
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_of(bytes, 2000000), &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_of(bytes, 1000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "weights", "k", span_of(bytes, 2000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "weights", "k", span_of(bytes, 1000000), &err), 0);
 	ck_assert(fixture_holds(&fixture, "weights", "k", span_of(bytes, 1000000)));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 1);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(DISTINCT part_set) FROM segments"), 1);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(DISTINCT part_set) FROM segments"), 1);
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("small"), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments"), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "k", NULL, &err), 0);
@@ -170,7 +197,9 @@ START_TEST(a_version_removed_between_find_and_open_is_no_key)
 	struct error err = {0};
 	struct object object;
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("old"), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "k", NULL, &err), 0);
 	ck_assert_ptr_null(object_open(fixture.store, &object, 0, 3, &err));
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
@@ -216,8 +245,10 @@ START_TEST(conditions_are_judged_like_s3)
 	const struct object_conditions given = {.if_match = span_text(conditions[_i].if_match),
 		.if_none_match = span_text(conditions[_i].if_none_match)};
 	struct object object = {.size = 3};
-	snprintf(object.etag, sizeof(object.etag), "%s", conditions[_i].etag != NULL ? conditions[_i].etag : "");
-	const int result = object_conditions_check(&given, conditions[_i].etag != NULL ? &object : NULL, &err);
+	snprintf(object.etag, sizeof(object.etag), "%s",
+		conditions[_i].etag != NULL ? conditions[_i].etag : "");
+	const int result =
+		object_conditions_check(&given, conditions[_i].etag != NULL ? &object : NULL, &err);
 	ck_assert_int_eq(result, conditions[_i].kind == ERROR_NONE ? 0 : -1);
 	ck_assert_int_eq(err.kind, conditions[_i].kind);
 }
@@ -236,11 +267,11 @@ END_TEST
 START_TEST(to_conditions_a_marker_is_no_object)
 {
 	struct error err = {0};
-	const struct object marker = {.is_marker = true, .etag = "abc", .size = 3,
-		.modified_ms = 1000};
+	const struct object marker = {
+		.is_marker = true, .etag = "abc", .size = 3, .modified_ms = 1000};
 	const struct object_conditions absent = {.if_none_match = span_text("*")};
-	const struct object_conditions present[] = {{.if_match = span_text("*")}, {.has_size = true, .size = 3},
-		{.has_modified = true, .modified_ms = 1000}};
+	const struct object_conditions present[] = {{.if_match = span_text("*")},
+		{.has_size = true, .size = 3}, {.has_modified = true, .modified_ms = 1000}};
 	ck_assert_int_eq(object_conditions_check(&absent, &marker, &err), 0);
 	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
 		err = (struct error){0};
@@ -255,9 +286,11 @@ START_TEST(a_write_over_a_marker_finds_nothing_there)
 {
 	struct error err = {0};
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
-	struct object_put_params swap = {.bucket = span_text("weights"), .key = span_text("k"),
+	struct object_put_params swap = {.bucket = span_text("weights"),
+		.key = span_text("k"),
 		.conditions.if_match = span_text("*")};
-	struct object_put_params create = {.bucket = span_text("weights"), .key = span_text("k"),
+	struct object_put_params create = {.bucket = span_text("weights"),
+		.key = span_text("k"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("1"), &err), 0);
@@ -274,10 +307,13 @@ START_TEST(conditions_are_kept_by_who_takes_them)
 {
 	char texts[2][4] = {"abc", "xyz"};
 	const struct object_conditions given = {.if_match = span_of(texts[0], 3),
-		.if_none_match = span_of(texts[1], 3), .has_size = true, .size = 7};
+		.if_none_match = span_of(texts[1], 3),
+		.has_size = true,
+		.size = 7};
 	const struct object_conditions copy = object_conditions_copy(&given, fixture.arena);
 	memset(texts, '-', sizeof(texts));
-	ck_assert(span_equal_text(copy.if_match, "abc") && span_equal_text(copy.if_none_match, "xyz"));
+	ck_assert(span_equal_text(copy.if_match, "abc") &&
+		span_equal_text(copy.if_none_match, "xyz"));
 	ck_assert(copy.has_size && copy.size == 7 && !copy.has_modified);
 }
 END_TEST
@@ -286,12 +322,15 @@ START_TEST(conditional_puts_and_deletes)
 {
 	struct error err = {0};
 	char etag[OBJECT_ETAG_BYTES];
-	struct object_put_params create = {.bucket = span_text("weights"), .key = span_text("latest"),
+	struct object_put_params create = {.bucket = span_text("weights"),
+		.key = span_text("latest"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &create, span_text("1"), etag, &err), 0);
 	ck_assert_int_eq(fixture_put_with(fixture.store, &create, span_text("2"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
-	struct object_put_params swap = {.bucket = span_text("weights"), .key = span_text("latest"), .conditions.if_match = span_text(etag)};
+	struct object_put_params swap = {.bucket = span_text("weights"),
+		.key = span_text("latest"),
+		.conditions.if_match = span_text(etag)};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("2"), NULL, &err), 0);
 	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("3"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
@@ -299,7 +338,8 @@ START_TEST(conditional_puts_and_deletes)
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", etag, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", "*", &err), 0);
-	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", "*", &err), 0); /* absent: fine */
+	/* absent: fine */
+	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "latest", "*", &err), 0);
 	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("3"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	ck_assert_int_eq(fixture_delete(fixture.store, "absent", "latest", NULL, &err), -1);
@@ -312,7 +352,10 @@ START_TEST(a_bucket_deleted_during_the_upload_takes_it_along)
 	struct error err = {0};
 	struct settled *const settled = settled_new();
 	struct object object;
-	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done, .owner = settled};
+	const struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("k"),
+		.done = settled_done,
+		.owner = settled};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
@@ -325,13 +368,17 @@ START_TEST(a_bucket_deleted_during_the_upload_takes_it_along)
 }
 END_TEST
 
-/* Or an upload could outlive the right to write: begun in a bucket of one's own, ended in one that somebody else made since. */
+/* Or an upload could outlive the right to write: begun in a bucket of one's own, ended in one that
+ * somebody else made since. */
 START_TEST(a_bucket_made_anew_during_the_upload_does_not_get_it)
 {
 	struct error err = {0};
 	struct settled *const settled = settled_new();
 	struct object object;
-	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done, .owner = settled};
+	const struct object_put_params params = {.bucket = span_text("weights"),
+		.key = span_text("k"),
+		.done = settled_done,
+		.owner = settled};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
@@ -343,7 +390,9 @@ START_TEST(a_bucket_made_anew_during_the_upload_does_not_get_it)
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	object_put_free(put);
 	err = (struct error){0};
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -353,12 +402,15 @@ START_TEST(an_aborted_upload_leaves_nothing)
 	struct error err = {0};
 	struct object object;
 	uint8_t *const bytes = fixture_noise(90000, 3);
-	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done};
+	const struct object_put_params params = {
+		.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_of(bytes, 90000), &err), SINK_TAKEN);
 	object_put_free(put);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
+				 fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	free(bytes);
 }
@@ -400,7 +452,8 @@ START_TEST(damaged_rows_are_noticed)
 	ck_assert_int_gt(db_changes(db), 0);
 	db_close(db);
 	free(path);
-	const struct store_options options = {.folder = fixture.folder, .after_damage = AFTER_DAMAGE_SERVE};
+	const struct store_options options = {
+		.folder = fixture.folder, .after_damage = AFTER_DAMAGE_SERVE};
 	fixture.store = store_open(&options, &err);
 	ck_assert_ptr_nonnull(fixture.store);
 	struct object object;
@@ -420,12 +473,15 @@ START_TEST(large_versions_are_dropped_in_slices)
 {
 	struct error err = {0};
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "seed", span_text("x"), &err), 0);
-	/* Many segments come from parts of others in disorder: 128 KiB pieces of noise, then those pieces backwards. */
+	/* Many segments come from parts of others in disorder: 128 KiB pieces of noise, then those
+	 * pieces backwards. */
 	enum { PIECE = 700000, PIECES = 8 };
 	uint8_t *const bytes = fixture_noise((size_t)PIECE * PIECES, 5);
 	for (size_t i = 0; i < PIECES; i++) {
 		char key[8] = {'p', (char)('0' + i), 0};
-		ck_assert_int_eq(fixture_put(fixture.store, "weights", key, span_of(bytes + i * PIECE, PIECE), &err), 0);
+		ck_assert_int_eq(fixture_put(fixture.store, "weights", key,
+					 span_of(bytes + i * PIECE, PIECE), &err),
+			0);
 	}
 	ck_assert(fixture_holds(&fixture, "weights", "p3", span_of(bytes + 3 * PIECE, PIECE)));
 	for (size_t i = 0; i < PIECES; i++) {
@@ -446,15 +502,18 @@ Suite *test_object_suite(void)
 	TCase *const tests = tcase_create("object");
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, put_then_get_gives_the_bytes_back, 0, sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_loop_test(tests, any_range_reads_as_it_was_put, 0, sizeof(ranges) / sizeof(ranges[0]));
+	tcase_add_loop_test(
+		tests, put_then_get_gives_the_bytes_back, 0, sizeof(sizes) / sizeof(sizes[0]));
+	tcase_add_loop_test(
+		tests, any_range_reads_as_it_was_put, 0, sizeof(ranges) / sizeof(ranges[0]));
 	tcase_add_test(tests, inline_objects_read_by_range_too);
 	tcase_add_test(tests, headers_come_back_as_given);
 	tcase_add_test(tests, refusals_before_any_byte);
 	tcase_add_test(tests, a_wrong_content_md5_stores_nothing);
 	tcase_add_test(tests, overwriting_replaces_whole_and_frees_rows);
 	tcase_add_test(tests, a_version_removed_between_find_and_open_is_no_key);
-	tcase_add_loop_test(tests, conditions_are_judged_like_s3, 0, sizeof(conditions) / sizeof(conditions[0]));
+	tcase_add_loop_test(tests, conditions_are_judged_like_s3, 0,
+		sizeof(conditions) / sizeof(conditions[0]));
 	tcase_add_test(tests, conditional_puts_and_deletes);
 	tcase_add_test(tests, a_condition_ends_where_it_says);
 	tcase_add_test(tests, to_conditions_a_marker_is_no_object);
@@ -463,7 +522,8 @@ Suite *test_object_suite(void)
 	tcase_add_test(tests, a_bucket_deleted_during_the_upload_takes_it_along);
 	tcase_add_test(tests, a_bucket_made_anew_during_the_upload_does_not_get_it);
 	tcase_add_test(tests, an_aborted_upload_leaves_nothing);
-	tcase_add_loop_test(tests, damaged_rows_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_loop_test(
+		tests, damaged_rows_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(tests, large_versions_are_dropped_in_slices);
 	suite_add_tcase(suite, tests);
 	return suite;

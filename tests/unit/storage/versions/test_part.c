@@ -41,16 +41,17 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int64_t add(const int64_t version, const size_t count)
+static int64_t add(int64_t version, size_t count)
 {
 	struct error err = {0};
 	const int64_t set = part_single_set(version);
-	const struct stored_part part = {.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
+	const struct stored_part part = {
+		.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
 	ck_assert_msg(part_single_add(db, set, &part, &err) == 0, "%s", err.text);
 	return set;
 }
 
-static int64_t rows(const char *const sql)
+static int64_t rows(const char *sql)
 {
 	struct error err = {0};
 	struct db_statement *const statement = db_prepare(db, sql, &err);
@@ -70,7 +71,12 @@ static const struct {
 	size_t count;
 	uint64_t skip;
 } ranges[] = {
-	{0, 1, 0, 1, 0}, {999, 1, 0, 1, 999}, {999, 2, 0, 2, 999}, {1000, 1000, 1, 1, 0}, {1500, 1000, 1, 2, 500}, {0, 100000, 0, 100, 0},
+	{0, 1, 0, 1, 0},
+	{999, 1, 0, 1, 999},
+	{999, 2, 0, 2, 999},
+	{1000, 1000, 1, 1, 0},
+	{1500, 1000, 1, 2, 500},
+	{0, 100000, 0, 100, 0},
 	{99999, 1, 99, 1, 999},
 };
 
@@ -80,11 +86,14 @@ START_TEST(a_range_loads_only_the_segments_it_needs)
 	add(1, 10); /* a neighbour */
 	const int64_t set = add(2, 100);
 	struct part_range range = {.offset = ranges[_i].offset, .length = ranges[_i].length};
-	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, part_single_contents(segments, 100), &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES,
+			      part_single_contents(segments, 100), &range, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(range.segment_count, ranges[_i].count);
 	ck_assert_uint_eq(range.skip, ranges[_i].skip);
 	for (size_t i = 0; i < range.segment_count; i++)
-		ck_assert(memcmp(&range.segments[i], &segments[ranges[_i].first + i], sizeof(struct segment)) == 0);
+		ck_assert(memcmp(&range.segments[i], &segments[ranges[_i].first + i],
+				  sizeof(struct segment)) == 0);
 	free(range.segments);
 }
 END_TEST
@@ -95,7 +104,8 @@ START_TEST(a_range_may_be_refused_for_its_many_segments)
 	const int64_t set = add(1, 100);
 	const uint64_t contents = part_single_contents(segments, 100);
 	struct part_range range = {.length = 10 * SEGMENT_BYTES, .most = 10};
-	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(range.segment_count, 10);
 	free(range.segments);
 	range = (struct part_range){.length = 10 * SEGMENT_BYTES + 1, .most = 10};
@@ -110,19 +120,23 @@ START_TEST(an_unrecorded_pack_is_refused)
 	struct error err = {0};
 	struct segment segment = {.count = 1, .bytes = 10};
 	const struct stored_part part = {.size = 10, .segments = &segment, .segment_count = 1};
-	ck_assert_int_eq(part_single_add(db, part_single_set(1), &part, &err), -1); /* invariant 1 */
+	/* invariant 1 */
+	ck_assert_int_eq(part_single_add(db, part_single_set(1), &part, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
 
 /* As version 0.1 wrote it: a set of one part. */
-static int64_t add_listed(const size_t count, uint64_t *const out_contents)
+static int64_t add_listed(size_t count, uint64_t *out_contents)
 {
-	static const char sql[] = "INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, 1, ?2, x'', x'', x'', ?3)";
+	static const char sql[] =
+		"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, 1, ?2, x'', x'', x'', ?3)";
 	struct error err = {0};
 	struct part_row row = {.number = 1};
-	const struct stored_part part = {.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
-	ck_assert_int_eq(db_run_script(db, "INSERT INTO part_sets (row_count) VALUES (4)", &err), 0);
+	const struct stored_part part = {
+		.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
+	ck_assert_int_eq(
+		db_run_script(db, "INSERT INTO part_sets (row_count) VALUES (4)", &err), 0);
 	const int64_t set = db_last_id(db);
 	ck_assert_int_eq(part_add_segments(db, set, &part, &row, &err), 0);
 	struct db_statement *const statement = db_prepare(db, sql, &err);
@@ -130,7 +144,8 @@ static int64_t add_listed(const size_t count, uint64_t *const out_contents)
 	db_bind_i64(statement, 2, (int64_t)row.size);
 	db_bind_i64(statement, 3, (int64_t)row.sum);
 	ck_assert_int_eq(db_execute(statement, &err), 0);
-	*out_contents = part_row_add_to(0, &row, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
+	*out_contents =
+		part_row_add_to(0, &row, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
 	return set;
 }
 
@@ -140,20 +155,27 @@ START_TEST(sets_of_the_first_form_are_read_and_dropped)
 	uint64_t contents;
 	const int64_t set = add_listed(3, &contents);
 	struct part_range range = {.offset = 1, .length = 3 * SEGMENT_BYTES - 1};
-	ck_assert_msg(part_set_load(db, set, 3 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_set_load(db, set, 3 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s",
+		err.text);
 	ck_assert_uint_eq(range.segment_count, 3);
 	free(range.segments);
 	ck_assert_int_eq(part_set_share(db, set, &err), 0);
 	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 3);
 	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
-	ck_assert_int_eq(rows(SQL_SEGMENTS) + rows(SQL_SETS) + rows("SELECT COUNT(*) FROM parts"), 0);
+	ck_assert_int_eq(
+		rows(SQL_SEGMENTS) + rows(SQL_SETS) + rows("SELECT COUNT(*) FROM parts"), 0);
 }
 END_TEST
 
 static const char *const listed_damages[] = {
-	"UPDATE parts SET size = size + 1", "UPDATE parts SET sum = sum + 1", "UPDATE parts SET md5 = x'00'", "DELETE FROM parts",
-	"UPDATE segments SET count = count + 1", "DELETE FROM segments WHERE start = 2000", "DELETE FROM part_sets",
+	"UPDATE parts SET size = size + 1",
+	"UPDATE parts SET sum = sum + 1",
+	"UPDATE parts SET md5 = x'00'",
+	"DELETE FROM parts",
+	"UPDATE segments SET count = count + 1",
+	"DELETE FROM segments WHERE start = 2000",
+	"DELETE FROM part_sets",
 };
 
 START_TEST(damage_of_the_first_form_is_seen)
@@ -187,10 +209,13 @@ START_TEST(damage_is_seen)
 	struct part_range first = {.length = 1};
 	struct part_range whole = {.length = 3 * SEGMENT_BYTES};
 	ck_assert_int_eq(db_run_script(db, damages[_i].damage, &err), 0);
-	const int result = part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments, 3), &first, &err);
+	const int result = part_set_load(
+		db, set, 3 * SEGMENT_BYTES, part_single_contents(segments, 3), &first, &err);
 	ck_assert_int_eq(result, damages[_i].is_whole ? 0 : -1);
 	free(first.segments);
-	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments, 3), &whole, &err), -1);
+	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES,
+				 part_single_contents(segments, 3), &whole, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
@@ -202,7 +227,9 @@ START_TEST(a_gap_is_seen)
 	const int64_t set = add(1, 4);
 	struct part_range range = {.length = 3 * SEGMENT_BYTES};
 	ck_assert_int_eq(db_run_script(db, "DELETE FROM segments WHERE start = 1000", &err), 0);
-	ck_assert_int_eq(part_set_load(db, set, 4 * SEGMENT_BYTES, part_single_contents(segments, 4), &range, &err), -1);
+	ck_assert_int_eq(part_set_load(db, set, 4 * SEGMENT_BYTES,
+				 part_single_contents(segments, 4), &range, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	ck_assert_ptr_null(range.segments);
 }
@@ -214,7 +241,9 @@ START_TEST(contents_are_of_this_version)
 	struct error err = {0};
 	const int64_t set = add(1, 3);
 	struct part_range range = {.length = 3 * SEGMENT_BYTES};
-	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments + 1, 3), &range, &err), -1);
+	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES,
+				 part_single_contents(segments + 1, 3), &range, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
@@ -261,7 +290,8 @@ START_TEST(shared_sets_go_with_the_last)
 }
 END_TEST
 
-/* Many small ones in one change: it removes about a thousand rows and leaves the rest, of which the sweeper takes many sets at a time. */
+/* Many small ones in one change: it removes about a thousand rows and leaves the rest, of which the
+ * sweeper takes many sets at a time. */
 START_TEST(a_change_leaves_most_of_many_sets)
 {
 	enum { SETS = 100, ROWS = 60 };
@@ -287,7 +317,8 @@ START_TEST(a_change_leaves_most_of_many_sets)
 	add(1, PART_TINY_ROWS);
 	for (int i = 2; i <= 20; i++)
 		add(i, ROWS);
-	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0); /* tiny: at once, whatever else was done */
+	/* tiny: at once, whatever else was done */
+	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0);
 	ck_assert_int_eq(rows(SQL_SETS), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 19 * ROWS);
 }
@@ -320,7 +351,8 @@ START_TEST(large_sets_go_in_slices)
 END_TEST
 
 /* Packs whose count of names is not that of the rows that lead to them. */
-static const char SQL_MISCOUNTED[] = "SELECT COUNT(*) FROM packs WHERE named <>"
+static const char SQL_MISCOUNTED[] =
+	"SELECT COUNT(*) FROM packs WHERE named <>"
 	" (SELECT coalesce(sum(3 * first + count), 0) FROM segments WHERE pack = packs.number)";
 
 /* Runs of one pack and of several, in one set and in sets beside it. */
@@ -329,8 +361,10 @@ START_TEST(packs_know_what_leads_to_them)
 	struct error err = {0};
 	struct segment mixed[7];
 	for (size_t i = 0; i < 7; i++)
-		mixed[i] = (struct segment){packs[i < 3 || i == 5].id, (uint32_t)(10 * i), (uint32_t)i + 1, SEGMENT_BYTES};
-	const struct stored_part part = {.size = 7 * SEGMENT_BYTES, .segments = mixed, .segment_count = 7};
+		mixed[i] = (struct segment){packs[i < 3 || i == 5].id, (uint32_t)(10 * i),
+			(uint32_t)i + 1, SEGMENT_BYTES};
+	const struct stored_part part = {
+		.size = 7 * SEGMENT_BYTES, .segments = mixed, .segment_count = 7};
 	ck_assert_int_eq(part_single_add(db, part_single_set(1), &part, &err), 0);
 	add(2, 5);
 	ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
@@ -346,7 +380,8 @@ START_TEST(packs_know_what_leads_to_them)
 		ck_assert_int_eq(part_set_sweep(db, &more, &err), 0);
 		ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
 	}
-	ck_assert_int_eq(rows("SELECT sum(named) FROM packs"), rows("SELECT sum(3 * first + count) FROM segments"));
+	ck_assert_int_eq(rows("SELECT sum(named) FROM packs"),
+		rows("SELECT sum(3 * first + count) FROM segments"));
 }
 END_TEST
 
@@ -374,9 +409,11 @@ START_TEST(sets_know_how_many_rows_they_have)
 	ck_assert_int_eq(rows("SELECT row_count FROM part_sets"), 7);
 	ck_assert_int_eq(rows("SELECT holders FROM part_sets"), 2);
 	ck_assert_int_eq(part_set_add_single(db, segments, 9, &set, &contents, &err), 0);
-	ck_assert_int_eq(rows("SELECT row_count FROM part_sets ORDER BY id DESC LIMIT 1"), 10); /* and the part */
+	/* and the part */
+	ck_assert_int_eq(rows("SELECT row_count FROM part_sets ORDER BY id DESC LIMIT 1"), 10);
 	struct part_range range = {.length = 9 * SEGMENT_BYTES};
-	ck_assert_msg(part_set_load(db, set, 9 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_set_load(db, set, 9 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s",
+		err.text);
 	ck_assert_uint_eq(range.segment_count, 9);
 	free(range.segments);
 }
@@ -407,15 +444,18 @@ Suite *test_part_suite(void)
 	Suite *const suite = suite_create("part");
 	TCase *const tests = tcase_create("part");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, a_range_loads_only_the_segments_it_needs, 0, sizeof(ranges) / sizeof(ranges[0]));
+	tcase_add_loop_test(tests, a_range_loads_only_the_segments_it_needs, 0,
+		sizeof(ranges) / sizeof(ranges[0]));
 	tcase_add_test(tests, a_range_may_be_refused_for_its_many_segments);
 	tcase_add_test(tests, an_unrecorded_pack_is_refused);
 	tcase_add_test(tests, sets_of_the_first_form_are_read_and_dropped);
-	tcase_add_loop_test(tests, damage_of_the_first_form_is_seen, 0, sizeof(listed_damages) / sizeof(listed_damages[0]));
+	tcase_add_loop_test(tests, damage_of_the_first_form_is_seen, 0,
+		sizeof(listed_damages) / sizeof(listed_damages[0]));
 	tcase_add_loop_test(tests, damage_is_seen, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(tests, a_gap_is_seen);
 	tcase_add_test(tests, contents_are_of_this_version);
-	tcase_add_loop_test(tests, shared_sets_go_with_the_last, 0, sizeof(shared_counts) / sizeof(shared_counts[0]));
+	tcase_add_loop_test(tests, shared_sets_go_with_the_last, 0,
+		sizeof(shared_counts) / sizeof(shared_counts[0]));
 	tcase_add_test(tests, small_sets_go_at_once);
 	tcase_add_test(tests, a_change_leaves_most_of_many_sets);
 	tcase_add_test(tests, large_sets_go_in_slices);

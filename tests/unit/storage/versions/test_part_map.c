@@ -15,9 +15,10 @@ static void tear_down(void)
 	buffer_release(&map);
 }
 
-static void add(const uint32_t number, const uint64_t end)
+static void add(uint32_t number, uint64_t end)
 {
-	const struct part_map_entry entry = {.number = number, .end = end, .sum = end * 31 + number};
+	const struct part_map_entry entry = {
+		.number = number, .end = end, .sum = end * 31 + number};
 	part_map_add(&map, &entry);
 }
 
@@ -48,7 +49,8 @@ START_TEST(numbers_find_their_parts)
 	for (uint32_t number = 0; number < sizeof(wanted) / sizeof(wanted[0]); number++)
 		ck_assert_uint_eq(part_map_find_number(buffer_span(&map), number), wanted[number]);
 	const struct part_map_entry entry = part_map_entry(buffer_span(&map), 2);
-	ck_assert(entry.number == 7 && entry.start == 10 && entry.end == 15 && entry.sum == 15 * 31 + 7);
+	ck_assert(entry.number == 7 && entry.start == 10 && entry.end == 15 &&
+		entry.sum == 15 * 31 + 7);
 	ck_assert_uint_eq(part_map_entry(buffer_span(&map), 0).start, 0);
 }
 END_TEST

@@ -36,68 +36,73 @@ static void tear_down(void)
 	free(noise);
 }
 
-static int put(const char *const key, const size_t len, struct object *const out, struct error *const err)
+static int put(const char *key, size_t len, struct object *out, struct error *err)
 {
 	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key)};
 	return fixture_put_object(fixture.store, &params, span_of(noise, len), out, err);
 }
 
 /* What can be done to the key "k", of which a null version and two with ids are there. */
-static int put_small(struct error *const err)
+static int put_small(struct error *err)
 {
 	struct object object;
 	return put("k", 100, &object, err);
 }
 
-static int put_large(struct error *const err)
+static int put_large(struct error *err)
 {
 	struct object object;
 	return put("k", LARGE / 2, &object, err);
 }
 
-static int copy_onto(const char *const from, struct error *const err)
+static int copy_onto(const char *from, struct error *err)
 {
 	struct object source;
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(from), fixture.arena, &source, err), 0);
-	struct object_copy_params params = {.source = &source, .bucket = span_text("bucket"), .key = span_text("k")};
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(from),
+				 fixture.arena, &source, err),
+		0);
+	struct object_copy_params params = {
+		.source = &source, .bucket = span_text("bucket"), .key = span_text("k")};
 	return fixture_copy(fixture.store, &params, &object, err);
 }
 
-static int copy_small(struct error *const err)
+static int copy_small(struct error *err)
 {
 	return copy_onto("small", err);
 }
 
-static int copy_large(struct error *const err)
+static int copy_large(struct error *err)
 {
 	return copy_onto("large", err);
 }
 
-static int delete_with(struct object_delete_item *const item, struct error *const err)
+static int delete_with(struct object_delete_item *item, struct error *err)
 {
 	const int result = fixture_delete_items(fixture.store, "bucket", item, 1, err);
 	ck_assert(result != 0 || item->error.kind == ERROR_NONE);
 	return result;
 }
 
-static int delete_key(struct error *const err)
+static int delete_key(struct error *err)
 {
 	struct object_delete_item item = {.key = span_text("k")};
 	return delete_with(&item, err);
 }
 
-static int delete_version(struct error *const err)
+static int delete_version(struct error *err)
 {
 	struct object object;
 	struct object_delete_item item = {.key = span_text("k"), .ref.kind = VERSION_REF_ID};
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
+				 fixture.arena, &object, err),
+		0);
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	return delete_with(&item, err);
 }
 
 /* A copy that has its bytes for itself, since their first version is gone. */
-static int put_copied(struct error *const err)
+static int put_copied(struct error *err)
 {
 	struct object twin;
 	struct object_delete_item item = {.key = span_text("twin")};
@@ -108,30 +113,41 @@ static int put_copied(struct error *const err)
 	return delete_with(&item, err);
 }
 
-static int delete_null(struct error *const err)
+static int delete_null(struct error *err)
 {
 	struct object_delete_item item = {.key = span_text("k"), .ref.kind = VERSION_REF_NULL};
 	return delete_with(&item, err);
 }
 
-static int set_acl(struct error *const err)
+static int set_acl(struct error *err)
 {
-	struct object_change_params params = {.bucket = span_text("bucket"), .key = span_text("k"),
-		.sets_acl = true, .acl = ACL_PUBLIC_READ};
+	struct object_change_params params = {.bucket = span_text("bucket"),
+		.key = span_text("k"),
+		.sets_acl = true,
+		.acl = ACL_PUBLIC_READ};
 	return fixture_change(fixture.store, &params, err);
 }
 
-static int (*const acts[])(struct error *err) = {put_small, put_large, copy_small, copy_large, delete_key, delete_version, delete_null,
-	set_acl};
+static int (*const acts[])(struct error *err) = {put_small, put_large, copy_small, copy_large,
+	delete_key, delete_version, delete_null, set_acl};
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 static int (*const preparations[])(struct error *err) = {put_large, put_small, put_copied};
 enum { PREPARATIONS = sizeof(preparations) / sizeof(preparations[0]) };
 
-#define FAULT(event) "CREATE TRIGGER fault BEFORE " event " BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END"
+#define FAULT(event)                                                                               \
+	"CREATE TRIGGER fault BEFORE " event                                                       \
+	" BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END"
 static const char *const faults[] = {
-	FAULT("INSERT ON versions"), FAULT("UPDATE ON versions"), FAULT("DELETE ON versions"), FAULT("INSERT ON inline_bytes"),
-	FAULT("DELETE ON inline_bytes"), FAULT("INSERT ON part_sets"), FAULT("UPDATE ON part_sets"), FAULT("DELETE ON part_sets"),
-	FAULT("INSERT ON segments"), FAULT("DELETE ON segments"),
+	FAULT("INSERT ON versions"),
+	FAULT("UPDATE ON versions"),
+	FAULT("DELETE ON versions"),
+	FAULT("INSERT ON inline_bytes"),
+	FAULT("DELETE ON inline_bytes"),
+	FAULT("INSERT ON part_sets"),
+	FAULT("UPDATE ON part_sets"),
+	FAULT("DELETE ON part_sets"),
+	FAULT("INSERT ON segments"),
+	FAULT("DELETE ON segments"),
 };
 
 static void make_history(void)
@@ -147,8 +163,10 @@ static void make_history(void)
 }
 
 static const char *const facts[] = {
-	"SELECT COUNT(*) FROM versions", "SELECT SUM(sequence * (state + 3) * (acl + 5) + COALESCE(retired_ms, 0)) FROM versions",
-	"SELECT SUM(version) FROM inline_bytes", "SELECT SUM(id * 7 + holders + is_dead * 1000) FROM part_sets",
+	"SELECT COUNT(*) FROM versions",
+	"SELECT SUM(sequence * (state + 3) * (acl + 5) + COALESCE(retired_ms, 0)) FROM versions",
+	"SELECT SUM(version) FROM inline_bytes",
+	"SELECT SUM(id * 7 + holders + is_dead * 1000) FROM part_sets",
 	"SELECT SUM(part_set * 7 + start) FROM segments",
 };
 enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
@@ -159,21 +177,26 @@ static void read_facts(int64_t out[FACTS])
 		out[i] = fixture_count(fixture.store, facts[i]);
 }
 
-/* Whatever statement of a change fails: the key is as it was, and the same change can be made afterwards. */
+/* Whatever statement of a change fails: the key is as it was, and the same change can be made
+ * afterwards. */
 START_TEST(a_change_that_fails_leaves_no_half_version)
 {
 	struct error err = {0};
 	int hits = 0;
 	make_history();
 	for (int versioning = 1; versioning <= 2; versioning++) {
-		ck_assert_int_eq(fixture_run(fixture.store, versioning == 1 ? "UPDATE buckets SET versioning = 1"
-			: "UPDATE buckets SET versioning = 2", &err), 0);
+		ck_assert_int_eq(fixture_run(fixture.store,
+					 versioning == 1 ? "UPDATE buckets SET versioning = 1"
+							 : "UPDATE buckets SET versioning = 2",
+					 &err),
+			0);
 		for (int i = 0; i < ACTS; i++) {
 			int64_t before[FACTS];
 			int64_t after[FACTS];
 			ck_assert_int_eq(preparations[i % PREPARATIONS](&err), 0);
 			read_facts(before);
-			ck_assert_msg(fixture_run(fixture.store, faults[_i], &err) == 0, "%s", err.text);
+			ck_assert_msg(
+				fixture_run(fixture.store, faults[_i], &err) == 0, "%s", err.text);
 			const bool failed = acts[i](&err) != 0;
 			ck_assert_int_eq(fixture_run(fixture.store, "DROP TRIGGER fault", &err), 0);
 			read_facts(after);
@@ -193,19 +216,20 @@ struct call {
 	int (*run)(struct db *db, struct error *err);
 };
 
-static int apply_call(struct change *const change, struct db *const db, struct error *const err)
+static int apply_call(struct change *change, struct db *db, struct error *err)
 {
 	return ((struct call *)change)->run(db, err);
 }
 
-static void run_call(int (*const run)(struct db *db, struct error *err))
+static void run_call(int (*run)(struct db *db, struct error *err))
 {
 	struct error err = {0};
 	struct call call = {.change.apply = apply_call, .run = run};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &call.change, &err) == 0, "%s", err.text);
+	ck_assert_msg(committer_run(store_committer(fixture.store), &call.change, &err) == 0, "%s",
+		err.text);
 }
 
-static int check_plain_sum(struct db *const db, struct error *const err)
+static int check_plain_sum(struct db *db, struct error *err)
 {
 	static const char sql[] = "SELECT checksum FROM versions";
 	struct arena *const arena = arena_new(10000);
@@ -232,14 +256,24 @@ static int check_plain_sum(struct db *const db, struct error *const err)
 	return 0;
 }
 
-static int push_plain(struct db *const db, struct error *const err)
+static int push_plain(struct db *db, struct error *err)
 {
-	struct version version = {.id = {1, 2, 3}, .bucket = 1, .key = span_text("old"), .size = 3, .etag = "etag", .has_digest = true,
-		.digest.bytes = {4, 5}, .has_file_hash = true, .file_hash.bytes = {6, 7}, .modified_ms = 77, .contents = 5};
+	struct version version = {.id = {1, 2, 3},
+		.bucket = 1,
+		.key = span_text("old"),
+		.size = 3,
+		.etag = "etag",
+		.has_digest = true,
+		.digest.bytes = {4, 5},
+		.has_file_hash = true,
+		.file_hash.bytes = {6, 7},
+		.modified_ms = 77,
+		.contents = 5};
 	return version_push(db, BUCKET_UNVERSIONED, NULL, &version, err);
 }
 
-/* Rows as a catalog of before this schema holds them keep their sums: docs/FORMAT.md, "Checksums". */
+/* Rows as a catalog of before this schema holds them keep their sums: docs/FORMAT.md,
+ * "Checksums". */
 START_TEST(a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema)
 {
 	run_call(push_plain);
@@ -249,11 +283,19 @@ END_TEST
 
 /* Each new column is under the sum. */
 static const char *const damages[] = {
-	"UPDATE versions SET has_id = 1 - has_id", "UPDATE versions SET is_marker = 1 - is_marker", "UPDATE versions SET part_count = 2",
-	"UPDATE versions SET checksum_kind = checksum_kind + 16", "UPDATE versions SET checksum_value = zeroblob(8)",
-	"UPDATE versions SET checksum_value = zeroblob(100)", "UPDATE versions SET storage_class = 3", "UPDATE versions SET acl = 1",
-	"UPDATE versions SET tags = x'010061010062'", "UPDATE versions SET digest = NULL", "UPDATE versions SET digest = x'00'",
-	"UPDATE versions SET file_hash = x''", "UPDATE versions SET id = x''",
+	"UPDATE versions SET has_id = 1 - has_id",
+	"UPDATE versions SET is_marker = 1 - is_marker",
+	"UPDATE versions SET part_count = 2",
+	"UPDATE versions SET checksum_kind = checksum_kind + 16",
+	"UPDATE versions SET checksum_value = zeroblob(8)",
+	"UPDATE versions SET checksum_value = zeroblob(100)",
+	"UPDATE versions SET storage_class = 3",
+	"UPDATE versions SET acl = 1",
+	"UPDATE versions SET tags = x'010061010062'",
+	"UPDATE versions SET digest = NULL",
+	"UPDATE versions SET digest = x'00'",
+	"UPDATE versions SET file_hash = x''",
+	"UPDATE versions SET id = x''",
 };
 
 START_TEST(damaged_columns_are_noticed)
@@ -262,21 +304,30 @@ START_TEST(damaged_columns_are_noticed)
 	struct object object;
 	ck_assert_int_eq(put("k", 10, &object, &err), 0);
 	ck_assert_int_eq(fixture_run(fixture.store, damages[_i], &err), 0);
-	ck_assert_int_eq(object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(
+		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
 
 static const struct digest128 late = {{9, 8, 7}};
 
-static int push_without_digest(struct db *const db, struct error *const err)
+static int push_without_digest(struct db *db, struct error *err)
 {
-	struct version version = {.id = {1}, .bucket = 1, .key = span_text("k"), .size = 3, .etag = "e-2", .part_count = 2, .modified_ms = 77,
-		.checksum = {CHECKSUM_CRC32, CHECKSUM_COMPOSITE, 4, {1, 2, 3, 4}}, .tags = span_text("\1\0a\1\0b")};
+	struct version version = {.id = {1},
+		.bucket = 1,
+		.key = span_text("k"),
+		.size = 3,
+		.etag = "e-2",
+		.part_count = 2,
+		.modified_ms = 77,
+		.checksum = {CHECKSUM_CRC32, CHECKSUM_COMPOSITE, 4, {1, 2, 3, 4}},
+		.tags = span_text("\1\0a\1\0b")};
 	return version_push(db, BUCKET_VERSIONED, NULL, &version, err);
 }
 
-static int give_digest(struct db *const db, struct error *const err)
+static int give_digest(struct db *db, struct error *err)
 {
 	struct version version;
 	ck_assert_int_eq(version_find_current(db, 1, span_text("k"), NULL, &version, err), 1);
@@ -291,7 +342,9 @@ START_TEST(a_digest_can_come_later)
 	struct object object;
 	run_call(push_without_digest);
 	run_call(give_digest);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
 	ck_assert_uint_eq(object.checksum.len, 4);
 }
@@ -302,7 +355,7 @@ struct unpin {
 	int64_t sequence;
 };
 
-static int apply_unpin(struct change *const change, struct db *const db, struct error *const err)
+static int apply_unpin(struct change *change, struct db *db, struct error *err)
 {
 	return version_unpin(db, ((struct unpin *)change)->sequence, err);
 }
@@ -312,10 +365,15 @@ START_TEST(a_damaged_version_that_no_step_needs_holds_nothing_up)
 	struct error err = {0};
 	struct object object;
 	ck_assert_int_eq(put("k", 10, &object, &err), 0);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET state = 0, size = size + 1 WHERE key = x'6b'", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store,
+			"UPDATE versions SET state = 0, size = size + 1 WHERE key = x'6b'", &err),
+		0);
 	struct unpin change = {.change.apply = apply_unpin, .sequence = object.sequence};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE key = x'6b'"), 1);
+	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0,
+		"%s", err.text);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE key = x'6b'"), 1);
 }
 END_TEST
 
@@ -332,17 +390,18 @@ START_TEST(a_bucket_with_markers_or_older_versions_alone_is_not_empty)
 	item.ref.kind = VERSION_REF_ID;
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(delete_with(&item, &err), 0);
-	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1); /* the marker is left */
+	/* the marker is left */
+	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_NOT_EMPTY);
 }
 END_TEST
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store, sql);
 }
 
-static void run_sql(const char *const sql)
+static void run_sql(const char *sql)
 {
 	struct error err = {0};
 	ck_assert_msg(fixture_run(fixture.store, sql, &err) == 0, "%s", err.text);
@@ -398,13 +457,13 @@ END_TEST
 static int64_t shown_sequence;
 static enum error_kind shown_kind;
 
-static int show(struct db *const db, struct error *const err)
+static int show(struct db *db, struct error *err)
 {
 	shown_kind = version_show(db, shown_sequence, err) == 0 ? ERROR_NONE : err->kind;
 	return 0;
 }
 
-static enum error_kind try_show(const int64_t sequence)
+static enum error_kind try_show(int64_t sequence)
 {
 	shown_sequence = sequence;
 	run_call(show);
@@ -434,7 +493,7 @@ START_TEST(a_hidden_version_is_not_shown_beside_another)
 }
 END_TEST
 
-static int give_other_digest(struct db *const db, struct error *const err)
+static int give_other_digest(struct db *db, struct error *err)
 {
 	static const struct digest128 other = {{1}};
 	struct version version;
@@ -449,12 +508,14 @@ START_TEST(a_digest_stays_what_it_is)
 	run_call(push_without_digest);
 	run_call(give_digest);
 	run_call(give_other_digest);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
 }
 END_TEST
 
-static int give_hash(struct db *const db, struct error *const err)
+static int give_hash(struct db *db, struct error *err)
 {
 	static const struct chunk_id hash = {{1}};
 	return version_set_file_hash(db, shown_sequence, 0, &hash, err);
@@ -475,9 +536,14 @@ static int64_t updated_ms(void)
 	return count("SELECT updated_ms FROM bucket_totals");
 }
 
-static int push_without_hash(struct db *const db, struct error *const err)
+static int push_without_hash(struct db *db, struct error *err)
 {
-	struct version version = {.id = {1}, .bucket = 1, .key = span_text("k"), .size = 3, .etag = "e", .modified_ms = fixture.clock.now_ms};
+	struct version version = {.id = {1},
+		.bucket = 1,
+		.key = span_text("k"),
+		.size = 3,
+		.etag = "e",
+		.modified_ms = fixture.clock.now_ms};
 	if (version_push(db, BUCKET_VERSIONED, NULL, &version, err) != 0)
 		return -1;
 	shown_sequence = version.sequence;
@@ -494,9 +560,12 @@ static size_t give_hash_and_read(void)
 	bool more;
 	ck_assert(change_feed_seek(feed, 1, updated_ms(), updated_ms(), &at));
 	run_call(give_hash);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE id = x'01000000000000000000000000000000' AND LENGTH(file_hash) = 32"), 1);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM versions WHERE id = x'01000000000000000000000000000000' AND LENGTH(file_hash) = 32"),
+		1);
 	run_sql("DELETE FROM versions WHERE 0"); /* what was committed before is shown by now */
-	ck_assert(change_feed_read(feed, 1, updated_ms(), &at, 4, fixture.arena, seen, &told, &more));
+	ck_assert(
+		change_feed_read(feed, 1, updated_ms(), &at, 4, fixture.arena, seen, &told, &more));
 	return told;
 }
 
@@ -538,9 +607,11 @@ Suite *test_version_change_suite(void)
 	TCase *const tests = tcase_create("version_change");
 	tcase_set_timeout(tests, 120);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, a_change_that_fails_leaves_no_half_version, 0, sizeof(faults) / sizeof(faults[0]));
+	tcase_add_loop_test(tests, a_change_that_fails_leaves_no_half_version, 0,
+		sizeof(faults) / sizeof(faults[0]));
 	tcase_add_test(tests, a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema);
-	tcase_add_loop_test(tests, damaged_columns_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_loop_test(
+		tests, damaged_columns_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(tests, a_digest_can_come_later);
 	tcase_add_test(tests, a_damaged_version_that_no_step_needs_holds_nothing_up);
 	tcase_add_test(tests, a_bucket_with_markers_or_older_versions_alone_is_not_empty);

@@ -34,11 +34,12 @@ static void tear_down(void)
 }
 
 /* 1 and the shard; 0: not known. */
-static int ask_as(const bool promises, const struct chunk_id *const id, struct buffer *const out)
+static int ask_as(bool promises, const struct chunk_id *id, struct buffer *out)
 {
 	struct error err = {0};
 	struct settled *const settled = settled_new();
-	struct chunk_answer *const answer = chunk_answer_start(fixture.store, id, promises, settled_done, settled, &err);
+	struct chunk_answer *const answer =
+		chunk_answer_start(fixture.store, id, promises, settled_done, settled, &err);
 	if (answer == NULL)
 		settled_done(settled);
 	settled_wait(settled);
@@ -48,7 +49,7 @@ static int ask_as(const bool promises, const struct chunk_id *const id, struct b
 	return result == 0;
 }
 
-static int ask(const struct chunk_id *const id, struct buffer *const out)
+static int ask(const struct chunk_id *id, struct buffer *out)
 {
 	return ask_as(true, id, out);
 }
@@ -58,7 +59,7 @@ struct cut {
 	size_t count;
 };
 
-static int take(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
+static int take(void *taker, const struct chunk_id *id, struct span content, struct error *err)
 {
 	struct cut *const cut = taker;
 	(void)err;
@@ -68,7 +69,7 @@ static int take(void *const taker, const struct chunk_id *const id, const struct
 }
 
 /* Noise put through S3, and its chunks. */
-static struct cut put(const char *const key, const size_t len, const uint64_t seed)
+static struct cut put(const char *key, size_t len, uint64_t seed)
 {
 	struct error err = {0};
 	struct cut cut = {0};
@@ -77,13 +78,14 @@ static struct cut put(const char *const key, const size_t len, const uint64_t se
 	ck_assert_int_eq(chunk_stream_push(stream, span_of(bytes, len), &err), 0);
 	ck_assert_int_eq(chunk_stream_end(stream, &err), 0);
 	chunk_stream_free(stream);
-	ck_assert_msg(fixture_put(fixture.store, "b", key, span_of(bytes, len), &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put(fixture.store, "b", key, span_of(bytes, len), &err) == 0, "%s",
+		err.text);
 	free(bytes);
 	return cut;
 }
 
 /* The answer names a xorb that is promised, and hides the chunk with the day's key. */
-static void expect_answer(const struct chunk_id *const id, const uint32_t number)
+static void expect_answer(const struct chunk_id *id, uint32_t number)
 {
 	struct error err = {0};
 	struct buffer shard;
@@ -131,7 +133,8 @@ END_TEST
 START_TEST(the_first_chunk_of_a_large_upload_is_found)
 {
 	struct buffer ignored;
-	const struct cut cut = put("k", 900000, 3); /* a pack of its own, which a helper enters into the index */
+	/* a pack of its own, which a helper enters into the index */
+	const struct cut cut = put("k", 900000, 3);
 	for (int i = 0; i < 1000 && ask(&cut.entries[0].id, &ignored) != 1; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	buffer_release(&ignored);

@@ -1,5 +1,6 @@
-/* Sound records that are offered in place of damaged ones: what is mended of them, in whatever order they come, and
- * what is let go. The records here lie in the pack itself: what was noted of them is wrong. */
+/* Sound records that are offered in place of damaged ones: what is mended of them, in whatever
+ * order they come, and what is let go. The records here lie in the pack itself: what was noted of
+ * them is wrong. */
 #include "storage/core/damage_book.h"
 
 #include <errno.h>
@@ -52,7 +53,8 @@ static struct pack_store *packs(void)
 /* The place of the object's first chunk; the others follow in its pack. */
 static struct chunk_place put(const char *key, struct span bytes)
 {
-	static const char sql[] = "SELECT p.id, s.first FROM segments s JOIN packs p ON p.number = s.pack WHERE s.part_set ="
+	static const char sql[] =
+		"SELECT p.id, s.first FROM segments s JOIN packs p ON p.number = s.pack WHERE s.part_set ="
 		" (SELECT CASE WHEN coalesce(part_set, 0) = 0 THEN -sequence ELSE part_set END FROM versions"
 		" ORDER BY sequence DESC LIMIT 1) ORDER BY s.number, s.start LIMIT 1";
 	struct error err = {0};
@@ -275,9 +277,14 @@ START_TEST(a_copy_is_refused_for_its_own_chunks_alone)
 	for (size_t i = 0; i < 3; i++) {
 		struct object source;
 		struct object copy;
-		ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text(keys[i]), fixture.arena, &source, &err), 0);
-		struct object_copy_params params = {.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
-		ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == (i == 1 ? -1 : 0), "%s %s", keys[i], err.text);
+		ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text(keys[i]),
+					 fixture.arena, &source, &err),
+			0);
+		struct object_copy_params params = {
+			.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
+		ck_assert_msg(
+			fixture_copy(fixture.store, &params, &copy, &err) == (i == 1 ? -1 : 0),
+			"%s %s", keys[i], err.text);
 	}
 	ck_assert_int_eq(err.kind, ERROR_CONTENT_DAMAGED);
 }

@@ -25,16 +25,18 @@ struct kept {
 	size_t len;
 };
 
-static void put(struct kept *const kept, const char *const key, const uint8_t *const bytes, const size_t len)
+static void put(struct kept *kept, const char *key, const uint8_t *bytes, size_t len)
 {
 	struct error err = {0};
 	struct object_put_params params = {.bucket = span_text("models"), .key = span_text(key)};
-	ck_assert_msg(fixture_put_object(kept->fixture.store, &params, span_of(bytes, len), &kept->object, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_put_object(kept->fixture.store, &params, span_of(bytes, len),
+			      &kept->object, &err) == 0,
+		"%s", err.text);
 	ck_assert(kept->object.has_file_hash);
 }
 
 /* An object of noise and text: records of several kinds. */
-static void kept_open(struct kept *const kept, const size_t len)
+static void kept_open(struct kept *kept, size_t len)
 {
 	*kept = (struct kept){.len = len};
 	store_fixture_open(&kept->fixture);
@@ -47,7 +49,7 @@ static void kept_open(struct kept *const kept, const size_t len)
 	put(kept, "a", kept->bytes, len);
 }
 
-static void kept_close(struct kept *const kept)
+static void kept_close(struct kept *kept)
 {
 	free(kept->bytes);
 	store_fixture_close(&kept->fixture);
@@ -58,35 +60,39 @@ struct reader {
 	struct db *db;
 };
 
-static struct reader reader_take(struct kept *const kept)
+static struct reader reader_take(struct kept *kept)
 {
 	struct error err = {0};
-	struct reader reader = {.store = kept->fixture.store, .db = store_reader_take(kept->fixture.store, &err)};
+	struct reader reader = {
+		.store = kept->fixture.store, .db = store_reader_take(kept->fixture.store, &err)};
 	ck_assert_ptr_nonnull(reader.db);
 	ck_assert_int_eq(db_snapshot_begin(reader.db, &err), 0);
 	return reader;
 }
 
-static void reader_give(const struct reader *const reader)
+static void reader_give(const struct reader *reader)
 {
 	db_snapshot_end(reader->db);
 	store_reader_give(reader->store, reader->db);
 }
 
-static int64_t bucket_id(struct kept *const kept)
+static int64_t bucket_id(struct kept *kept)
 {
-	return fixture_count(kept->fixture.store, "SELECT id FROM buckets WHERE name = CAST('models' AS BLOB)");
+	return fixture_count(
+		kept->fixture.store, "SELECT id FROM buckets WHERE name = CAST('models' AS BLOB)");
 }
 
-static int find(struct kept *const kept, const struct reader *const reader, struct xet_content *const out, struct error *const err)
+static int find(
+	struct kept *kept, const struct reader *reader, struct xet_content *out, struct error *err)
 {
 	const struct xet_reach reach = {.bucket = bucket_id(kept)};
 	return xet_content_find(reader->db, &reach, &kept->object.file_hash, out, err);
 }
 
 /* The bytes of one range of the plan, as a client would fetch them. */
-static uint8_t *fetch(struct kept *const kept, const struct reader *const reader, const struct xet_content *const content,
-	const struct reconstruction *const plan, const struct reconstruction_range *const range, uint64_t *const out_len)
+static uint8_t *fetch(struct kept *kept, const struct reader *reader,
+	const struct xet_content *content, const struct reconstruction *plan,
+	const struct reconstruction_range *range, uint64_t *out_len)
 {
 	struct error err = {0};
 	struct body_source *source = NULL;
@@ -96,13 +102,18 @@ static uint8_t *fetch(struct kept *const kept, const struct reader *const reader
 	if (piece->place.version != 0) {
 		struct span bytes;
 		struct db_statement *statement;
-		ck_assert_int_eq(part_inline_load(reader->db, content->version, content->contents, &bytes, &statement, &err), 0);
+		ck_assert_int_eq(part_inline_load(reader->db, content->version, content->contents,
+					 &bytes, &statement, &err),
+			0);
 		source = xorb_source_open_inline(bytes, 0, piece->length);
 		db_reset(statement);
 	} else {
-		const struct xorb_run run = {.pack = piece->place.pack, .first = piece->place.base + piece->first, .count = piece->end - piece->first,
+		const struct xorb_run run = {.pack = piece->place.pack,
+			.first = piece->place.base + piece->first,
+			.count = piece->end - piece->first,
 			.length = piece->length};
-		source = xorb_source_open(store_packs(kept->fixture.store), &run, 1, false, 0, piece->length, &err);
+		source = xorb_source_open(
+			store_packs(kept->fixture.store), &run, 1, false, 0, piece->length, &err);
 	}
 	ck_assert_msg(source != NULL, "%s", err.text);
 	uint8_t *const into = memory_new(piece->length + 1);
@@ -116,8 +127,8 @@ static uint8_t *fetch(struct kept *const kept, const struct reader *const reader
 }
 
 /* Decodes the chunks of a term out of the bytes of its range. */
-static void decode_term(const struct reconstruction_term *const term, const struct reconstruction_range *const range, const uint8_t *record,
-	struct buffer *const out)
+static void decode_term(const struct reconstruction_term *term,
+	const struct reconstruction_range *range, const uint8_t *record, struct buffer *out)
 {
 	struct codec_context *const codec = codec_context_new();
 	uint8_t *const content = memory_new(CHUNK_MAX_BYTES);
@@ -126,7 +137,9 @@ static void decode_term(const struct reconstruction_term *const term, const stru
 		const uint32_t stored = (uint32_t)little_endian_get(record + 1, 3);
 		const uint32_t size = (uint32_t)little_endian_get(record + 5, 3);
 		ck_assert_uint_le(record[4], 2);
-		ck_assert_int_eq(codec_decode(codec, (enum codec)record[4], span_of(record + 8, stored), content, size, &err), 0);
+		ck_assert_int_eq(codec_decode(codec, (enum codec)record[4],
+					 span_of(record + 8, stored), content, size, &err),
+			0);
 		if (chunk >= term->first)
 			buffer_add(out, content, size);
 		record += 8 + stored;
@@ -135,11 +148,13 @@ static void decode_term(const struct reconstruction_term *const term, const stru
 	codec_context_free(codec);
 }
 
-static const struct reconstruction_range *range_of(const struct reconstruction *const plan, const struct reconstruction_term *const term)
+static const struct reconstruction_range *range_of(
+	const struct reconstruction *plan, const struct reconstruction_term *term)
 {
 	for (size_t i = 0; i < plan->range_count; i++) {
 		const struct reconstruction_range *const range = &plan->ranges[i];
-		if (chunk_id_equal(&range->xorb, &term->xorb) && range->first <= term->first && term->end <= range->end)
+		if (chunk_id_equal(&range->xorb, &term->xorb) && range->first <= term->first &&
+			term->end <= range->end)
 			return range;
 	}
 	ck_abort_msg("a term lies in no range");
@@ -147,7 +162,7 @@ static const struct reconstruction_range *range_of(const struct reconstruction *
 }
 
 /* Reconstructs [from, to) as a client does. */
-static void expect_range(struct kept *const kept, const uint64_t from, const uint64_t to)
+static void expect_range(struct kept *kept, uint64_t from, uint64_t to)
 {
 	const struct reader reader = reader_take(kept);
 	struct xet_content content;
@@ -156,7 +171,9 @@ static void expect_range(struct kept *const kept, const uint64_t from, const uin
 	ck_assert_uint_eq(content.size, kept->len);
 	struct reconstruction plan = {0};
 	uint64_t skip;
-	ck_assert_msg(reconstruction_load(&plan, reader.store, reader.db, &content, from, to, &skip, &err) == 0, "%s", err.text);
+	ck_assert_msg(reconstruction_load(
+			      &plan, reader.store, reader.db, &content, from, to, &skip, &err) == 0,
+		"%s", err.text);
 	ck_assert_msg(reconstruction_place(&plan, reader.store, false, &err) == 0, "%s", err.text);
 	struct buffer out;
 	buffer_init(&out, (size_t)1 << 30);
@@ -202,7 +219,8 @@ START_TEST(inline_bytes_come_back)
 }
 END_TEST
 
-/* Terms that are alike share a range, also when the chunks of an object were stored by others: noise, then the same noise with something before. */
+/* Terms that are alike share a range, also when the chunks of an object were stored by others:
+ * noise, then the same noise with something before. */
 START_TEST(shared_chunks_come_back)
 {
 	struct kept kept;
@@ -220,7 +238,8 @@ START_TEST(shared_chunks_come_back)
 }
 END_TEST
 
-/* Offsets in the shown xorb are sums over all records before: as hub-xet.md 3.5 says of url_range. */
+/* Offsets in the shown xorb are sums over all records before: as hub-xet.md 3.5 says of
+ * url_range. */
 START_TEST(offsets_are_of_the_whole_xorb)
 {
 	struct kept kept;
@@ -232,9 +251,13 @@ START_TEST(offsets_are_of_the_whole_xorb)
 	struct reconstruction whole = {0};
 	struct reconstruction part = {0};
 	uint64_t skip;
-	ck_assert_int_eq(reconstruction_load(&whole, reader.store, reader.db, &content, 0, LEN, &skip, &err), 0);
+	ck_assert_int_eq(
+		reconstruction_load(&whole, reader.store, reader.db, &content, 0, LEN, &skip, &err),
+		0);
 	ck_assert_int_eq(reconstruction_place(&whole, reader.store, false, &err), 0);
-	ck_assert_int_eq(reconstruction_load(&part, reader.store, reader.db, &content, 600000, 700000, &skip, &err), 0);
+	ck_assert_int_eq(reconstruction_load(&part, reader.store, reader.db, &content, 600000,
+				 700000, &skip, &err),
+		0);
 	ck_assert_int_eq(reconstruction_place(&part, reader.store, false, &err), 0);
 	ck_assert_uint_eq(part.range_count, 1);
 	const struct reconstruction_range *range = whole.ranges;
@@ -245,7 +268,9 @@ START_TEST(offsets_are_of_the_whole_xorb)
 	uint8_t *const some = fetch(&kept, &reader, &content, &part, &part.ranges[0], &len);
 	ck_assert_uint_eq(range->total, part.ranges[0].total);
 	ck_assert_uint_gt(part.pieces[0].offset, 0);
-	ck_assert_int_eq(memcmp(all + (part.pieces[0].offset - whole.pieces[range->piece].offset), some, len), 0);
+	ck_assert_int_eq(memcmp(all + (part.pieces[0].offset - whole.pieces[range->piece].offset),
+				 some, len),
+		0);
 	free(all);
 	free(some);
 	reconstruction_release(&whole);
@@ -255,7 +280,7 @@ START_TEST(offsets_are_of_the_whole_xorb)
 }
 END_TEST
 
-static int may_read_b(void *const owner, const struct span key, const bool is_current, struct error *const err)
+static int may_read_b(void *owner, struct span key, bool is_current, struct error *err)
 {
 	(void)err;
 	ck_assert(is_current);
@@ -263,11 +288,12 @@ static int may_read_b(void *const owner, const struct span key, const bool is_cu
 	return span_equal_text(key, "b");
 }
 
-static int find_as(struct kept *const kept, const struct xet_reach *const reach, struct error *const err)
+static int find_as(struct kept *kept, const struct xet_reach *reach, struct error *err)
 {
 	const struct reader reader = reader_take(kept);
 	struct xet_content content;
-	const int result = xet_content_find(reader.db, reach, &kept->object.file_hash, &content, err);
+	const int result =
+		xet_content_find(reader.db, reach, &kept->object.file_hash, &content, err);
 	reader_give(&reader);
 	return result;
 }
@@ -278,8 +304,10 @@ START_TEST(a_file_is_reached_through_readable_keys_of_its_bucket)
 	kept_open(&kept, LEN);
 	unsigned asked = 0;
 	struct error err = {0};
-	struct xet_reach reach = {.bucket = bucket_id(&kept), .may_read = may_read_b, .owner = &asked};
-	ck_assert_int_eq(find_as(&kept, &reach, &err), -1); /* "a" holds it, which he may not read */
+	struct xet_reach reach = {
+		.bucket = bucket_id(&kept), .may_read = may_read_b, .owner = &asked};
+	ck_assert_int_eq(
+		find_as(&kept, &reach, &err), -1); /* "a" holds it, which he may not read */
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_uint_eq(asked, 1);
 	put(&kept, "b", kept.bytes, LEN);

@@ -24,11 +24,15 @@ static const struct plan_case cases[] = {
 	{{{1, 0, 2}, {1, 2, 4}}, 0, 0, {{1, 0, 2}, {1, 2, 4}}, 0, {{1, 0, 4}}},
 	{{{1, 0, 3}, {1, 1, 4}}, 0, 0, {{1, 0, 3}, {1, 1, 4}}, 0, {{1, 0, 4}}},
 	{{{1, 0, 5}, {1, 1, 3}}, 0, 0, {{1, 0, 5}, {1, 1, 3}}, 0, {{1, 0, 5}}},
-	{{{1, 0, 2}, {1, 1, 4}, {1, 3, 6}}, 0, 0, {{1, 0, 2}, {1, 1, 4}, {1, 3, 6}}, 0, {{1, 0, 6}}},
+	{{{1, 0, 2}, {1, 1, 4}, {1, 3, 6}}, 0, 0, {{1, 0, 2}, {1, 1, 4}, {1, 3, 6}}, 0,
+		{{1, 0, 6}}},
 	{{{1, 0, 2}, {1, 4, 6}}, 0, 0, {{1, 0, 2}, {1, 4, 6}}, 0, {{1, 0, 2}, {1, 4, 6}}},
-	{{{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, 0, 0, {{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, 0, {{1, 2, 5}}},
-	{{{1, 0, 3}, {1, 2, 4}, {1, 6, 8}, {1, 7, 10}}, 0, 0, {{1, 0, 3}, {1, 2, 4}, {1, 6, 8}, {1, 7, 10}}, 0, {{1, 0, 4}, {1, 6, 10}}},
-	{{{1, 0, 3}, {2, 0, 2}, {1, 3, 5}}, 0, 0, {{1, 0, 3}, {2, 0, 2}, {1, 3, 5}}, 0, {{1, 0, 5}, {2, 0, 2}}},
+	{{{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, 0, 0, {{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, 0,
+		{{1, 2, 5}}},
+	{{{1, 0, 3}, {1, 2, 4}, {1, 6, 8}, {1, 7, 10}}, 0, 0,
+		{{1, 0, 3}, {1, 2, 4}, {1, 6, 8}, {1, 7, 10}}, 0, {{1, 0, 4}, {1, 6, 10}}},
+	{{{1, 0, 3}, {2, 0, 2}, {1, 3, 5}}, 0, 0, {{1, 0, 3}, {2, 0, 2}, {1, 3, 5}}, 0,
+		{{1, 0, 5}, {2, 0, 2}}},
 	{{{1, 0, 5}}, 2548, 10240, {{1, 1, 5}}, 500, {{1, 1, 5}}},
 	{{{1, 0, 5}}, 4096, 10240, {{1, 2, 5}}, 0, {{1, 2, 5}}},
 	{{{1, 0, 5}}, 0, 4596, {{1, 0, 3}}, 0, {{1, 0, 3}}},
@@ -41,13 +45,16 @@ static const struct plan_case cases[] = {
 	{{{1, 0, 4}, {2, 0, 4}}, 4096, 12788, {{1, 2, 4}, {2, 0, 3}}, 0, {{1, 2, 4}, {2, 0, 3}}},
 };
 
-static struct reconstruction_term term_of(const struct run *const run, const uint8_t pack)
+static struct reconstruction_term term_of(const struct run *run, uint8_t pack)
 {
-	return (struct reconstruction_term){.xorb = {{run->xorb}}, .first = run->first, .end = run->end,
+	return (struct reconstruction_term){.xorb = {{run->xorb}},
+		.first = run->first,
+		.end = run->end,
 		.place = {.pack = {{pack}}, .base = 100, .count = 10}};
 }
 
-static void add_run(struct reconstruction *const plan, struct reconstruction_walk *const walk, const struct run *const run, const uint8_t pack)
+static void add_run(struct reconstruction *plan, struct reconstruction_walk *walk,
+	const struct run *run, uint8_t pack)
 {
 	uint32_t sizes[16];
 	for (size_t i = 0; i < 16; i++)
@@ -69,7 +76,8 @@ START_TEST(the_table_of_the_protocol_holds)
 {
 	const struct plan_case *const test = &cases[_i];
 	struct reconstruction plan = {0};
-	struct reconstruction_walk walk = {.start = test->from, .end = test->to != 0 ? test->to : UINT64_MAX};
+	struct reconstruction_walk walk = {
+		.start = test->from, .end = test->to != 0 ? test->to : UINT64_MAX};
 	for (size_t i = 0; i < runs_of(test->segments); i++)
 		add_run(&plan, &walk, &test->segments[i], 1);
 	reconstruction_merge(&plan);
@@ -79,7 +87,8 @@ START_TEST(the_table_of_the_protocol_holds)
 		ck_assert_uint_eq(plan.terms[i].xorb.bytes[0], test->terms[i].xorb);
 		ck_assert_uint_eq(plan.terms[i].first, test->terms[i].first);
 		ck_assert_uint_eq(plan.terms[i].end, test->terms[i].end);
-		ck_assert_uint_eq(plan.terms[i].bytes, CHUNK * (uint64_t)(test->terms[i].end - test->terms[i].first));
+		ck_assert_uint_eq(plan.terms[i].bytes,
+			CHUNK * (uint64_t)(test->terms[i].end - test->terms[i].first));
 	}
 	ck_assert_uint_eq(plan.range_count, runs_of(test->ranges));
 	for (size_t i = 0; i < plan.range_count; i++) {
@@ -92,7 +101,8 @@ START_TEST(the_table_of_the_protocol_holds)
 }
 END_TEST
 
-/* The same xorb in two packs: one range, whose pieces follow on one another and lie within what each pack was asked for. */
+/* The same xorb in two packs: one range, whose pieces follow on one another and lie within what
+ * each pack was asked for. */
 START_TEST(a_xorb_of_two_packs_is_one_range_of_pieces)
 {
 	static const struct run runs[] = {{1, 0, 3}, {1, 2, 6}, {1, 1, 3}, {1, 6, 8}};
@@ -161,7 +171,8 @@ Suite *test_reconstruction_plan_suite(void)
 {
 	Suite *const suite = suite_create("reconstruction_plan");
 	TCase *const plain = tcase_create("plain");
-	tcase_add_loop_test(plain, the_table_of_the_protocol_holds, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(
+		plain, the_table_of_the_protocol_holds, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(plain, a_xorb_of_two_packs_is_one_range_of_pieces);
 	tcase_add_test(plain, files_share_ranges);
 	tcase_add_test(plain, too_many_places_are_refused);

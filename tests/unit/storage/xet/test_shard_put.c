@@ -34,13 +34,14 @@ static const int64_t DAY_MS = 24 * 60 * 60 * 1000;
 
 Suite *test_shard_put_suite(void);
 
-static const struct xorb_sample sample = {.seed = 1, .chunks = CHUNKS, .chunk_bytes = CHUNK_BYTES, .codec = CODEC_RAW};
+static const struct xorb_sample sample = {
+	.seed = 1, .chunks = CHUNKS, .chunk_bytes = CHUNK_BYTES, .codec = CODEC_RAW};
 static struct store_fixture fixture;
 static struct chunk_entry entries[CHUNKS];
 static struct chunk_id xorb;
 static struct buffer shard;
 
-static void set_up_with(const struct file_ops *const files)
+static void set_up_with(const struct file_ops *files)
 {
 	struct error err = {0};
 	bool inserted = false;
@@ -48,11 +49,13 @@ static void set_up_with(const struct file_ops *const files)
 	store_fixture_open(&fixture);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		uint8_t *const content = xorb_sample_chunk(&sample, i);
-		entries[i] = (struct chunk_entry){.id = chunk_hash(span_of(content, CHUNK_BYTES)), .size = CHUNK_BYTES};
+		entries[i] = (struct chunk_entry){
+			.id = chunk_hash(span_of(content, CHUNK_BYTES)), .size = CHUNK_BYTES};
 		free(content);
 	}
 	xorb = chunk_hash_xorb(entries, CHUNKS);
-	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted, "%s", err.text);
+	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted,
+		"%s", err.text);
 	buffer_init(&shard, SHARD_CAP_BYTES);
 }
 
@@ -74,7 +77,7 @@ struct sender {
 	bool done;
 };
 
-static void has_room(void *const owner)
+static void has_room(void *owner)
 {
 	struct sender *const sender = owner;
 	pthread_mutex_lock(&sender->mutex);
@@ -83,7 +86,7 @@ static void has_room(void *const owner)
 	pthread_mutex_unlock(&sender->mutex);
 }
 
-static void is_done(void *const owner)
+static void is_done(void *owner)
 {
 	struct sender *const sender = owner;
 	pthread_mutex_lock(&sender->mutex);
@@ -93,7 +96,8 @@ static void is_done(void *const owner)
 }
 
 /* Writes `bytes` piece by piece, waiting where told to. */
-static int write_all(struct shard_put *const put, struct sender *const sender, const struct span bytes, struct error *const err)
+static int write_all(
+	struct shard_put *put, struct sender *sender, struct span bytes, struct error *err)
 {
 	enum { PIECE_BYTES = 50000 };
 	for (size_t at = 0; at < bytes.len;) {
@@ -113,15 +117,19 @@ static int write_all(struct shard_put *const put, struct sender *const sender, c
 	return 0;
 }
 
-static struct shard_put *open_put(struct sender *const sender, const char *const account)
+static struct shard_put *open_put(struct sender *sender, const char *account)
 {
-	const struct shard_put_params params = {.bucket_id = BUCKET, .account = span_text(account), .room = has_room, .done = is_done,
+	const struct shard_put_params params = {.bucket_id = BUCKET,
+		.account = span_text(account),
+		.room = has_room,
+		.done = is_done,
 		.owner = sender};
 	return shard_put_open(fixture.store, &params);
 }
 
 /* Once finished: waits. */
-static int outcome(struct shard_put *const put, struct sender *const sender, struct shard_report *const out, struct error *const err)
+static int outcome(
+	struct shard_put *put, struct sender *sender, struct shard_report *out, struct error *err)
 {
 	pthread_mutex_lock(&sender->mutex);
 	while (!sender->done)
@@ -130,9 +138,11 @@ static int outcome(struct shard_put *const put, struct sender *const sender, str
 	return shard_put_outcome(put, out, err);
 }
 
-static int send_as(const char *const account, const struct span bytes, struct shard_report *const out, struct error *const err)
+static int send_as(
+	const char *account, struct span bytes, struct shard_report *out, struct error *err)
 {
-	struct sender sender = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
+	struct sender sender = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	struct shard_put *const put = open_put(&sender, account);
 	int result = write_all(put, &sender, bytes, err);
 	if (result == 0) {
@@ -158,7 +168,7 @@ struct run {
 	uint32_t end;
 };
 
-static struct chunk_id add_file(const struct run *const runs, const uint32_t count)
+static struct chunk_id add_file(const struct run *runs, uint32_t count)
 {
 	struct chunk_entry chunks[4 * CHUNKS];
 	struct shard_term terms[4];
@@ -168,7 +178,10 @@ static struct chunk_id add_file(const struct run *const runs, const uint32_t cou
 		const uint32_t run = runs[i].end - runs[i].first;
 		memcpy(&chunks[len], &entries[runs[i].first], run * sizeof(*chunks));
 		len += run;
-		terms[i] = (struct shard_term){.xorb = xorb, .first = runs[i].first, .end = runs[i].end, .bytes = run * CHUNK_BYTES};
+		terms[i] = (struct shard_term){.xorb = xorb,
+			.first = runs[i].first,
+			.end = runs[i].end,
+			.bytes = run * CHUNK_BYTES};
 		ranges[i] = chunk_hash_range(&entries[runs[i].first], run);
 	}
 	const struct chunk_id hash = chunk_hash_file(chunks, len);
@@ -176,7 +189,7 @@ static struct chunk_id add_file(const struct run *const runs, const uint32_t cou
 	return hash;
 }
 
-static void end_shard(const bool lists_xorb)
+static void end_shard(bool lists_xorb)
 {
 	shard_write_bookend(&shard);
 	if (lists_xorb)
@@ -184,7 +197,7 @@ static void end_shard(const bool lists_xorb)
 	shard_write_bookend(&shard);
 }
 
-static struct chunk_id write_shard(const struct run *const runs, const uint32_t count)
+static struct chunk_id write_shard(const struct run *runs, uint32_t count)
 {
 	buffer_reset(&shard);
 	shard_write_header(&shard, 0);
@@ -193,7 +206,7 @@ static struct chunk_id write_shard(const struct run *const runs, const uint32_t 
 	return hash;
 }
 
-static bool find_file(const struct chunk_id *const hash, struct xet_file *const out)
+static bool find_file(const struct chunk_id *hash, struct xet_file *out)
 {
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -203,22 +216,26 @@ static bool find_file(const struct chunk_id *const hash, struct xet_file *const 
 	return found == 1;
 }
 
-static bool is_granted(const struct chunk_id *const hash, const int64_t bucket, const char *const account)
+static bool is_granted(const struct chunk_id *hash, int64_t bucket, const char *account)
 {
 	struct error err = {0};
 	bool valid = false;
 	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_int_eq(xet_grant_row_valid(db, hash, bucket, span_text(account), fixture.clock.now_ms, &valid, &err), 0);
+	ck_assert_int_eq(xet_grant_row_valid(db, hash, bucket, span_text(account),
+				 fixture.clock.now_ms, &valid, &err),
+		0);
 	store_reader_give(fixture.store, db);
 	return valid;
 }
 
-static size_t load(const struct xet_file *const file, struct segment *const out, const size_t capacity)
+static size_t load(const struct xet_file *file, struct segment *out, size_t capacity)
 {
 	struct error err = {0};
 	struct part_range range = {.offset = 0, .length = file->size};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_msg(part_set_load(db, file->part_set, file->size, file->contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		part_set_load(db, file->part_set, file->size, file->contents, &range, &err) == 0,
+		"%s", err.text);
 	store_reader_give(fixture.store, db);
 	ck_assert_uint_le(range.segment_count, capacity);
 	memcpy(out, range.segments, range.segment_count * sizeof(*out));
@@ -228,7 +245,8 @@ static size_t load(const struct xet_file *const file, struct segment *const out,
 
 static int64_t registered(void)
 {
-	return fixture_count(fixture.store, "SELECT (SELECT COUNT(*) FROM xet_files) + (SELECT COUNT(*) FROM xet_grants)");
+	return fixture_count(fixture.store,
+		"SELECT (SELECT COUNT(*) FROM xet_files) + (SELECT COUNT(*) FROM xet_grants)");
 }
 
 START_TEST(a_file_is_registered_for_bucket_and_account)
@@ -257,7 +275,8 @@ START_TEST(neighbours_become_one_segment)
 {
 	struct xet_file file;
 	struct segment segments[4];
-	const struct chunk_id hash = write_shard((const struct run[]){{2, 5}, {5, 9}, {10, 12}, {10, 11}}, 4);
+	const struct chunk_id hash =
+		write_shard((const struct run[]){{2, 5}, {5, 9}, {10, 12}, {10, 11}}, 4);
 	accept();
 	ck_assert(find_file(&hash, &file));
 	ck_assert_uint_eq(file.size, 10 * CHUNK_BYTES);
@@ -324,7 +343,8 @@ START_TEST(the_first_chunk_of_a_file_can_be_asked_for)
 	struct chunk_place place;
 	write_shard((const struct run[]){{7, 9}}, 1);
 	accept();
-	ck_assert(chunk_index_find(store_chunk_index(fixture.store), &entries[7].id, &place) || chunk_index_sampled(&entries[7].id));
+	ck_assert(chunk_index_find(store_chunk_index(fixture.store), &entries[7].id, &place) ||
+		chunk_index_sampled(&entries[7].id));
 }
 END_TEST
 
@@ -359,7 +379,7 @@ START_TEST(many_files_take_several_changes)
 END_TEST
 
 /* One chunk again and again, which no two segments share. */
-static struct chunk_id add_scattered_file(const uint32_t count)
+static struct chunk_id add_scattered_file(uint32_t count)
 {
 	struct chunk_entry *const chunks = calloc(count, sizeof(*chunks));
 	struct shard_term *const terms = calloc(count, sizeof(*terms));
@@ -367,7 +387,8 @@ static struct chunk_id add_scattered_file(const uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t chunk = i % 2 * 2;
 		chunks[i] = entries[chunk];
-		terms[i] = (struct shard_term){.xorb = xorb, .first = chunk, .end = chunk + 1, .bytes = CHUNK_BYTES};
+		terms[i] = (struct shard_term){
+			.xorb = xorb, .first = chunk, .end = chunk + 1, .bytes = CHUNK_BYTES};
 		ranges[i] = chunk_hash_range(&entries[chunk], 1);
 	}
 	const struct chunk_id hash = chunk_hash_file(chunks, count);
@@ -451,40 +472,34 @@ START_TEST(a_shard_over_the_limit_is_too_large)
 END_TEST
 
 /* Places in a shard of one file of one term {4, 8}, and of the xorb. */
-enum {
-	AT_FILE = 48,
-	AT_TERM = 96,
-	AT_RANGE = 144,
-	AT_XORB = 240,
-	AT_CHUNK = 288
-};
+enum { AT_FILE = 48, AT_TERM = 96, AT_RANGE = 144, AT_XORB = 240, AT_CHUNK = 288 };
 
 static const struct forgery {
 	size_t at;
 	uint64_t value;
 	unsigned bytes;
 } forgeries[] = {
-	{0, 'x', 1},                 /* garbage */
-	{32, 1, 8},                  /* another version */
-	{AT_FILE, 1, 8},             /* file hash */
-	{AT_FILE + 32, 0, 4},        /* no verification: the range is read as a file */
+	{0, 'x', 1},          /* garbage */
+	{32, 1, 8},           /* another version */
+	{AT_FILE, 1, 8},      /* file hash */
+	{AT_FILE + 32, 0, 4}, /* no verification: the range is read as a file */
 	{AT_FILE + 36, UINT32_MAX, 4},
 	{AT_FILE + 36, 0, 4},
-	{AT_TERM, 1, 8},             /* a xorb that is not stored */
+	{AT_TERM, 1, 8},                        /* a xorb that is not stored */
 	{AT_TERM + 36, 4 * CHUNK_BYTES - 1, 4}, /* bytes */
-	{AT_TERM + 40, 5, 4},        /* first */
-	{AT_TERM + 40, 8, 4},        /* nothing at all */
+	{AT_TERM + 40, 5, 4},                   /* first */
+	{AT_TERM + 40, 8, 4},                   /* nothing at all */
 	{AT_TERM + 40, 9, 4},
 	{AT_TERM + 40, UINT32_MAX, 4},
 	{AT_TERM + 44, CHUNKS + 1, 4}, /* end */
 	{AT_TERM + 44, UINT32_MAX, 4},
-	{AT_RANGE, 1, 8},            /* range hash */
-	{AT_XORB, 1, 8},             /* lists a xorb that is not stored */
+	{AT_RANGE, 1, 8},              /* range hash */
+	{AT_XORB, 1, 8},               /* lists a xorb that is not stored */
 	{AT_XORB + 36, CHUNKS - 1, 4}, /* with fewer chunks: the last is read as a xorb */
 	{AT_XORB + 36, UINT32_MAX, 4},
-	{AT_XORB + 40, 1, 4},        /* another length */
-	{AT_CHUNK, 1, 8},            /* another chunk */
-	{AT_CHUNK + 32, 1, 4},       /* elsewhere */
+	{AT_XORB + 40, 1, 4},  /* another length */
+	{AT_CHUNK, 1, 8},      /* another chunk */
+	{AT_CHUNK + 32, 1, 4}, /* elsewhere */
 	{AT_CHUNK + 36, CHUNK_BYTES + 1, 4},
 };
 
@@ -513,7 +528,8 @@ START_TEST(one_untrue_file_spoils_all)
 	const size_t second = shard.len;
 	add_file(&(const struct run){4, 8}, 1);
 	end_shard(true);
-	little_endian_put(shard.data + second + 32, 0, 4); /* without ranges, where the other has them */
+	/* without ranges, where the other has them */
+	little_endian_put(shard.data + second + 32, 0, 4);
 	memmove(shard.data + second + 96, shard.data + second + 144, shard.len - second - 144);
 	ck_assert_int_eq(send_as("main", span_of(shard.data, shard.len - 48), &report, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -544,11 +560,13 @@ END_TEST
 START_TEST(an_upload_may_be_given_up)
 {
 	struct error err = {0};
-	struct sender sender = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
+	struct sender sender = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	uint8_t *const bytes = fixture_noise(3 * 1024 * 1024, 1);
 	for (int i = 0; i < 4; i++) {
 		struct shard_put *const put = open_put(&sender, "main");
-		ck_assert_int_eq(write_all(put, &sender, span_of(bytes, (size_t)i * 1000000 + 10), &err), 0);
+		ck_assert_int_eq(
+			write_all(put, &sender, span_of(bytes, (size_t)i * 1000000 + 10), &err), 0);
 		shard_put_free(put);
 	}
 	free(bytes);
@@ -568,7 +586,8 @@ START_TEST(a_xorb_that_gc_works_on_is_asked_for_again)
 	write_shard((const struct run[]){{0, CHUNKS}}, 1);
 	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &found, &err), 0);
 	pack_cache_retire(cache, &found.pack, true);
-	fixture.clock.now_ms += 28 * DAY_MS; /* what is promised is never refused: see the next test */
+	/* what is promised is never refused: see the next test */
+	fixture.clock.now_ms += 28 * DAY_MS;
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_int_eq(registered(), 0);
@@ -601,7 +620,8 @@ static void spoil_last_chunk(void)
 	struct pack_cache *const cache = store_packs(fixture.store)->cache;
 	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &place, &err), 0);
 	struct pack *const pinned = pack_cache_pin(cache, &place.pack, false, &err);
-	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, place.first + CHUNKS - 1, &entry, 1), 1);
+	ck_assert_uint_eq(
+		pack_cache_copy_entries(cache, pinned, place.first + CHUNKS - 1, &entry, 1), 1);
 	pack_cache_unpin(cache, pinned);
 	pack_format_name(&place.pack, PACK_FILE_PACK, name);
 	snprintf(relative, sizeof relative, "packs/%.2s/%s", name, name);
@@ -658,14 +678,15 @@ END_TEST
 
 static uint64_t told_free_bytes;
 
-static int told_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+static int told_space(const struct file_ops *ops, const char *path, struct file_space *out)
 {
 	(void)ops, (void)path;
 	*out = (struct file_space){.free = told_free_bytes, .all = UINT64_MAX};
 	return 0;
 }
 
-/* A client that was refused a xorb for want of room sends the shard that names it all the same, and shows the answer. */
+/* A client that was refused a xorb for want of room sends the shard that names it all the same, and
+ * shows the answer. */
 START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 {
 	struct error err = {0};
@@ -683,7 +704,9 @@ START_TEST(a_xorb_that_had_no_room_is_told_as_that)
 	told_free_bytes--;
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
 	ck_assert_msg(err.kind == ERROR_NO_SPACE, "%s", err.text);
-	ck_assert_msg(strstr(err.text, "which is not stored here, and the disk has no room") != NULL, "%s", err.text);
+	ck_assert_msg(
+		strstr(err.text, "which is not stored here, and the disk has no room") != NULL,
+		"%s", err.text);
 	ck_assert_int_eq(registered(), 0);
 	write_shard((const struct run[]){{4, 8}}, 1);
 	accept(); /* what is stored here needs no room */
@@ -701,7 +724,7 @@ struct blocker {
 	sem_t ended;
 };
 
-static void blocker_init(struct blocker *const blocker)
+static void blocker_init(struct blocker *blocker)
 {
 	*blocker = (struct blocker){.lane = {0}};
 	sem_init(&blocker->reached, 0, 0);
@@ -709,21 +732,22 @@ static void blocker_init(struct blocker *const blocker)
 	sem_init(&blocker->ended, 0, 0);
 }
 
-static void wait_for(sem_t *const semaphore)
+static void wait_for(sem_t *semaphore)
 {
 	while (sem_wait(semaphore) != 0)
 		ck_assert_int_eq(errno, EINTR);
 }
 
-static void block_helper(struct helper_job *const job)
+static void block_helper(struct helper_job *job)
 {
-	struct blocker *const blocker = (struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
+	struct blocker *const blocker =
+		(struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
 	sem_post(&blocker->reached);
 	wait_for(&blocker->may_go);
 	sem_post(&blocker->ended);
 }
 
-static int block_committer(struct change *const change, struct db *const db, struct error *const err)
+static int block_committer(struct change *change, struct db *db, struct error *err)
 {
 	struct blocker *const blocker = (struct blocker *)change;
 	(void)db, (void)err;
@@ -732,17 +756,18 @@ static int block_committer(struct change *const change, struct db *const db, str
 	return 0;
 }
 
-static void committed(struct change *const change)
+static void committed(struct change *change)
 {
 	sem_post(&((struct blocker *)change)->ended);
 }
 
-static void take_place(struct gate_visitor *const visitor)
+static void take_place(struct gate_visitor *visitor)
 {
-	sem_post(&((struct blocker *)((uint8_t *)visitor - offsetof(struct blocker, visitor)))->reached);
+	sem_post(&((struct blocker *)((uint8_t *)visitor - offsetof(struct blocker, visitor)))
+			  ->reached);
 }
 
-static void let_go(struct blocker *const blocker)
+static void let_go(struct blocker *blocker)
 {
 	sem_post(&blocker->may_go);
 	wait_for(&blocker->ended);
@@ -758,10 +783,11 @@ struct queue {
 	struct shard_put *put;
 };
 
-static struct shard_put *send_large(struct sender *const sender)
+static struct shard_put *send_large(struct sender *sender)
 {
 	struct error err = {0};
-	*sender = (struct sender){.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
+	*sender = (struct sender){
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	struct shard_put *const put = open_put(sender, "main");
 	ck_assert_uint_gt(shard.len, 1024 * 1024);
 	ck_assert_int_eq(write_all(put, sender, buffer_span(&shard), &err), 0);
@@ -769,7 +795,7 @@ static struct shard_put *send_large(struct sender *const sender)
 	return put;
 }
 
-static bool somebody_waits(struct gate *const gate)
+static bool somebody_waits(struct gate *gate)
 {
 	lock_enter(&gate->lock);
 	const bool waits = gate->first != NULL;
@@ -777,7 +803,7 @@ static bool somebody_waits(struct gate *const gate)
 	return waits;
 }
 
-static bool somebody_is_inside(struct gate *const gate)
+static bool somebody_is_inside(struct gate *gate)
 {
 	lock_enter(&gate->lock);
 	const bool is_inside = gate->inside > 0;
@@ -790,11 +816,13 @@ static void write_large_shard(void)
 	buffer_reset(&shard);
 	shard_write_header(&shard, 0);
 	for (uint32_t i = 0; i < LARGE_FILES; i++) /* the first few hundred are not alike */
-		add_file(&(const struct run){i % CHUNKS, i % CHUNKS + 1 + i / CHUNKS % (CHUNKS - i % CHUNKS)}, 1);
+		add_file(&(const struct run){i % CHUNKS,
+				 i % CHUNKS + 1 + i / CHUNKS % (CHUNKS - i % CHUNKS)},
+			1);
 	end_shard(true);
 }
 
-static void queue_up(struct queue *const queue)
+static void queue_up(struct queue *queue)
 {
 	queue->gate = &store_parts(fixture.store)->shard_turns->gate;
 	ck_assert_uint_eq(queue->gate->limit, PLACES_AT_GATE);
@@ -810,7 +838,7 @@ static void queue_up(struct queue *const queue)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void expect_busy(struct shard_put *const put, struct sender *const sender, const char *const text)
+static void expect_busy(struct shard_put *put, struct sender *sender, const char *text)
 {
 	struct error err = {0};
 	struct shard_report report;
@@ -820,7 +848,7 @@ static void expect_busy(struct shard_put *const put, struct sender *const sender
 	shard_put_free(put);
 }
 
-static void expect_stopped(struct shard_put *const put, struct sender *const sender)
+static void expect_stopped(struct shard_put *put, struct sender *sender)
 {
 	expect_busy(put, sender, "stopping");
 }
@@ -898,7 +926,8 @@ START_TEST(registering_ends_at_the_next_change_when_the_store_stops)
 	committer_submit(store_committer(fixture.store), &before.change);
 	wait_for(&before.reached);
 	struct shard_put *const put = send_large(&sender);
-	while (!somebody_is_inside(&store_parts(fixture.store)->shard_turns->gate) || !scratch_is_empty()) /* until the check has ended */
+	while (!somebody_is_inside(&store_parts(fixture.store)->shard_turns->gate) ||
+		!scratch_is_empty()) /* until the check has ended */
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	shard_put_quiesce(fixture.store);
 	let_go(&before);
@@ -938,9 +967,12 @@ START_TEST(a_xorb_that_is_damaged_must_be_sent_again)
 	free(path);
 	store_fixture_start(&fixture);
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
-	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "damaged: send it again") != NULL, "%s", err.text);
+	ck_assert_msg(
+		err.kind == ERROR_INVALID && strstr(err.text, "damaged: send it again") != NULL,
+		"%s", err.text);
 	ck_assert_int_eq(registered(), 0);
-	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted, "%s", err.text);
+	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted,
+		"%s", err.text);
 	ck_assert_uint_eq(accept().new_files, 1);
 }
 END_TEST
@@ -966,7 +998,8 @@ Suite *test_shard_put_suite(void)
 	TCase *const wrong = tcase_create("wrong");
 	tcase_add_checked_fixture(wrong, set_up, tear_down);
 	tcase_set_timeout(wrong, 60);
-	tcase_add_loop_test(wrong, what_is_not_true_registers_nothing, 0, sizeof(forgeries) / sizeof(forgeries[0]));
+	tcase_add_loop_test(wrong, what_is_not_true_registers_nothing, 0,
+		sizeof(forgeries) / sizeof(forgeries[0]));
 	tcase_add_test(wrong, one_untrue_file_spoils_all);
 	tcase_add_test(wrong, a_xorb_that_is_damaged_must_be_sent_again);
 	tcase_add_test(wrong, a_file_of_terms_is_not_the_empty_one);

@@ -1,4 +1,5 @@
-/* Derived versions that Xet clients ask for: made into records that are the file of their hash, once, within a bound. */
+/* Derived versions that Xet clients ask for: made into records that are the file of their hash,
+ * once, within a bound. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -47,20 +48,21 @@ static void tear_down(void)
 		derived_checkpoint_release(&next[i]);
 }
 
-static struct object put_derived(const unsigned index)
+static struct object put_derived(unsigned index)
 {
 	const char *const key = arena_format(fixture.arena, "next-%u", index);
-	struct object object = derived_fixture_put_swapped(&fixture, "b", key, &base, &root, &next[index]);
+	struct object object =
+		derived_fixture_put_swapped(&fixture, "b", key, &base, &root, &next[index]);
 	object.key = span_text(key);
 	return object;
 }
 
-static int make(const int64_t version, struct error *const err)
+static int make(int64_t version, struct error *err)
 {
 	return derived_fixture_make(fixture.store, version, err);
 }
 
-static bool find_file(const struct chunk_id *const hash, struct xet_file *const out)
+static bool find_file(const struct chunk_id *hash, struct xet_file *out)
 {
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -71,25 +73,25 @@ static bool find_file(const struct chunk_id *const hash, struct xet_file *const 
 }
 
 /* Out of its segments alone. */
-static void check_file(const struct chunk_id *const hash, const struct span expected)
+static void check_file(const struct chunk_id *hash, struct span expected)
 {
 	ck_assert(derived_fixture_made_holds(&fixture, hash, expected));
 }
 
-static bool is_made(const struct object *const object)
+static bool is_made(const struct object *object)
 {
 	struct xet_file file;
 	return find_file(&object->file_hash, &file);
 }
 
-static int64_t expiry_of(const struct object *const object)
+static int64_t expiry_of(const struct object *object)
 {
 	struct xet_file file;
 	ck_assert(find_file(&object->file_hash, &file));
 	return file.expires_ms;
 }
 
-static void pass(const int64_t ms)
+static void pass(int64_t ms)
 {
 	atomic_fetch_add(&fixture.clock.now_ms, ms);
 }
@@ -100,7 +102,9 @@ START_TEST(test_a_made_file_is_the_version)
 	const struct object object = put_derived(0);
 	ck_assert_msg(make(object.sequence, &err) == 0, "%s", err.text);
 	check_file(&object.file_hash, buffer_span(&next[0].bytes));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), 1); /* stays what it is */
+	/* stays what it is */
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), 1);
 	ck_assert(fixture_holds(&fixture, "b", "next-0", buffer_span(&next[0].bytes)));
 	ck_assert_msg(make(root.sequence, &err) == 0, "%s", err.text); /* never was derived */
 	ck_assert(!is_made(&root));
@@ -117,29 +121,43 @@ START_TEST(test_parts)
 	struct upload_listed_part listed[2];
 	struct upload_fault fault;
 	struct upload_result result;
-	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text("parts"), .initiator = span_text("main")};
+	struct upload_create_params create = {.bucket = span_text("b"),
+		.key = span_text("parts"),
+		.initiator = span_text("main")};
 	const struct span bytes = buffer_span(&next[0].bytes);
-	const struct span parts[] = {span_slice(bytes, 0, PART_BYTES), span_slice(bytes, PART_BYTES, SIZE_MAX)};
+	const struct span parts[] = {
+		span_slice(bytes, 0, PART_BYTES), span_slice(bytes, PART_BYTES, SIZE_MAX)};
 	const struct object single = put_derived(0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct uploaded_part part;
-		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, i + 1, parts[i], NULL, &part, &err), 0);
+		ck_assert_int_eq(
+			fixture_upload_put(fixture.store, &ref, i + 1, parts[i], NULL, &part, &err),
+			0);
 		listed[i] = (struct upload_listed_part){.number = i + 1};
 		memcpy(listed[i].etag, part.etag, sizeof(listed[i].etag));
 	}
 	struct upload_complete_params params = {.ref = ref, .parts = listed, .part_count = 2};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
+		"%s", err.text);
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"),
+				 fixture.arena, &object, &err),
+		0);
 	struct settled *const settled = settled_new();
-	struct file_hash_wait *const wait = file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
+	struct file_hash_wait *const wait =
+		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
 	settled_wait(settled);
 	file_hash_free(wait);
-	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &base, &root, &next[0], false);
-	ck_assert_msg(derived_fixture_swap(fixture.store, object.sequence, recipe, &single.digest, &err) == 0, "%s", err.text);
+	struct derived_recipe *const recipe =
+		derived_fixture_recipe(&fixture, &base, &root, &next[0], false);
+	ck_assert_msg(derived_fixture_swap(
+			      fixture.store, object.sequence, recipe, &single.digest, &err) == 0,
+		"%s", err.text);
 	derived_recipe_free(recipe);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"),
+				 fixture.arena, &object, &err),
+		0);
 	ck_assert(object.has_file_hash && !chunk_id_equal(&object.file_hash, &single.file_hash));
 	ck_assert_msg(make(object.sequence, &err) == 0, "%s", err.text);
 	check_file(&object.file_hash, bytes);
@@ -163,7 +181,8 @@ START_TEST(test_the_least_recently_used_goes)
 	ck_assert(is_made(&objects[2]));
 	check_file(&objects[2].file_hash, buffer_span(&next[2].bytes));
 	fixture_sweep(fixture.store);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 2);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 2);
 }
 END_TEST
 
@@ -189,7 +208,8 @@ START_TEST(test_made_once_for_all_who_ask)
 	const struct object one = put_derived(0);
 	const struct object two = put_derived(1);
 	struct object twin; /* the same file by another name */
-	struct object_copy_params copy = {.bucket = span_text("b"), .key = span_text("twin"), .source = &two};
+	struct object_copy_params copy = {
+		.bucket = span_text("b"), .key = span_text("twin"), .source = &two};
 	ck_assert_int_eq(fixture_copy(fixture.store, &copy, &twin, &err), 0);
 	ck_assert_int_eq(make(one.sequence, &err), 0);
 	const int64_t before = metrics_get(fixture.metrics, METRIC_BYTES_INGESTED);
@@ -205,7 +225,8 @@ START_TEST(test_made_once_for_all_who_ask)
 		xet_make_free(waits[i]);
 	}
 	ck_assert_int_eq(make(twin.sequence, &err), 0);
-	ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_BYTES_INGESTED) - before, (int64_t)two.size);
+	ck_assert_int_eq(
+		metrics_get(fixture.metrics, METRIC_BYTES_INGESTED) - before, (int64_t)two.size);
 	check_file(&two.file_hash, buffer_span(&next[1].bytes));
 }
 END_TEST
@@ -223,7 +244,8 @@ START_TEST(test_what_nobody_waits_for_is_not_begun)
 		settled[i] = settled_new();
 	}
 	for (unsigned i = 0; i < NEXT; i++)
-		waits[i] = xet_make_start(fixture.store, objects[i].sequence, settled_done, settled[i]);
+		waits[i] = xet_make_start(
+			fixture.store, objects[i].sequence, settled_done, settled[i]);
 	xet_make_give_up(fixture.store, waits[NEXT - 1]);
 	for (unsigned i = 0; i < NEXT; i++) {
 		settled_wait(settled[i]);
@@ -244,7 +266,7 @@ START_TEST(test_its_time)
 	ck_assert_int_eq(first, fixture.clock.now_ms + XET_MADE_MS);
 	pass(XET_MADE_MS / 4);
 	xet_make_touch(fixture.store, &object.file_hash);
-	ck_assert_int_eq(make(999, &err), -1); /* the committer has run what came before */
+	ck_assert_int_eq(make(999, &err), -1);       /* the committer has run what came before */
 	ck_assert_int_eq(expiry_of(&object), first); /* not half over */
 	ck_assert_int_eq(make(object.sequence, &err), 0);
 	ck_assert_int_eq(expiry_of(&object), first + XET_MADE_MS / 4);
@@ -252,20 +274,22 @@ START_TEST(test_its_time)
 	check_file(&object.file_hash, buffer_span(&next[0].bytes));
 	pass(XET_MADE_MS - 1000);
 	xet_make_touch(fixture.store, &object.file_hash);
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET id = id", &err), 0); /* behind it */
+	/* behind it */
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET id = id", &err), 0);
 	ck_assert_int_eq(expiry_of(&object), fixture.clock.now_ms + XET_MADE_MS);
 	fixture_sweep(fixture.store);
 	ck_assert(is_made(&object));
 	pass(XET_MADE_MS);
 	fixture_sweep(fixture.store);
 	ck_assert(!is_made(&object));
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 0);
 	ck_assert_int_eq(make(object.sequence, &err), 0);
 	check_file(&object.file_hash, buffer_span(&next[0].bytes));
 }
 END_TEST
 
-static int apply_other_hash(struct change *const change, struct db *const db, struct error *const err)
+static int apply_other_hash(struct change *change, struct db *db, struct error *err)
 {
 	static const struct chunk_id hash = {{1}};
 	struct arena *const arena = arena_new(100000);
@@ -274,10 +298,12 @@ static int apply_other_hash(struct change *const change, struct db *const db, st
 	ck_assert_int_eq(version_find_current(db, 1, span_text("next-0"), arena, &version, err), 1);
 	version.has_file_hash = false;
 	ck_assert_int_eq(version_update(db, &version, err), 0);
-	struct db_statement *const statement = db_prepare(db, "UPDATE versions SET file_hash = x'' WHERE sequence = ?1", err);
+	struct db_statement *const statement =
+		db_prepare(db, "UPDATE versions SET file_hash = x'' WHERE sequence = ?1", err);
 	db_bind_i64(statement, 1, version.sequence);
 	ck_assert_int_eq(db_execute(statement, err), 0);
-	const int result = version_set_file_hash(db, version.sequence, version.contents, &hash, err);
+	const int result =
+		version_set_file_hash(db, version.sequence, version.contents, &hash, err);
 	arena_free(arena);
 	return result;
 }
@@ -287,7 +313,8 @@ START_TEST(test_other_bytes_than_the_hash)
 	struct error err = {0};
 	struct change change = {.apply = apply_other_hash};
 	const struct object object = put_derived(0);
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
 	const int64_t packs = fixture_count(fixture.store, "SELECT count(*) FROM packs");
 	ck_assert_int_eq(make(object.sequence, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
@@ -301,7 +328,8 @@ START_TEST(test_given_up_and_asked_again)
 	struct error err = {0};
 	const struct object object = put_derived(0);
 	struct settled *const settled = settled_new();
-	struct xet_make *const wait = xet_make_start(fixture.store, object.sequence, settled_done, settled);
+	struct xet_make *const wait =
+		xet_make_start(fixture.store, object.sequence, settled_done, settled);
 	xet_makes_quiesce(store_parts(fixture.store)->xet_makes);
 	settled_wait(settled);
 	if (xet_make_outcome(wait, &err) != 0)

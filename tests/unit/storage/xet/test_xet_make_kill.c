@@ -1,6 +1,7 @@
-/* Two derived versions are made into files of records, with room for one of them, and the process is killed, or an operation fails, at its n-th write,
- * sync, rename, unlink or open below packs; n grows until it comes through. Each time the next start shows whole files or none, can make both, and
- * has nothing left of them once their time is over. */
+/* Two derived versions are made into files of records, with room for one of them, and the process
+ * is killed, or an operation fails, at its n-th write, sync, rename, unlink or open below packs; n
+ * grows until it comes through. Each time the next start shows whole files or none, can make both,
+ * and has nothing left of them once their time is over. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -24,10 +25,13 @@ static struct object objects[FILES];
 static char *template; /* a folder */
 static int64_t packs;  /* without made files */
 
-static struct store *open_store(const struct file_ops *const files)
+static struct store *open_store(const struct file_ops *files)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder,
+		.files = files,
+		.clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024,
 		.xet = {.made_max_bytes = base.bytes.len * 3 / 2}};
 	return store_open(&options, &err);
 }
@@ -57,7 +61,8 @@ static void prepare(void)
 	const struct object root = derived_fixture_put(&fixture, "b", "base", &base);
 	for (unsigned i = 0; i < FILES; i++) {
 		derived_checkpoint_make(&next[i], LARGE, i + 1);
-		objects[i] = derived_fixture_put_swapped(&fixture, "b", i == 0 ? "one" : "two", &base, &root, &next[i]);
+		objects[i] = derived_fixture_put_swapped(
+			&fixture, "b", i == 0 ? "one" : "two", &base, &root, &next[i]);
 	}
 	collect();
 	packs = count_packs();
@@ -75,7 +80,7 @@ static void finish(void)
 }
 
 /* How many were made before one failed. */
-static unsigned make_all(struct store *const store)
+static unsigned make_all(struct store *store)
 {
 	struct error err = {0};
 	unsigned made = 0;
@@ -84,7 +89,7 @@ static unsigned make_all(struct store *const store)
 	return made;
 }
 
-static int work(const struct kill_child *const child, const struct file_ops *const files)
+static int work(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
 	struct store *const store = open_store(files);
@@ -100,28 +105,31 @@ static int work(const struct kill_child *const child, const struct file_ops *con
 }
 
 /* Of the next start: what is shown is whole, and the last one that was made is there. */
-static void expect_whole(const unsigned made)
+static void expect_whole(unsigned made)
 {
 	for (unsigned i = 0; i < FILES; i++) {
-		const bool is_there = derived_fixture_made_holds(&fixture, &objects[i].file_hash, buffer_span(&next[i].bytes));
+		const bool is_there = derived_fixture_made_holds(
+			&fixture, &objects[i].file_hash, buffer_span(&next[i].bytes));
 		ck_assert(is_there || made != FILES || i + 1 < FILES);
 	}
 	ck_assert_int_le(fixture_count(fixture.store, "SELECT count(*) FROM xet_files"), 1);
 }
 
-static void expect_recovered(const unsigned made)
+static void expect_recovered(unsigned made)
 {
 	fixture.store = open_store(NULL);
 	ck_assert(fixture.store != NULL);
 	ck_assert_int_le(count_packs(), packs + FILES);
 	expect_whole(made);
 	ck_assert_uint_eq(make_all(fixture.store), FILES);
-	ck_assert(derived_fixture_made_holds(&fixture, &objects[FILES - 1].file_hash, buffer_span(&next[FILES - 1].bytes)));
+	ck_assert(derived_fixture_made_holds(
+		&fixture, &objects[FILES - 1].file_hash, buffer_span(&next[FILES - 1].bytes)));
 	const int64_t now_ms = fixture.clock.now_ms;
 	fixture.clock.now_ms += XET_MADE_MS;
 	collect();
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM xet_files"), 0);
-	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 0);
+	ck_assert_int_eq(
+		fixture_count(fixture.store, "SELECT count(*) FROM part_sets WHERE id > 0"), 0);
 	ck_assert_int_eq(count_packs(), packs);
 	ck_assert(fixture_holds(&fixture, "b", "one", buffer_span(&next[0].bytes)));
 	store_close(fixture.store);
@@ -136,7 +144,8 @@ START_TEST(a_kill_anywhere_leaves_no_half_made_file)
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round += unit_stride(5)) {
 		fixture.folder = unit_scratch_copy(template);
-		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		struct kill_child child = {
+			.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		int made;
 		alive = kill_child_run(&child, &made);
 		expect_recovered((unsigned)made);

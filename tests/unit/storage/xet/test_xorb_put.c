@@ -23,7 +23,8 @@ enum { HOUR_MS = 3600 * 1000, UPLOAD_PROMISE_MS = 5 * HOUR_MS };
 
 static struct store_fixture fixture;
 
-/* Inline-sized, one that shares a pack, one just below and just above what does, one of several megabytes; and each encoding. */
+/* Inline-sized, one that shares a pack, one just below and just above what does, one of several
+ * megabytes; and each encoding. */
 static const struct xorb_sample samples[] = {
 	{.seed = 1, .chunks = 1, .chunk_bytes = 12},
 	{.seed = 2, .chunks = 3, .chunk_bytes = 20000},
@@ -40,7 +41,9 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 static void open_store(void)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder,
+		.clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024,
 		.xet = {.upload_promise_ms = UPLOAD_PROMISE_MS}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
@@ -64,7 +67,7 @@ static void teardown(void)
 	store_fixture_close(&fixture);
 }
 
-static bool send(const struct xorb_sample *const sample)
+static bool send(const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	bool inserted = false;
@@ -72,7 +75,7 @@ static bool send(const struct xorb_sample *const sample)
 	return inserted;
 }
 
-static int64_t count(const char *const sql)
+static int64_t count(const char *sql)
 {
 	return fixture_count(fixture.store, sql);
 }
@@ -83,7 +86,7 @@ static int64_t pack_files(void)
 }
 
 /* A helper removes what an upload leaves behind. */
-static void wait_for_pack_files(const int64_t expected)
+static void wait_for_pack_files(int64_t expected)
 {
 	for (int i = 0; i < 500 && pack_files() != expected; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -118,11 +121,13 @@ END_TEST
 /* Valid frames of 1000 x 'a': with a block that holds nothing, and with the checksum of a block. */
 START_TEST(what_clients_read_otherwise_is_stored_plain)
 {
-	static const uint8_t head[] = {0, 0x21, 0, 0, CODEC_LZ4, 0xe8, 3, 0, 0x04, 0x22, 0x4d, 0x18};
-	static const uint8_t with_empty[] = {0x60, 0x40, 0x82, 0, 0, 0, 0x80, 14, 0, 0, 0, 0x1f, 0x61, 1, 0, 0xff, 0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61,
-		0x61, 0x61, 0, 0, 0, 0};
-	static const uint8_t with_sum[] = {0x70, 0x40, 0xad, 14, 0, 0, 0, 0x1f, 0x61, 1, 0, 0xff, 0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61, 0x61, 0x61, 0x5a,
-		0x0a, 0x6b, 0x03, 0, 0, 0, 0};
+	static const uint8_t head[] = {
+		0, 0x21, 0, 0, CODEC_LZ4, 0xe8, 3, 0, 0x04, 0x22, 0x4d, 0x18};
+	static const uint8_t with_empty[] = {0x60, 0x40, 0x82, 0, 0, 0, 0x80, 14, 0, 0, 0, 0x1f,
+		0x61, 1, 0, 0xff, 0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61, 0x61, 0x61, 0, 0, 0, 0};
+	static const uint8_t with_sum[] = {0x70, 0x40, 0xad, 14, 0, 0, 0, 0x1f, 0x61, 1, 0, 0xff,
+		0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61, 0x61, 0x61, 0x5a, 0x0a, 0x6b, 0x03, 0, 0,
+		0, 0};
 	struct error err = {0};
 	struct buffer body;
 	struct xorb xorb;
@@ -136,14 +141,21 @@ START_TEST(what_clients_read_otherwise_is_stored_plain)
 	buffer_init(&body, 100);
 	buffer_add(&body, head, sizeof head);
 	buffer_add(&body, _i == 0 ? with_empty : with_sum, sizeof with_sum);
-	ck_assert_msg(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 && inserted, "%s", err.text);
+	ck_assert_msg(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted,
+			      &err) == 0 &&
+			inserted,
+		"%s", err.text);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
 	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), 0);
 	ck_assert_uint_eq(length, 8 + sizeof content);
-	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &xorb.pack, xorb.first, NULL, read, &len, &err), 0);
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &xorb.pack, xorb.first,
+				 NULL, read, &len, &err),
+		0);
 	ck_assert_uint_eq(len, sizeof content);
 	ck_assert_mem_eq(read, content, sizeof content);
-	ck_assert(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 && !inserted);
+	ck_assert(xorb_fixture_put(
+			  fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 &&
+		!inserted);
 	buffer_release(&body);
 	free(read);
 }
@@ -156,7 +168,9 @@ START_TEST(private_codecs_are_for_who_may)
 	struct buffer body;
 	bool inserted;
 	const struct chunk_id hash = xorb_sample_write(sample, &body);
-	ck_assert_int_eq(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err), -1);
+	ck_assert_int_eq(
+		xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert(!xorb_sample_is_there(fixture.store, sample));
 	buffer_release(&body);
@@ -164,7 +178,7 @@ START_TEST(private_codecs_are_for_who_may)
 END_TEST
 
 /* Also when the xorb is there already: then its promise is not renewed. */
-static void expect_refused(const struct chunk_id *const hash, const struct span body)
+static void expect_refused(const struct chunk_id *hash, struct span body)
 {
 	struct error err = {0};
 	bool inserted;
@@ -179,7 +193,8 @@ START_TEST(what_is_not_the_xorb_is_refused_and_not_kept)
 	for (size_t i = 0; i < SAMPLES - 1; i++) {
 		struct buffer body, other;
 		const struct chunk_id hash = xorb_sample_write(&samples[i], &body);
-		const struct chunk_id other_hash = xorb_sample_write(&samples[(i + 1) % (SAMPLES - 1)], &other);
+		const struct chunk_id other_hash =
+			xorb_sample_write(&samples[(i + 1) % (SAMPLES - 1)], &other);
 		expect_refused(&other_hash, buffer_span(&body));
 		expect_refused(&hash, span_slice(buffer_span(&body), 0, body.len - 1));
 		expect_refused(&hash, span_slice(buffer_span(&body), 1, body.len));
@@ -190,7 +205,8 @@ START_TEST(what_is_not_the_xorb_is_refused_and_not_kept)
 		buffer_release(&body);
 	}
 	wait_for_pack_files(0);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM xorbs") + count("SELECT COUNT(*) FROM packs"), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM xorbs") + count("SELECT COUNT(*) FROM packs"), 0);
 	ck_assert(send(&samples[1]) && send(&samples[4]));
 	fixture.clock.now_ms += HOUR_MS;
 	for (size_t i = 1; i <= 4; i += 3) {
@@ -212,7 +228,8 @@ START_TEST(an_upload_that_ends_early_leaves_nothing)
 	const struct xorb_put_params params = {.hash = hash};
 	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
 	for (size_t at = 0; at < 3000000; at += 50000)
-		while (xorb_put_write(put, span_slice(buffer_span(&body), at, 50000), &err) == SINK_WAIT)
+		while (xorb_put_write(put, span_slice(buffer_span(&body), at, 50000), &err) ==
+			SINK_WAIT)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	xorb_put_free(put);
 	wait_for_pack_files(0);
@@ -250,7 +267,7 @@ struct twin {
 	int result;
 };
 
-static void *send_twin(void *const argument)
+static void *send_twin(void *argument)
 {
 	struct twin *const twin = argument;
 	twin->result = xorb_sample_put(fixture.store, twin->sample, &twin->inserted, &twin->err);
@@ -265,7 +282,8 @@ START_TEST(of_uploads_at_a_time_one_is_kept)
 		unsigned inserted = 0;
 		for (size_t k = 0; k < TWINS; k++) {
 			twins[k].sample = &samples[i];
-			ck_assert_int_eq(pthread_create(&twins[k].thread, NULL, send_twin, &twins[k]), 0);
+			ck_assert_int_eq(
+				pthread_create(&twins[k].thread, NULL, send_twin, &twins[k]), 0);
 		}
 		for (size_t k = 0; k < TWINS; k++) {
 			pthread_join(twins[k].thread, NULL);
@@ -291,17 +309,22 @@ START_TEST(objects_share_the_chunks_of_xorbs)
 	xorb_sample_write(&small, &body);
 	ck_assert(send(&small));
 	const int64_t before = count("SELECT SUM(length) FROM packs");
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", span_slice(buffer_span(&body), 8, 8000), &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key",
+				 span_slice(buffer_span(&body), 8, 8000), &err),
+		0);
 	ck_assert_int_eq(count("SELECT SUM(length) FROM packs"), before);
-	ck_assert(fixture_holds(&fixture, "bucket", "key", span_slice(buffer_span(&body), 8, 8000)));
+	ck_assert(
+		fixture_holds(&fixture, "bucket", "key", span_slice(buffer_span(&body), 8, 8000)));
 	buffer_release(&body);
 }
 END_TEST
 
-static int promise(const struct xorb_place *const places, const size_t places_count, const int64_t until_ms, struct error *const err)
+static int promise(
+	const struct xorb_place *places, size_t places_count, int64_t until_ms, struct error *err)
 {
 	struct settled *const settled = settled_new();
-	struct xorb_promise *const made = xorb_promise_start(fixture.store, places, places_count, until_ms, settled_done, settled);
+	struct xorb_promise *const made = xorb_promise_start(
+		fixture.store, places, places_count, until_ms, settled_done, settled);
 	settled_wait(settled);
 	const int result = xorb_promise_outcome(made, err);
 	xorb_promise_free(made);
@@ -315,7 +338,8 @@ START_TEST(promises_are_raised_never_lowered)
 	struct xorb xorb;
 	send(&samples[4]);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
-	const struct xorb_place place = {.hash = hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
+	const struct xorb_place place = {
+		.hash = hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
 	const int64_t later = xorb.promised_ms + 10 * HOUR_MS;
 	ck_assert_int_eq(promise(&place, 1, later, &err), 0);
 	ck_assert_int_eq(promise(&place, 1, later - HOUR_MS, &err), 0);
@@ -347,14 +371,16 @@ START_TEST(only_what_is_whole_is_promised)
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM xorbs"), 1);
 	places[1].pack = xorb.pack;
 	places[1].count = 19;
-	ck_assert_msg(promise(places, 2, fixture.clock.now_ms + HOUR_MS, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		promise(places, 2, fixture.clock.now_ms + HOUR_MS, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(xorb_find(fixture.store, &places[1].hash, &xorb, &err), 0);
 	ck_assert_uint_eq(xorb.first, 21);
 	ck_assert_uint_eq(xorb.count, 19);
 }
 END_TEST
 
-/* gc gives the pack up: nothing new is promised of it. Nor does a promise, made or not, hold a pack for longer than it takes. */
+/* gc gives the pack up: nothing new is promised of it. Nor does a promise, made or not, hold a pack
+ * for longer than it takes. */
 START_TEST(what_is_condemned_is_not_promised)
 {
 	const struct chunk_id hash = xorb_sample_hash(&samples[4]);
@@ -362,15 +388,20 @@ START_TEST(what_is_condemned_is_not_promised)
 	struct xorb xorb;
 	send(&samples[4]);
 	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
-	struct xorb_place place = {.hash = {.bytes = {1}}, .pack = xorb.pack, .first = 0, .count = 20};
+	struct xorb_place place = {
+		.hash = {.bytes = {1}}, .pack = xorb.pack, .first = 0, .count = 20};
 	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), 0);
 	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err),
+		0);
 	place.hash.bytes[0] = 2;
 	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
-	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 1, condemned_ms = NULL", &err), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store, "UPDATE packs SET state = 1, condemned_ms = NULL", &err),
+		0);
 	place.count = 20000;
 	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), -1);
 	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
@@ -410,11 +441,13 @@ START_TEST(the_last_promise_of_an_object_counts)
 	struct pack_id packs[2];
 	uint8_t *bytes = fixture_noise(3000000, 5);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", span_of(bytes, 3000000), &err), 0);
+	ck_assert_int_eq(
+		fixture_put(fixture.store, "bucket", "key", span_of(bytes, 3000000), &err), 0);
 	free(bytes);
 	ck_assert_int_eq(promise_of_all(), 0);
 	list_packs(packs, 2);
-	const struct xorb_place places[] = {{.hash = {.bytes = {1}}, .pack = packs[0], .first = 0, .count = 1},
+	const struct xorb_place places[] = {
+		{.hash = {.bytes = {1}}, .pack = packs[0], .first = 0, .count = 1},
 		{.hash = {.bytes = {2}}, .pack = packs[1], .first = 0, .count = 1},
 		{.hash = {.bytes = {3}}, .pack = packs[1], .first = 1, .count = 1}};
 	ck_assert_int_eq(promise(&places[0], 1, now_ms + 2 * HOUR_MS, &err), 0);

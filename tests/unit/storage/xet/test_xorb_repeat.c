@@ -29,22 +29,29 @@ Suite *test_xorb_repeat_suite(void);
 
 static struct store_fixture fixture;
 
-/* The first two share a pack, the others have one of their own. The last two hold the same, encoded otherwise. */
+/* The first two share a pack, the others have one of their own. The last two hold the same, encoded
+ * otherwise. */
 static const struct xorb_sample small = {.seed = 41, .chunks = 3, .chunk_bytes = 8000};
 static const struct xorb_sample other = {.seed = 42, .chunks = 2, .chunk_bytes = 9000};
 static const struct xorb_sample large = {.seed = 43, .chunks = 12, .chunk_bytes = 100001};
-static const struct xorb_sample larger = {.seed = 45, .chunks = 40, .chunk_bytes = 100001}; /* than the memory of a spool */
-static const struct xorb_sample one_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_LZ4};
-static const struct xorb_sample other_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_BG4_LZ4};
+/* than the memory of a spool */
+static const struct xorb_sample larger = {.seed = 45, .chunks = 40, .chunk_bytes = 100001};
+static const struct xorb_sample one_form = {
+	.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_LZ4};
+static const struct xorb_sample other_form = {
+	.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_BG4_LZ4};
 
-static struct store *open_on(const struct file_ops *const files, struct error *const err)
+static struct store *open_on(const struct file_ops *files, struct error *err)
 {
-	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder,
+		.files = files,
+		.clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024,
 		.xet = {.upload_promise_ms = 3600 * 1000}};
 	return store_open(&options, err);
 }
 
-static void open_store_on(const struct file_ops *const files)
+static void open_store_on(const struct file_ops *files)
 {
 	struct error err = {0};
 	fixture.store = open_on(files, &err);
@@ -68,7 +75,7 @@ static void teardown(void)
 	store_fixture_close(&fixture);
 }
 
-static int send(const struct xorb_sample *const sample, bool *const out_inserted)
+static int send(const struct xorb_sample *sample, bool *out_inserted)
 {
 	struct error err = {0};
 	if (xorb_sample_put(fixture.store, sample, out_inserted, &err) == 0)
@@ -78,7 +85,7 @@ static int send(const struct xorb_sample *const sample, bool *const out_inserted
 }
 
 /* As a client does: again while the server says busy. */
-static void send_until_mended(const struct xorb_sample *const sample)
+static void send_until_mended(const struct xorb_sample *sample)
 {
 	bool mended = false;
 	for (int i = 0; i < 1000 && send(sample, &mended) != 0; i++)
@@ -86,7 +93,7 @@ static void send_until_mended(const struct xorb_sample *const sample)
 	ck_assert(mended);
 }
 
-static struct xorb find(const struct xorb_sample *const sample)
+static struct xorb find(const struct xorb_sample *sample)
 {
 	struct error err = {0};
 	struct xorb xorb;
@@ -96,7 +103,7 @@ static struct xorb find(const struct xorb_sample *const sample)
 }
 
 /* The pack's file, by the name that the catalog gives it; free(). */
-static char *pack_path(const struct xorb *const xorb)
+static char *pack_path(const struct xorb *xorb)
 {
 	char name[PACK_NAME_BYTES];
 	static const char sql[] = "SELECT file FROM packs WHERE number = ?1";
@@ -118,7 +125,7 @@ static char *pack_path(const struct xorb *const xorb)
 }
 
 /* One byte in the payload of that chunk. */
-static void damage(const struct xorb_sample *const sample, const uint32_t chunk)
+static void damage(const struct xorb_sample *sample, uint32_t chunk)
 {
 	const struct xorb xorb = find(sample);
 	struct pack_cache *const cache = store_packs(fixture.store)->cache;
@@ -133,7 +140,8 @@ static void damage(const struct xorb_sample *const sample, const uint32_t chunk)
 	const long at = (long)entry.offset + PACK_RECORD_HEADER_BYTES + 5;
 	ck_assert(fseek(file, at, SEEK_SET) == 0);
 	const int byte = fgetc(file);
-	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 && fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
+	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 &&
+		fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
 	free(path);
 }
 
@@ -144,7 +152,8 @@ static int64_t pack_files(void)
 
 static _Atomic off_t unreadable; /* what is read from there on the disk cannot give now */
 
-static ssize_t read_but_there(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+static ssize_t read_but_there(
+	const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset)
 {
 	(void)ops;
 	if (offset != 0 && offset == unreadable) {
@@ -154,7 +163,7 @@ static ssize_t read_but_there(const struct file_ops *const ops, const int fd, co
 	return file_system()->preadv(file_system(), fd, parts, count, offset);
 }
 
-static off_t record_offset(const struct xorb_sample *const sample)
+static off_t record_offset(const struct xorb_sample *sample)
 {
 	const struct xorb xorb = find(sample);
 	struct pack_cache *const cache = store_packs(fixture.store)->cache;
@@ -186,18 +195,21 @@ START_TEST(nothing_is_mended_while_its_neighbours_cannot_be_read)
 	} while (err.kind == ERROR_BUSY);
 	ck_assert_msg(err.kind == ERROR_IO && !mended, "%s", err.text);
 	unreadable = 0;
-	ck_assert(xorb_sample_is_there(fixture.store, &other) && !xorb_sample_is_there(fixture.store, &small));
+	ck_assert(xorb_sample_is_there(fixture.store, &other) &&
+		!xorb_sample_is_there(fixture.store, &small));
 	ck_assert_int_eq(pack_files(), 1);
 	send_until_mended(&small);
-	ck_assert(xorb_sample_is_there(fixture.store, &other) && xorb_sample_is_there(fixture.store, &small));
+	ck_assert(xorb_sample_is_there(fixture.store, &other) &&
+		xorb_sample_is_there(fixture.store, &small));
 }
 END_TEST
 
-static int renew(const struct xorb_sample *const sample, struct error *const err)
+static int renew(const struct xorb_sample *sample, struct error *err)
 {
 	const struct chunk_id hash = xorb_sample_hash(sample);
 	struct settled *const settled = settled_new();
-	struct xorb_promise *const promise = xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
+	struct xorb_promise *const promise =
+		xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
 	ck_assert_ptr_nonnull(promise);
 	settled_wait(settled);
 	const int result = xorb_promise_outcome(promise, err);
@@ -205,7 +217,8 @@ static int renew(const struct xorb_sample *const sample, struct error *const err
 	return result;
 }
 
-/* Bad sectors, and damage on a file system with checksums of its own: the disk gives an error, for good. */
+/* Bad sectors, and damage on a file system with checksums of its own: the disk gives an error, for
+ * good. */
 START_TEST(what_the_disk_cannot_read_is_mended_too)
 {
 	struct file_ops files = *file_system();
@@ -215,12 +228,14 @@ START_TEST(what_the_disk_cannot_read_is_mended_too)
 	ck_assert(send(&small, &mended) == 0 && send(&other, &mended) == 0);
 	store_close(fixture.store);
 	open_store_on(&files);
-	unreadable = record_offset(&other); /* in the new file it begins elsewhere: no footer lies before it */
+	/* in the new file it begins elsewhere: no footer lies before it */
+	unreadable = record_offset(&other);
 	ck_assert_int_eq(renew(&other, &err), -1);
 	ck_assert_msg(err.kind == ERROR_NOT_FOUND, "%s", err.text);
 	send_until_mended(&other);
 	ck_assert(record_offset(&other) != unreadable);
-	ck_assert(xorb_sample_is_there(fixture.store, &other) && xorb_sample_is_there(fixture.store, &small));
+	ck_assert(xorb_sample_is_there(fixture.store, &other) &&
+		xorb_sample_is_there(fixture.store, &small));
 	ck_assert_int_eq(renew(&other, &err), 0);
 	ck_assert_int_eq(pack_files(), 1);
 	unreadable = 0;
@@ -243,10 +258,12 @@ static void await_changes(void)
 {
 	struct change change = {.apply = apply_nothing};
 	struct error err = {0};
-	ck_assert_msg(committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
 }
 
-/* Each write, sync and rename fails once: what lies beside it stays right, nothing is left over, and the next time mends. */
+/* Each write, sync and rename fails once: what lies beside it stays right, nothing is left over,
+ * and the next time mends. */
 START_TEST(a_mending_that_fails_leaves_all_as_it_was)
 {
 	static const int failures[] = {ENOSPC, EIO};
@@ -267,15 +284,19 @@ START_TEST(a_mending_that_fails_leaves_all_as_it_was)
 		await_changes();
 		faults.countdown = countdown;
 		faults.failure = failures[_i];
-		faults.kinds = FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME;
+		faults.kinds =
+			FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME;
 		failed += xorb_sample_put(fixture.store, &small, &inserted, &err) != 0;
 		faults.kinds = 0;
-		ck_assert_msg(failed == before || err.kind == ERROR_NO_SPACE || err.kind == ERROR_IO, "%s", err.text);
+		ck_assert_msg(
+			failed == before || err.kind == ERROR_NO_SPACE || err.kind == ERROR_IO,
+			"%s", err.text);
 		ck_assert(failed == before || !xorb_sample_is_there(fixture.store, &small));
 		ck_assert_int_eq(files_of_packs(), files);
 		if (failed != before)
 			send_until_mended(&small);
-		ck_assert(xorb_sample_is_there(fixture.store, &small) && xorb_sample_is_there(fixture.store, &other));
+		ck_assert(xorb_sample_is_there(fixture.store, &small) &&
+			xorb_sample_is_there(fixture.store, &other));
 	}
 	ck_assert_int_gt(failed, 4);
 }
@@ -291,7 +312,8 @@ START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
 	ck_assert(!xorb_sample_is_there(fixture.store, &large)); /* the damage is seen */
 	send_until_mended(&large);
 	const struct xorb after = find(&large);
-	ck_assert_mem_eq(&after.pack, &before.pack, sizeof before.pack); /* what leads there leads there still */
+	/* what leads there leads there still */
+	ck_assert_mem_eq(&after.pack, &before.pack, sizeof before.pack);
 	ck_assert_uint_eq(after.first, before.first);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
 	ck_assert_int_eq(pack_files(), 1);
@@ -317,8 +339,8 @@ START_TEST(damage_is_found_by_who_sends_it_again)
 }
 END_TEST
 
-/* The open shared pack: it is sealed first. An object that shares a chunk reads right again; another damaged xorb of the pack waits for its own
- * bytes. */
+/* The open shared pack: it is sealed first. An object that shares a chunk reads right again;
+ * another damaged xorb of the pack waits for its own bytes. */
 START_TEST(objects_that_share_its_chunks_read_right_again)
 {
 	struct error err = {0};
@@ -335,16 +357,20 @@ START_TEST(objects_that_share_its_chunks_read_right_again)
 	damage(&small, 0);
 	damage(&other, 1);
 	struct object found;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("key"), fixture.arena, &found, &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("key"),
+				 fixture.arena, &found, &err),
+		0);
 	buffer_init(&out, 100000);
 	ck_assert_int_eq(fixture_read(fixture.store, &found, 0, object.len, &out, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	buffer_release(&out);
 	send_until_mended(&small);
 	ck_assert(fixture_holds(&fixture, "bucket", "key", object));
-	ck_assert(xorb_sample_is_there(fixture.store, &small) && !xorb_sample_is_there(fixture.store, &other));
+	ck_assert(xorb_sample_is_there(fixture.store, &small) &&
+		!xorb_sample_is_there(fixture.store, &other));
 	send_until_mended(&other);
-	ck_assert(xorb_sample_is_there(fixture.store, &small) && xorb_sample_is_there(fixture.store, &other));
+	ck_assert(xorb_sample_is_there(fixture.store, &small) &&
+		xorb_sample_is_there(fixture.store, &other));
 	free(content);
 }
 END_TEST
@@ -379,7 +405,8 @@ START_TEST(another_encoding_mends_too)
 	struct xorb_run run = {.pack = xorb.pack, .first = xorb.first, .count = 499};
 	run.length = xorb_view_shown(view, xorb.first, xorb.first + run.count, false, &present);
 	xorb_view_close(view);
-	struct body_source *const source = xorb_source_open(packs, &run, 1, false, 0, run.length, &err);
+	struct body_source *const source =
+		xorb_source_open(packs, &run, 1, false, 0, run.length, &err);
 	ck_assert_msg(source != NULL, "%s", err.text);
 	uint8_t bytes[1000];
 	ck_assert_int_gt(source->read(source, bytes, sizeof bytes, &err), 0);
@@ -389,7 +416,8 @@ START_TEST(another_encoding_mends_too)
 	while ((got = source->read(source, bytes, sizeof bytes, &err)) > 0)
 		;
 	ck_assert_int_eq(got, -1);
-	ck_assert_msg(err.kind == ERROR_CORRUPT && strstr(err.text, "ask again") != NULL, "%s", err.text);
+	ck_assert_msg(
+		err.kind == ERROR_CORRUPT && strstr(err.text, "ask again") != NULL, "%s", err.text);
 	source->close(source);
 	ck_assert(xorb_sample_is_there(fixture.store, &one_form));
 }
@@ -442,14 +470,20 @@ START_TEST(what_is_not_the_xorb_mends_nothing)
 	damage(&large, 2);
 	ck_assert(!xorb_sample_is_there(fixture.store, &large));
 	const struct chunk_id hash = xorb_sample_write(&large, &body);
-	ck_assert_int_eq(xorb_fixture_put(fixture.store, &hash, span_slice(buffer_span(&body), 0, body.len - 1), false, &inserted, &err), -1);
+	ck_assert_int_eq(
+		xorb_fixture_put(fixture.store, &hash,
+			span_slice(buffer_span(&body), 0, body.len - 1), false, &inserted, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	body.data[100] ^= 1;
-	ck_assert_int_eq(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err), -1);
+	ck_assert_int_eq(
+		xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	const struct xorb_put_params params = {.hash = hash};
 	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
-	ck_assert_int_eq(xorb_put_write(put, span_slice(buffer_span(&body), 0, 50), &err), SINK_TAKEN);
+	ck_assert_int_eq(
+		xorb_put_write(put, span_slice(buffer_span(&body), 0, 50), &err), SINK_TAKEN);
 	xorb_put_free(put); /* given up */
 	const struct xorb xorb = find(&large);
 	ck_assert(!pack_store_is_held(store_packs(fixture.store), &xorb.pack));
@@ -460,7 +494,7 @@ END_TEST
 
 static atomic_bool removal_fails;
 
-static int unlink_when_let(const struct file_ops *const ops, const char *const path)
+static int unlink_when_let(const struct file_ops *ops, const char *path)
 {
 	(void)ops;
 	if (!removal_fails)
@@ -514,7 +548,7 @@ END_TEST
 enum { KILL_ROUNDS_MAX = 60 };
 
 /* In a child: the store is opened and the xorb sent until it is mended. */
-static int mend_once(const struct kill_child *const child, const struct file_ops *const files)
+static int mend_once(const struct kill_child *child, const struct file_ops *files)
 {
 	struct error err = {0};
 	bool mended = false;
@@ -523,7 +557,8 @@ static int mend_once(const struct kill_child *const child, const struct file_ops
 	if (fixture.store == NULL)
 		return 1;
 	for (int i = 0; i < 1000 && !mended; i++)
-		if (xorb_sample_put(fixture.store, &large, &mended, &err) != 0 && err.kind != ERROR_BUSY)
+		if (xorb_sample_put(fixture.store, &large, &mended, &err) != 0 &&
+			err.kind != ERROR_BUSY)
 			return 2;
 	store_close(fixture.store);
 	return mended ? 0 : 3;
@@ -551,7 +586,8 @@ END_TEST
 
 static atomic_bool writes_stand;
 
-static ssize_t write_when_let(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+static ssize_t write_when_let(
+	const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset)
 {
 	(void)ops;
 	while (writes_stand)
@@ -564,18 +600,18 @@ struct upload {
 	struct settled *done;
 };
 
-static void upload_has_room(void *const owner)
+static void upload_has_room(void *owner)
 {
 	settled_done(((struct upload *)owner)->room);
 }
 
-static void upload_is_done(void *const owner)
+static void upload_is_done(void *owner)
 {
 	settled_done(((struct upload *)owner)->done);
 }
 
 /* The disk stands still until the first wait. How often it waited. */
-static int write_and_wait(struct xorb_put *const put, struct upload *const upload, const struct span body)
+static int write_and_wait(struct xorb_put *put, struct upload *upload, struct span body)
 {
 	enum { PIECE_BYTES = 64 * 1024 };
 	struct error err = {0};
@@ -610,8 +646,11 @@ START_TEST(who_sends_it_faster_than_the_disk_is_woken)
 	store_close(fixture.store);
 	open_store_on(&files);
 	damage(&larger, 2);
-	ck_assert(!xorb_sample_is_there(fixture.store, &larger)); /* the damage is seen: what comes is kept */
-	const struct xorb_put_params params = {.hash = xorb_sample_write(&larger, &body), .room = upload_has_room, .done = upload_is_done,
+	/* the damage is seen: what comes is kept */
+	ck_assert(!xorb_sample_is_there(fixture.store, &larger));
+	const struct xorb_put_params params = {.hash = xorb_sample_write(&larger, &body),
+		.room = upload_has_room,
+		.done = upload_is_done,
 		.owner = &upload};
 	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
 	ck_assert_msg(put != NULL, "%s", err.text);

@@ -21,19 +21,24 @@ struct shown {
 	uint64_t length;       /* of all, shown plain */
 };
 
-static struct xorb_run run_of(struct pack_fixture *const fixture, const struct segment *const segment, const bool as_stored)
+static struct xorb_run run_of(
+	struct pack_fixture *fixture, const struct segment *segment, bool as_stored)
 {
 	struct error err = {0};
 	struct xorb_view *const view = xorb_view_open(fixture->store, &segment->pack, &err);
 	ck_assert_msg(view != NULL, "%s", err.text);
 	uint32_t present;
-	const uint64_t length = xorb_view_shown(view, segment->first, segment->first + segment->count, as_stored, &present);
+	const uint64_t length = xorb_view_shown(
+		view, segment->first, segment->first + segment->count, as_stored, &present);
 	ck_assert_uint_eq(present, segment->count);
 	xorb_view_close(view);
-	return (struct xorb_run){.pack = segment->pack, .first = segment->first, .count = segment->count, .length = length};
+	return (struct xorb_run){.pack = segment->pack,
+		.first = segment->first,
+		.count = segment->count,
+		.length = length};
 }
 
-static void set_runs(struct shown *const shown, const bool as_stored)
+static void set_runs(struct shown *shown, bool as_stored)
 {
 	shown->length = 0;
 	for (size_t i = 0; i < shown->stream.segment_count; i++) {
@@ -42,8 +47,9 @@ static void set_runs(struct shown *const shown, const bool as_stored)
 	}
 }
 
-/* A stream of three kinds of content, over several packs: raw records and such with our own codecs. */
-static void shown_open(struct shown *const shown, const enum pack_fixture_kind kind)
+/* A stream of three kinds of content, over several packs: raw records and such with our own
+ * codecs. */
+static void shown_open(struct shown *shown, enum pack_fixture_kind kind)
 {
 	pack_fixture_open(&shown->fixture, kind, 400 * 1024);
 	shown->bytes = memory_new(LEN);
@@ -59,7 +65,7 @@ static void shown_open(struct shown *const shown, const enum pack_fixture_kind k
 	set_runs(shown, false);
 }
 
-static void shown_close(struct shown *const shown)
+static void shown_close(struct shown *shown)
 {
 	free(shown->runs);
 	stored_stream_release(&shown->stream);
@@ -68,11 +74,11 @@ static void shown_close(struct shown *const shown)
 }
 
 /* Bytes [offset, offset + length), read `piece` at a time. */
-static int shown_read(struct shown *const shown, const bool as_stored, const uint64_t offset, const uint64_t length, const size_t piece,
-	uint8_t *const into, uint64_t *const out_got, struct error *const err)
+static int shown_read(struct shown *shown, bool as_stored, uint64_t offset, uint64_t length,
+	size_t piece, uint8_t *into, uint64_t *out_got, struct error *err)
 {
-	struct body_source *const source = xorb_source_open(shown->fixture.store, shown->runs, shown->stream.segment_count, as_stored, offset, length,
-		err);
+	struct body_source *const source = xorb_source_open(shown->fixture.store, shown->runs,
+		shown->stream.segment_count, as_stored, offset, length, err);
 	*out_got = 0;
 	if (source == NULL)
 		return -1;
@@ -83,18 +89,21 @@ static int shown_read(struct shown *const shown, const bool as_stored, const uin
 	return got < 0 ? -1 : 0;
 }
 
-static uint8_t *shown_whole(struct shown *const shown, const bool as_stored)
+static uint8_t *shown_whole(struct shown *shown, bool as_stored)
 {
 	uint8_t *const whole = memory_new(shown->length + 300000);
 	struct error err = {0};
 	uint64_t got;
-	ck_assert_msg(shown_read(shown, as_stored, 0, shown->length, 300000, whole, &got, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		shown_read(shown, as_stored, 0, shown->length, 300000, whole, &got, &err) == 0,
+		"%s", err.text);
 	ck_assert_uint_eq(got, shown->length);
 	return whole;
 }
 
 /* Walks the records: their contents are the stream's bytes. Gives how many have each codec. */
-static void expect_records(const uint8_t *const whole, const uint64_t length, const uint8_t *const bytes, size_t codecs[256])
+static void expect_records(
+	const uint8_t *whole, uint64_t length, const uint8_t *bytes, size_t codecs[256])
 {
 	struct codec_context *const codec = codec_context_new();
 	uint8_t *const content = memory_new(CHUNK_MAX_BYTES);
@@ -107,7 +116,9 @@ static void expect_records(const uint8_t *const whole, const uint64_t length, co
 		const uint8_t number = whole[at + 4];
 		struct error err = {0};
 		ck_assert_uint_eq(whole[at], 0);
-		ck_assert_int_eq(codec_decode(codec, (enum codec)number, span_of(whole + at + 8, stored), content, size, &err), 0);
+		ck_assert_int_eq(codec_decode(codec, (enum codec)number,
+					 span_of(whole + at + 8, stored), content, size, &err),
+			0);
 		ck_assert_int_eq(memcmp(content, bytes + done, size), 0);
 		codecs[number]++;
 		at += 8 + (uint64_t)stored;
@@ -153,10 +164,13 @@ START_TEST(any_range_is_a_piece_of_the_whole)
 		uint64_t state = 7;
 		for (unsigned i = 0; i < 150; i++) {
 			const uint64_t offset = fixture_random(&state) % shown.length;
-			const uint64_t length = fixture_random(&state) % (i % 3 == 0 ? 40 : shown.length) % (shown.length - offset + 1);
+			const uint64_t length = fixture_random(&state) %
+				(i % 3 == 0 ? 40 : shown.length) % (shown.length - offset + 1);
 			struct error err = {0};
 			uint64_t got;
-			ck_assert_int_eq(shown_read(&shown, as_stored, offset, length, pieces[i % 5], into, &got, &err), 0);
+			ck_assert_int_eq(shown_read(&shown, as_stored, offset, length,
+						 pieces[i % 5], into, &got, &err),
+				0);
 			ck_assert_uint_eq(got, length);
 			ck_assert_int_eq(memcmp(into, whole + offset, length), 0);
 		}
@@ -185,7 +199,8 @@ START_TEST(runs_of_another_length_or_pack_are_not_found)
 		else
 			run->pack.bytes[3] ^= 1;
 		err.kind = ERROR_NONE;
-		ck_assert_ptr_null(xorb_source_open(shown.fixture.store, shown.runs, shown.stream.segment_count, false, 0, 10, &err));
+		ck_assert_ptr_null(xorb_source_open(shown.fixture.store, shown.runs,
+			shown.stream.segment_count, false, 0, 10, &err));
 		ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	}
 	*run = right;
@@ -206,7 +221,9 @@ START_TEST(a_damaged_record_ends_the_stream)
 	for (size_t i = 0; i < 3; i++) {
 		struct error err = {0};
 		uint64_t got;
-		ck_assert_int_eq(shown_read(&shown, false, 0, shown.length, pieces[i], into, &got, &err), -1);
+		ck_assert_int_eq(
+			shown_read(&shown, false, 0, shown.length, pieces[i], into, &got, &err),
+			-1);
 		ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 		ck_assert_uint_lt(got, shown.length);
 		ck_assert_uint_ge(got, shown.runs[0].length);
@@ -225,7 +242,8 @@ START_TEST(inline_bytes_are_one_plain_record)
 	uint8_t into[32];
 	struct error err = {0};
 	for (size_t from = 0; from <= sizeof(expected); from++) {
-		struct body_source *const source = xorb_source_open_inline(span_text("hello"), from, sizeof(expected) - from);
+		struct body_source *const source =
+			xorb_source_open_inline(span_text("hello"), from, sizeof(expected) - from);
 		const ptrdiff_t got = source->read(source, into, sizeof(into), &err);
 		ck_assert_int_eq(got, (ptrdiff_t)(sizeof(expected) - from));
 		ck_assert_int_eq(memcmp(into, expected + from, (size_t)got), 0);

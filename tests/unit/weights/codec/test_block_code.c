@@ -10,11 +10,13 @@
 
 unit_suite_fn test_block_code_suite;
 
-static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8_E4M3, DTYPE_F8_E5M2, DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0,
-	DTYPE_U8, DTYPE_F4, DTYPE_BOOL, DTYPE_I16, DTYPE_I32, DTYPE_F32, DTYPE_F64, DTYPE_C64};
+static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8_E4M3, DTYPE_F8_E5M2,
+	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_F4, DTYPE_BOOL,
+	DTYPE_I16, DTYPE_I32, DTYPE_F32, DTYPE_F64, DTYPE_C64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes, ULP_DTYPES = 6 };
 
-static const enum block_code_path paths[] = {BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
+static const enum block_code_path paths[] = {
+	BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
 enum { PATHS = sizeof paths / sizeof *paths };
 
 static struct block_code_context *contexts[PATHS]; /* NULL where the processor lacks the path */
@@ -37,7 +39,8 @@ static void tear_down(void)
 		block_code_context_free(contexts[i]);
 }
 
-/* Two runs of bytes in memory of exactly their size, so that a sanitizer sees a step too far; `shift` makes the addresses odd. */
+/* Two runs of bytes in memory of exactly their size, so that a sanitizer sees a step too far;
+ * `shift` makes the addresses odd. */
 struct pair {
 	enum dtype dtype;
 	size_t len;
@@ -48,7 +51,7 @@ struct pair {
 	uint8_t *next;
 };
 
-static struct pair pair_new(const enum dtype dtype, const size_t words, const size_t shift)
+static struct pair pair_new(enum dtype dtype, size_t words, size_t shift)
 {
 	struct pair pair = {.dtype = dtype, .len = words * block_word_bytes(dtype), .shift = shift};
 	pair.base_memory = memory_new(pair.len + shift);
@@ -58,7 +61,7 @@ static struct pair pair_new(const enum dtype dtype, const size_t words, const si
 	return pair;
 }
 
-static void pair_free(struct pair *const pair)
+static void pair_free(struct pair *pair)
 {
 	free(pair->base_memory);
 	free(pair->next_memory);
@@ -76,16 +79,19 @@ static uint64_t next_random(void)
 }
 
 /* Words whose exponents are spread like those of weights: half as many with each step down. */
-static void fill_weights(struct pair *const pair)
+static void fill_weights(struct pair *pair)
 {
 	const size_t width = block_word_bytes(pair->dtype);
 	const struct ulp_format format = ulp_format_of(pair->dtype);
 	for (size_t i = 0; i < pair->len; i += width) {
 		uint64_t word = next_random();
 		if (format.width != 0) {
-			const unsigned exponent = (unsigned)format.mask / 2 - (unsigned)__builtin_ctzll(next_random() | 1 << 14) % (format.mask / 2u);
+			const unsigned exponent = (unsigned)format.mask / 2 -
+				(unsigned)__builtin_ctzll(next_random() | 1 << 14) %
+					(format.mask / 2u);
 			const uint64_t sign = word >> 40 & 1;
-			word = sign << (8 * width - 1) | (uint64_t)exponent << format.shift | (word & ((1u << format.shift) - 1));
+			word = sign << (8 * width - 1) | (uint64_t)exponent << format.shift |
+				(word & ((1u << format.shift) - 1));
 		}
 		memcpy(pair->base + i, &word, width);
 	}
@@ -94,7 +100,7 @@ static void fill_weights(struct pair *const pair)
 }
 
 /* Changes about `share` of 65536 words, mostly by a small step. */
-static void change(struct pair *const pair, const unsigned share)
+static void change(struct pair *pair, unsigned share)
 {
 	const size_t width = block_word_bytes(pair->dtype);
 	for (size_t i = 0; i < pair->len; i += width) {
@@ -108,23 +114,25 @@ static void change(struct pair *const pair, const unsigned share)
 	}
 }
 
-static void encode(struct block_code_context *const context, const struct pair *const pair, struct buffer *const out)
+static void encode(struct block_code_context *context, const struct pair *pair, struct buffer *out)
 {
 	buffer_reset(out);
-	block_code_encode(context, pair->dtype, span_of(pair->base, pair->len), span_of(pair->next, pair->len), out, NULL);
+	block_code_encode(context, pair->dtype, span_of(pair->base, pair->len),
+		span_of(pair->next, pair->len), out, NULL);
 }
 
-static int decode(struct block_code_context *const context, const struct pair *const pair, const struct span block, uint8_t *const into,
-	struct error *const err)
+static int decode(struct block_code_context *context, const struct pair *pair, struct span block,
+	uint8_t *into, struct error *err)
 {
 	struct block_code_facts facts;
 	if (block_code_parse(block, pair->dtype, pair->len, &facts, err) != 0)
 		return -1;
-	return block_code_decode(context, pair->dtype, block, &facts, span_of(pair->base, pair->len), into, err);
+	return block_code_decode(
+		context, pair->dtype, block, &facts, span_of(pair->base, pair->len), into, err);
 }
 
-static void expect_decoded_in_place(struct block_code_context *const context, const struct pair *const pair, const struct span block,
-	uint8_t *const into)
+static void expect_decoded_in_place(struct block_code_context *context, const struct pair *pair,
+	struct span block, uint8_t *into)
 {
 	struct pair same = *pair;
 	struct error err;
@@ -136,7 +144,7 @@ static void expect_decoded_in_place(struct block_code_context *const context, co
 }
 
 /* By every path: the same block, and the result back. */
-static void expect_round_trip(const struct pair *const pair)
+static void expect_round_trip(const struct pair *pair)
 {
 	struct buffer first;
 	struct buffer again;
@@ -150,9 +158,13 @@ static void expect_round_trip(const struct pair *const pair)
 		uint8_t *const memory = memory_new(pair->len + pair->shift);
 		encode(contexts[i], pair, &again);
 		ck_assert(span_equal(buffer_span(&first), buffer_span(&again)));
-		ck_assert_msg(decode(contexts[i], pair, buffer_span(&again), memory + pair->shift, &err) == 0, "%s", err.text);
-		ck_assert(pair->len == 0 || memcmp(memory + pair->shift, pair->next, pair->len) == 0);
-		expect_decoded_in_place(contexts[i], pair, buffer_span(&again), memory + pair->shift);
+		ck_assert_msg(decode(contexts[i], pair, buffer_span(&again), memory + pair->shift,
+				      &err) == 0,
+			"%s", err.text);
+		ck_assert(
+			pair->len == 0 || memcmp(memory + pair->shift, pair->next, pair->len) == 0);
+		expect_decoded_in_place(
+			contexts[i], pair, buffer_span(&again), memory + pair->shift);
 		free(memory);
 	}
 	buffer_release(&first);
@@ -164,7 +176,8 @@ START_TEST(every_length_round_trips)
 	static const unsigned shares[] = {0, 655, 6000, 32768, 65536};
 	random_state = 11;
 	for (size_t words = 0; words <= 200; words += words < 70 ? 1 : (size_t)unit_stride(7)) {
-		for (size_t share = words % (size_t)unit_stride(3); share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(3)) {
+		for (size_t share = words % (size_t)unit_stride(3);
+			share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(3)) {
 			struct pair pair = pair_new(dtypes[_i], words, words % 2);
 			fill_weights(&pair);
 			change(&pair, shares[share]);
@@ -176,11 +189,13 @@ START_TEST(every_length_round_trips)
 END_TEST
 
 /* The width of words and the kind of code decide here, not the dtype. */
-static const enum dtype block_dtypes[] = {DTYPE_BF16, DTYPE_F8_E4M3, DTYPE_U8, DTYPE_I16, DTYPE_F32, DTYPE_F64};
+static const enum dtype block_dtypes[] = {
+	DTYPE_BF16, DTYPE_F8_E4M3, DTYPE_U8, DTYPE_I16, DTYPE_F32, DTYPE_F64};
 
 START_TEST(lengths_around_a_block_round_trip)
 {
-	static const size_t lengths[] = {BLOCK_CODE_ELEMENTS - 65, BLOCK_CODE_ELEMENTS - 1, BLOCK_CODE_ELEMENTS};
+	static const size_t lengths[] = {
+		BLOCK_CODE_ELEMENTS - 65, BLOCK_CODE_ELEMENTS - 1, BLOCK_CODE_ELEMENTS};
 	static const unsigned shares[] = {884, 20000, 65536};
 	random_state = 12;
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -200,7 +215,8 @@ START_TEST(lengths_around_a_stretch_round_trip)
 	static const unsigned shares[] = {20, 884, 6000, 65536};
 	random_state = 19;
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-		for (size_t share = (i + _i) % (size_t)unit_stride(4); share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(4)) {
+		for (size_t share = (i + _i) % (size_t)unit_stride(4);
+			share < sizeof shares / sizeof *shares; share += (size_t)unit_stride(4)) {
 			struct pair pair = pair_new(dtypes[_i], lengths[i], i % 2);
 			fill_weights(&pair);
 			change(&pair, shares[share]);
@@ -220,7 +236,9 @@ START_TEST(classes_full_and_empty_round_trip)
 		struct pair pair = pair_new(dtypes[_i], WORDS, 0);
 		fill_weights(&pair);
 		for (size_t i = 0; i < pair.len; i++)
-			pair.base[i] = spread == 0 ? 0x3c : spread == 1 ? (uint8_t)(i * 7 / 64) : (uint8_t)next_random();
+			pair.base[i] = spread == 0 ? 0x3c
+				: spread == 1      ? (uint8_t)(i * 7 / 64)
+						   : (uint8_t)next_random();
 		memcpy(pair.next, pair.base, pair.len);
 		change(&pair, 2000);
 		expect_round_trip(&pair);
@@ -244,16 +262,20 @@ START_TEST(one_change_anywhere_round_trips)
 }
 END_TEST
 
-/* Every pattern, among them both zeros, subnormals, infinities and NaNs of every payload, becomes every sort of other. */
+/* Every pattern, among them both zeros, subnormals, infinities and NaNs of every payload, becomes
+ * every sort of other. */
 START_TEST(every_pattern_changes_to_others)
 {
 	enum { PATTERNS = 65536 };
-	static const uint16_t others[] = {0x0001, 0x8000, 0x7fff, 0xffff, 0x7f80, 0x0080, 0x8001, 0x0100, 0x5555};
+	static const uint16_t others[] = {
+		0x0001, 0x8000, 0x7fff, 0xffff, 0x7f80, 0x0080, 0x8001, 0x0100, 0x5555};
 	struct pair pair = pair_new(dtypes[_i], PATTERNS, 1);
-	for (size_t other = 0; other < 2 * sizeof others / sizeof *others; other += (size_t)unit_stride(3)) {
+	for (size_t other = 0; other < 2 * sizeof others / sizeof *others;
+		other += (size_t)unit_stride(3)) {
 		for (unsigned word = 0; word < PATTERNS; word++) {
 			const uint16_t with = others[other / 2];
-			const uint16_t next = (uint16_t)(other % 2 == 0 ? word ^ with : word + with);
+			const uint16_t next =
+				(uint16_t)(other % 2 == 0 ? word ^ with : word + with);
 			ulp_word_store(pair.base + word * 2, 2, (uint16_t)word);
 			ulp_word_store(pair.next + word * 2, 2, next);
 		}
@@ -278,13 +300,15 @@ END_TEST
 
 START_TEST(special_numbers_keep_their_bits)
 {
-	static const uint16_t specials[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x807f, 0x0080, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0x7fc0, 0x7fff,
-		0xffc1, 0xffff, 0x3f80, 0xbf80};
+	static const uint16_t specials[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x807f, 0x0080,
+		0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0x7fc0, 0x7fff, 0xffc1, 0xffff, 0x3f80,
+		0xbf80};
 	enum { SPECIALS = sizeof specials / sizeof *specials, COPIES = 7 };
 	struct pair pair = pair_new(DTYPE_BF16, (size_t)SPECIALS * SPECIALS * COPIES, 0);
 	for (size_t i = 0; i < pair.len / 2; i++) {
 		ulp_word_store(pair.base + 2 * i, 2, specials[i % SPECIALS]);
-		ulp_word_store(pair.next + 2 * i, 2, specials[i % COPIES == 0 ? i / SPECIALS % SPECIALS : i % SPECIALS]);
+		ulp_word_store(pair.next + 2 * i, 2,
+			specials[i % COPIES == 0 ? i / SPECIALS % SPECIALS : i % SPECIALS]);
 	}
 	expect_round_trip(&pair);
 	pair_free(&pair);
@@ -300,7 +324,7 @@ START_TEST(places_are_a_line_without_gaps)
 		taken[place] = true;
 		ck_assert_uint_eq(ulp_word_place(place, 2), word);
 	}
-	ck_assert_int_eq(ulp_word_step(0x8000, 0x0000, 2), 1); /* -0 to +0 */
+	ck_assert_int_eq(ulp_word_step(0x8000, 0x0000, 2), 1);  /* -0 to +0 */
 	ck_assert_int_eq(ulp_word_step(0xbf80, 0xbf81, 2), -1); /* -1 to what is below */
 	ck_assert_int_eq(ulp_word_step(0x3f80, 0x3f81, 2), 1);
 	ck_assert_int_eq(ulp_word_step(0x8001, 0x0001, 2), 3);
@@ -310,12 +334,14 @@ START_TEST(places_are_a_line_without_gaps)
 END_TEST
 
 /* Where a zstd of byte planes would do as well, and where it would do better. */
-static size_t planes_size(const struct pair *const pair)
+static size_t planes_size(const struct pair *pair)
 {
 	struct compressor *const compressor = compressor_new();
 	uint8_t *const scratch = memory_new(pair->len);
 	uint8_t *const into = memory_new(plane_code_bound(pair->len));
-	const struct plane_code planes = {.compressor = compressor, .scratch = scratch, .width = block_word_bytes(pair->dtype)};
+	const struct plane_code planes = {.compressor = compressor,
+		.scratch = scratch,
+		.width = block_word_bytes(pair->dtype)};
 	const size_t size = plane_code_encode(&planes, span_of(pair->next, pair->len), into);
 	compressor_free(compressor);
 	free(scratch);
@@ -323,11 +349,12 @@ static size_t planes_size(const struct pair *const pair)
 	return size;
 }
 
-static struct block_code_facts facts_of(const struct pair *const pair, const struct buffer *const block)
+static struct block_code_facts facts_of(const struct pair *pair, const struct buffer *block)
 {
 	struct block_code_facts facts;
 	struct error err;
-	ck_assert_int_eq(block_code_parse(buffer_span(block), pair->dtype, pair->len, &facts, &err), 0);
+	ck_assert_int_eq(
+		block_code_parse(buffer_span(block), pair->dtype, pair->len, &facts, &err), 0);
 	ck_assert_uint_eq(facts.header_bytes + facts.payload_bytes, block->len);
 	ck_assert_uint_le(facts.header_bytes, BLOCK_CODE_HEADER_MAX);
 	ck_assert_uint_le(facts.payload_bytes, block_code_payload_max());
@@ -365,9 +392,14 @@ static const struct {
 	unsigned share;
 	enum block_mode mode;
 } chosen[] = {
-	{"an equal block", DTYPE_BF16, 0, BLOCK_MODE_UNCHANGED}, {"weights", DTYPE_BF16, 884, BLOCK_MODE_ULP}, {"half weights", DTYPE_F16, 884, BLOCK_MODE_ULP},
-	{"small floats", DTYPE_F8_E4M3, 300, BLOCK_MODE_ULP}, {"scales", DTYPE_F8_E8M0, 300, BLOCK_MODE_WORDS}, {"packed numbers", DTYPE_I32, 30, BLOCK_MODE_WORDS},
-	{"large floats", DTYPE_F32, 65536, BLOCK_MODE_XOR}, {"doubles", DTYPE_F64, 300, BLOCK_MODE_WORDS},
+	{"an equal block", DTYPE_BF16, 0, BLOCK_MODE_UNCHANGED},
+	{"weights", DTYPE_BF16, 884, BLOCK_MODE_ULP},
+	{"half weights", DTYPE_F16, 884, BLOCK_MODE_ULP},
+	{"small floats", DTYPE_F8_E4M3, 300, BLOCK_MODE_ULP},
+	{"scales", DTYPE_F8_E8M0, 300, BLOCK_MODE_WORDS},
+	{"packed numbers", DTYPE_I32, 30, BLOCK_MODE_WORDS},
+	{"large floats", DTYPE_F32, 65536, BLOCK_MODE_XOR},
+	{"doubles", DTYPE_F64, 300, BLOCK_MODE_WORDS},
 };
 
 START_TEST(the_mode_suits_the_change)
@@ -436,7 +468,8 @@ START_TEST(watchers_see_base_and_result)
 		if (decodes == 0)
 			encode(contexts[0], &pair, &block);
 		else
-			ck_assert_int_eq(decode(contexts[0], &pair, buffer_span(&block), into, &err), 0);
+			ck_assert_int_eq(
+				decode(contexts[0], &pair, buffer_span(&block), into, &err), 0);
 		const struct digest128 seen_base = xxh3_stream_result(base);
 		const struct digest128 seen_result = xxh3_stream_result(result);
 		ck_assert(digest128_equal(&seen_base, &of_base));
@@ -452,13 +485,14 @@ START_TEST(watchers_see_base_and_result)
 END_TEST
 
 /* Whatever was done to a block: an error, or still the right result. */
-static void expect_refused_or_right(const struct pair *const pair, const struct span block)
+static void expect_refused_or_right(const struct pair *pair, struct span block)
 {
 	struct error err;
 	for (size_t i = 0; i < PATHS; i++) {
 		uint8_t *const copy = memory_copy(block.data, block.len);
 		uint8_t *const into = memory_new(pair->len);
-		if (contexts[i] != NULL && decode(contexts[i], pair, span_of(copy, block.len), into, &err) == 0)
+		if (contexts[i] != NULL &&
+			decode(contexts[i], pair, span_of(copy, block.len), into, &err) == 0)
 			ck_assert_mem_eq(into, pair->next, pair->len);
 		free(copy);
 		free(into);
@@ -484,7 +518,9 @@ START_TEST(damaged_blocks_are_refused)
 		for (size_t len = 0; len < block.len; len += (size_t)unit_stride(3)) {
 			struct error err;
 			uint8_t *const into = memory_new(pair.len);
-			ck_assert_int_ne(decode(contexts[0], &pair, span_of(block.data, len), into, &err), 0);
+			ck_assert_int_ne(
+				decode(contexts[0], &pair, span_of(block.data, len), into, &err),
+				0);
 			ck_assert_int_eq(err.kind, ERROR_INVALID);
 			free(into);
 		}
@@ -505,7 +541,9 @@ START_TEST(changes_are_counted)
 	random_state = 18;
 	fill_weights(&pair);
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-		ulp_word_store(pair.next + 100 * i, 2, ulp_word_moved(ulp_word_load(pair.base + 100 * i, 2), (int16_t)steps[i], 2));
+		ulp_word_store(pair.next + 100 * i, 2,
+			ulp_word_moved(
+				ulp_word_load(pair.base + 100 * i, 2), (int16_t)steps[i], 2));
 	const struct span base = span_of(pair.base, pair.len);
 	const struct span next = span_of(pair.next, pair.len);
 	block_code_encode(contexts[0], DTYPE_BF16, base, next, &block, &encoded);
@@ -524,7 +562,8 @@ END_TEST
 /* docs/FORMAT.md, "ulp-class blocks": the check there. */
 START_TEST(the_documented_block_is_made)
 {
-	static const uint8_t documented[] = {0x15, 0xac, 0x2c, 0x43, 0x23, 0x3a, 0xa1, 0x96, 0x56, 0x03, 0x00, 0x02, 0x02, 0x57, 0xa7, 0x00};
+	static const uint8_t documented[] = {0x15, 0xac, 0x2c, 0x43, 0x23, 0x3a, 0xa1, 0x96, 0x56,
+		0x03, 0x00, 0x02, 0x02, 0x57, 0xa7, 0x00};
 	struct buffer block;
 	buffer_init(&block, 1 << 10);
 	struct pair pair = pair_new(DTYPE_BF16, 32, 0);
@@ -547,7 +586,8 @@ Suite *test_block_code_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, every_length_round_trips, 0, DTYPES);
-	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0, sizeof block_dtypes / sizeof *block_dtypes);
+	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0,
+		sizeof block_dtypes / sizeof *block_dtypes);
 	tcase_add_loop_test(tests, lengths_around_a_stretch_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, classes_full_and_empty_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, one_change_anywhere_round_trips, 0, DTYPES);

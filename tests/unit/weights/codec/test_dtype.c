@@ -9,11 +9,28 @@ static const struct {
 	const char *name;
 	unsigned bits;
 } rows[] = {
-	{DTYPE_U64, "U64", 64}, {DTYPE_I64, "I64", 64}, {DTYPE_F64, "F64", 64}, {DTYPE_C64, "C64", 64}, {DTYPE_F32, "F32", 32},
-	{DTYPE_U32, "U32", 32}, {DTYPE_I32, "I32", 32}, {DTYPE_BF16, "BF16", 16}, {DTYPE_F16, "F16", 16}, {DTYPE_U16, "U16", 16},
-	{DTYPE_I16, "I16", 16}, {DTYPE_F8_E5M2FNUZ, "F8_E5M2FNUZ", 8}, {DTYPE_F8_E4M3FNUZ, "F8_E4M3FNUZ", 8}, {DTYPE_F8_E8M0, "F8_E8M0", 8},
-	{DTYPE_F8_E4M3, "F8_E4M3", 8}, {DTYPE_F8_E5M2, "F8_E5M2", 8}, {DTYPE_I8, "I8", 8}, {DTYPE_U8, "U8", 8}, {DTYPE_F6_E3M2, "F6_E3M2", 6},
-	{DTYPE_F6_E2M3, "F6_E2M3", 6}, {DTYPE_F4, "F4", 4}, {DTYPE_BOOL, "BOOL", 8},
+	{DTYPE_U64, "U64", 64},
+	{DTYPE_I64, "I64", 64},
+	{DTYPE_F64, "F64", 64},
+	{DTYPE_C64, "C64", 64},
+	{DTYPE_F32, "F32", 32},
+	{DTYPE_U32, "U32", 32},
+	{DTYPE_I32, "I32", 32},
+	{DTYPE_BF16, "BF16", 16},
+	{DTYPE_F16, "F16", 16},
+	{DTYPE_U16, "U16", 16},
+	{DTYPE_I16, "I16", 16},
+	{DTYPE_F8_E5M2FNUZ, "F8_E5M2FNUZ", 8},
+	{DTYPE_F8_E4M3FNUZ, "F8_E4M3FNUZ", 8},
+	{DTYPE_F8_E8M0, "F8_E8M0", 8},
+	{DTYPE_F8_E4M3, "F8_E4M3", 8},
+	{DTYPE_F8_E5M2, "F8_E5M2", 8},
+	{DTYPE_I8, "I8", 8},
+	{DTYPE_U8, "U8", 8},
+	{DTYPE_F6_E3M2, "F6_E3M2", 6},
+	{DTYPE_F6_E2M3, "F6_E2M3", 6},
+	{DTYPE_F4, "F4", 4},
+	{DTYPE_BOOL, "BOOL", 8},
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 _Static_assert((int)ROW_COUNT == (int)DTYPE_COUNT, "a row for every dtype");

@@ -14,9 +14,10 @@ static scan_fn *const scans[] = {element_scan, element_scan_portable};
 
 enum { MOST = ELEMENT_SCAN_BLOCK };
 
-/* Two runs at an odd address, so that nothing rests on alignment; changes with a chance of `share` in 65536. */
-static void make_pair(const size_t count, const unsigned share, uint8_t **const out_memory, uint8_t **const out_base,
-	uint8_t **const out_next)
+/* Two runs at an odd address, so that nothing rests on alignment; changes with a chance of `share`
+ * in 65536. */
+static void make_pair(
+	size_t count, unsigned share, uint8_t **out_memory, uint8_t **out_base, uint8_t **out_next)
 {
 	uint64_t state = count * 77 + share;
 	*out_memory = memory_new(4 * count + 4);
@@ -25,13 +26,14 @@ static void make_pair(const size_t count, const unsigned share, uint8_t **const 
 	for (size_t i = 0; i < count; i++) {
 		const uint16_t value = fixture_random(&state);
 		const bool change = fixture_random(&state) < share;
-		const uint16_t changed = (uint16_t)(value ^ (change ? 1u << (fixture_random(&state) % 16) : 0));
+		const uint16_t changed =
+			(uint16_t)(value ^ (change ? 1u << (fixture_random(&state) % 16) : 0));
 		memcpy(*out_base + 2 * i, &value, 2);
 		memcpy(*out_next + 2 * i, &changed, 2);
 	}
 }
 
-static void expect_scan(scan_fn *const scan, const uint8_t *const base, const uint8_t *const next, const size_t count)
+static void expect_scan(scan_fn *scan, const uint8_t *base, const uint8_t *next, size_t count)
 {
 	/* Exactly as much room as the contract says, so that a sanitizer sees a write too far. */
 	uint16_t *const positions = memory_new_array(count, sizeof(uint16_t));
@@ -92,7 +94,8 @@ END_TEST
 
 START_TEST(bits_count_and_not_numbers)
 {
-	/* 0.0 and -0.0 are equal numbers, two NaNs unequal ones; as weights they differ or agree by their bits. */
+	/* 0.0 and -0.0 are equal numbers, two NaNs unequal ones; as weights they differ or agree by
+	 * their bits. */
 	static const uint16_t base[] = {0x0000, 0x7fc0, 0x7fc0, 0x0001};
 	static const uint16_t next[] = {0x8000, 0x7fc0, 0xffc1, 0x0001};
 	uint16_t positions[4];

@@ -21,9 +21,15 @@ START_TEST(a_gap_is_zeros_a_one_and_low_bits)
 		unsigned size;
 		uint64_t bits;
 	} codes[] = {
-		{0, 0, 1, 1},           {3, 0, 4, 8},           {5, 1, 4, 0xc},
-		{5, 2, 4, 0x6},         {6, 2, 4, 0xa},         {23, 0, 24, 1 << 23},
-		{24, 0, 45, UINT64_C(24) << 24}, {1 << 20, 0, 45, UINT64_C(1) << 44}, {1 << 20, 20, 22, 2},
+		{0, 0, 1, 1},
+		{3, 0, 4, 8},
+		{5, 1, 4, 0xc},
+		{5, 2, 4, 0x6},
+		{6, 2, 4, 0xa},
+		{23, 0, 24, 1 << 23},
+		{24, 0, 45, UINT64_C(24) << 24},
+		{1 << 20, 0, 45, UINT64_C(1) << 44},
+		{1 << 20, 20, 22, 2},
 	};
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
 		struct bit_writer writer = {.at = room};
@@ -85,7 +91,7 @@ START_TEST(bits_behind_the_end_read_as_zero_and_show)
 }
 END_TEST
 
-static void expect_steps(const int16_t *const steps, const size_t count)
+static void expect_steps(const int16_t *steps, size_t count)
 {
 	int16_t *const back = memory_new_array(count + 1, sizeof *back);
 	uint32_t *const places = memory_new_array(count + 1, sizeof *places);
@@ -122,7 +128,8 @@ START_TEST(steps_in_any_mixture_come_back)
 	for (size_t count = 0; count <= 130; count++) {
 		for (size_t i = 0; i < count; i++) {
 			state = state * 1664525 + 1013904223;
-			const int length = state >> 16 < shares[_i] * 65 ? 2 + (int)(state >> 24) % 7 : 1;
+			const int length =
+				state >> 16 < shares[_i] * 65 ? 2 + (int)(state >> 24) % 7 : 1;
 			steps[i] = (int16_t)(state & 0x8000 ? length : -length);
 		}
 		expect_steps(steps, count);
@@ -132,7 +139,8 @@ END_TEST
 
 START_TEST(a_length_over_the_largest_is_refused)
 {
-	static const uint8_t bytes[16] = {0x04}; /* a gap of 0 under the parameter 2 would be 4 and two more bits; then no end of zeros */
+	/* a gap of 0 under the parameter 2 would be 4 and two more bits; then no end of zeros */
+	static const uint8_t bytes[16] = {0x04};
 	int16_t steps[3];
 	struct bit_reader reader = bit_reader_open(span_of(bytes, sizeof bytes));
 	ck_assert(!ulp_steps_read(&reader, 2, steps));
@@ -141,7 +149,8 @@ END_TEST
 
 START_TEST(varints_are_as_short_as_can_be)
 {
-	static const uint32_t values[] = {0, 1, 127, 128, 16383, 16384, 1 << 20, 1 << 21, UINT32_MAX};
+	static const uint32_t values[] = {
+		0, 1, 127, 128, 16383, 16384, 1 << 20, 1 << 21, UINT32_MAX};
 	static const size_t sizes[] = {1, 1, 1, 2, 2, 3, 3, 4, 5};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		uint8_t bytes[VARINT_BYTES_MAX];
@@ -154,7 +163,8 @@ START_TEST(varints_are_as_short_as_can_be)
 		rest = span_of(bytes, sizes[i] - 1);
 		ck_assert(!varint_read(&rest, &value));
 	}
-	static const uint8_t bad[][6] = {{0x80, 0}, {0xff, 0xff, 0xff, 0xff, 0x10}, {0xff, 0xff, 0xff, 0xff, 0xff, 1}};
+	static const uint8_t bad[][6] = {
+		{0x80, 0}, {0xff, 0xff, 0xff, 0xff, 0x10}, {0xff, 0xff, 0xff, 0xff, 0xff, 1}};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		uint32_t value;
 		struct span rest = span_of(bad[i], sizeof bad[i]);

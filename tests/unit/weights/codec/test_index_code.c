@@ -18,7 +18,9 @@ START_TEST(known_bytes)
 	static const uint16_t first[] = {0, 3};
 	static const uint16_t second[] = {2};
 	static const char *const expected[] = {
-		"\x00\x00\x02\x00\xfe\xff", "\x00\x00\x00\x00\x02\x00\x00\x00\xfe\xff\x00\x00", "\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\x00",
+		"\x00\x00\x02\x00\xfe\xff",
+		"\x00\x00\x00\x00\x02\x00\x00\x00\xfe\xff\x00\x00",
+		"\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\x00",
 	};
 	uint8_t out[12];
 	struct index_encoder encoder;
@@ -37,8 +39,8 @@ START_TEST(round_trip)
 	struct buffer coded;
 	struct index_encoder encoder;
 	struct index_decoder decoder;
-	uint16_t *const positions[BLOCKS] = {memory_new(2 * BLOCK), memory_new(2 * BLOCK), memory_new(2 * BLOCK), memory_new(2 * BLOCK),
-		memory_new(2 * BLOCK)};
+	uint16_t *const positions[BLOCKS] = {memory_new(2 * BLOCK), memory_new(2 * BLOCK),
+		memory_new(2 * BLOCK), memory_new(2 * BLOCK), memory_new(2 * BLOCK)};
 	uint16_t *const decoded = memory_new(2 * BLOCK);
 	uint8_t *const out = memory_new(4 * BLOCK);
 	size_t counts[BLOCKS] = {0};
@@ -48,16 +50,21 @@ START_TEST(round_trip)
 		/* Full, sparse and empty blocks; 16-bit gaps cannot span an empty one. */
 		const unsigned share = b == 0 ? 65536 : b == 2 ? 0 : 600;
 		for (unsigned i = 0; i < BLOCK; i++)
-			if (fixture_random(&state) < share || (b == 3 && i == 0) || (b == 2 && i == 30000 && forms[_i] == INDEX_GAP16))
+			if (fixture_random(&state) < share || (b == 3 && i == 0) ||
+				(b == 2 && i == 30000 && forms[_i] == INDEX_GAP16))
 				positions[b][counts[b]++] = (uint16_t)i;
-		buffer_add(&coded, out, index_encoder_add(&encoder, (uint64_t)b * BLOCK, positions[b], counts[b], out));
+		buffer_add(&coded, out,
+			index_encoder_add(
+				&encoder, (uint64_t)b * BLOCK, positions[b], counts[b], out));
 	}
 	const struct index_code code = {.form = forms[_i]};
 	index_decoder_init(&decoder, &code, buffer_span(&coded), (uint64_t)BLOCKS * BLOCK);
 	for (unsigned b = 0; b < BLOCKS; b++) {
 		struct error err = {0};
 		size_t found = 0;
-		ck_assert_int_eq(index_decoder_take(&decoder, (uint64_t)b * BLOCK, BLOCK, decoded, &found, &err), 0);
+		ck_assert_int_eq(index_decoder_take(&decoder, (uint64_t)b * BLOCK, BLOCK, decoded,
+					 &found, &err),
+			0);
 		ck_assert_uint_eq(found, counts[b]);
 		if (found > 0)
 			ck_assert_mem_eq(decoded, positions[b], 2 * found);
@@ -77,7 +84,10 @@ static const struct {
 	uint64_t elements;
 	const char *message; /* NULL: good */
 } rows[] = {
-#define GRID(of, row, col) {.form = INDEX_GRID, .columns = of, .row_bytes = row, .col_bytes = col}
+#define GRID(of, row, col)                                                                         \
+	{                                                                                          \
+		.form = INDEX_GRID, .columns = of, .row_bytes = row, .col_bytes = col              \
+	}
 	{{.form = INDEX_GAP16}, "", 0, 0, NULL},
 	{{.form = INDEX_GAP16}, "\x04\x00", 2, 5, NULL},
 	{{.form = INDEX_GAP16}, "\x05\x00", 2, 5, "outside"},
@@ -98,16 +108,46 @@ static const struct {
 	{{.form = INDEX_STEP32}, "\x01\x00\x00\x00\x00\x00\x00\x00", 8, 5, "not above"},
 	{{.form = INDEX_STEP32}, "\x01\x00\x00\x00\xff\xff\xff\xff", 8, 5, "negative"},
 	{{.form = INDEX_STEP32}, "\xff\xff\xff\xff", 4, 5, "negative"},
-	{GRID(3, 1, 2), "\x00\x00\x01" "\x01\x00\x01\x00\x02\x00", 9, 6, NULL},
-	{GRID(3, 4, 4), "\x01\x00\x00\x00" "\x02\x00\x00\x00", 8, 6, NULL},
-	{GRID(1, 2, 2), "\x02\x00\x03\x00" "\x00\x00\x00\x00", 8, 6, NULL},
-	{GRID(3, 1, 2), "\x00\x00" "\x01\x00\x00\x00", 6, 6, "not above"},
-	{GRID(3, 1, 2), "\x00\x00" "\x01\x00\x02\x00", 6, 6, "outside"},
-	{GRID(3, 1, 2), "\x02" "\x00\x00", 3, 6, "outside"},
-	{GRID(3, 1, 2), "\x00" "\x03\x00", 3, 6, "outside"},
-	{GRID(3, 4, 1), "\xff\xff\xff\xff" "\x00", 5, 6, "negative"},
-	{GRID(3, 1, 4), "\x00" "\xff\xff\xff\xff", 5, 6, "negative"},
-	{GRID(INT64_MAX, 4, 4), "\xff\xff\xff\x7f" "\xff\xff\xff\x7f", 8, INT64_MAX, "outside"},
+	{GRID(3, 1, 2),
+		"\x00\x00\x01"
+		"\x01\x00\x01\x00\x02\x00",
+		9, 6, NULL},
+	{GRID(3, 4, 4),
+		"\x01\x00\x00\x00"
+		"\x02\x00\x00\x00",
+		8, 6, NULL},
+	{GRID(1, 2, 2),
+		"\x02\x00\x03\x00"
+		"\x00\x00\x00\x00",
+		8, 6, NULL},
+	{GRID(3, 1, 2),
+		"\x00\x00"
+		"\x01\x00\x00\x00",
+		6, 6, "not above"},
+	{GRID(3, 1, 2),
+		"\x00\x00"
+		"\x01\x00\x02\x00",
+		6, 6, "outside"},
+	{GRID(3, 1, 2),
+		"\x02"
+		"\x00\x00",
+		3, 6, "outside"},
+	{GRID(3, 1, 2),
+		"\x00"
+		"\x03\x00",
+		3, 6, "outside"},
+	{GRID(3, 4, 1),
+		"\xff\xff\xff\xff"
+		"\x00",
+		5, 6, "negative"},
+	{GRID(3, 1, 4),
+		"\x00"
+		"\xff\xff\xff\xff",
+		5, 6, "negative"},
+	{GRID(INT64_MAX, 4, 4),
+		"\xff\xff\xff\x7f"
+		"\xff\xff\xff\x7f",
+		8, INT64_MAX, "outside"},
 #undef GRID
 };
 
@@ -119,7 +159,8 @@ START_TEST(positions_out_of_order_or_range_are_refused)
 	size_t found = 0;
 	/* Bytes in memory of their exact size, so that a sanitizer sees a read too far. */
 	uint8_t *const bytes = memory_copy(rows[_i].bytes, rows[_i].len > 0 ? rows[_i].len : 1);
-	index_decoder_init(&decoder, &rows[_i].code, span_of(bytes, rows[_i].len), rows[_i].elements);
+	index_decoder_init(
+		&decoder, &rows[_i].code, span_of(bytes, rows[_i].len), rows[_i].elements);
 	const size_t block = rows[_i].elements < BLOCK ? (size_t)rows[_i].elements : BLOCK;
 	const int result = index_decoder_take(&decoder, 0, block, positions, &found, &err);
 	ck_assert_int_eq(result, rows[_i].message == NULL ? 0 : -1);
@@ -140,7 +181,8 @@ Suite *test_index_code_suite(void)
 	TCase *const tcase = tcase_create("index_code");
 	tcase_add_loop_test(tcase, known_bytes, 0, FORM_COUNT);
 	tcase_add_loop_test(tcase, round_trip, 0, FORM_COUNT);
-	tcase_add_loop_test(tcase, positions_out_of_order_or_range_are_refused, 0, sizeof(rows) / sizeof(rows[0]));
+	tcase_add_loop_test(tcase, positions_out_of_order_or_range_are_refused, 0,
+		sizeof(rows) / sizeof(rows[0]));
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

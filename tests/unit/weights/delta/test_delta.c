@@ -38,7 +38,7 @@ static void teardown(void)
 	free(back_path);
 }
 
-static struct checkpoint *open_good(const char *const path)
+static struct checkpoint *open_good(const char *path)
 {
 	struct error err = {0};
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
@@ -46,13 +46,19 @@ static struct checkpoint *open_good(const char *const path)
 	return checkpoint;
 }
 
-static int try_diff(const enum delta_format format, const struct file_ops *const files, struct delta_stats *const stats,
-	struct error *const err)
+static int try_diff(enum delta_format format, const struct file_ops *files,
+	struct delta_stats *stats, struct error *err)
 {
 	struct checkpoint *const base = open_good(base_path);
 	struct checkpoint *const next = open_good(next_path);
 	const struct delta_diff_params params = {
-		.base = base, .next = next, .format = format, .model_version = 7, .threads = 2, .out = delta_path, .files = files,
+		.base = base,
+		.next = next,
+		.format = format,
+		.model_version = 7,
+		.threads = 2,
+		.out = delta_path,
+		.files = files,
 	};
 	const int result = delta_diff(&params, stats, err);
 	checkpoint_close(base);
@@ -60,7 +66,7 @@ static int try_diff(const enum delta_format format, const struct file_ops *const
 	return result;
 }
 
-static struct delta_stats diff_good(const enum delta_format format)
+static struct delta_stats diff_good(enum delta_format format)
 {
 	struct error err = {0};
 	struct delta_stats stats = {0};
@@ -68,11 +74,12 @@ static struct delta_stats diff_good(const enum delta_format format)
 	return stats;
 }
 
-static int try_apply(const struct file_ops *const files, struct error *const err)
+static int try_apply(const struct file_ops *files, struct error *err)
 {
 	struct delta_stats stats;
 	struct checkpoint *const base = open_good(base_path);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = back_path, .threads = 2, .files = files};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = back_path, .threads = 2, .files = files};
 	const int result = delta_apply(&params, &stats, err);
 	checkpoint_close(base);
 	return result;
@@ -85,31 +92,32 @@ static void apply_good(void)
 	ck_assert(fixture_same_tree(back_path, next_path));
 }
 
-static void expect_refusal(const enum error_kind kind, const char *const message)
+static void expect_refusal(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	const size_t entries = fixture_entries(scratch);
 	ck_assert_int_eq(try_apply(NULL, &err), -1);
-	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s",
+		error_kind_name(err.kind), err.text);
 	ck_assert_uint_eq(fixture_entries(scratch), entries);
 	ck_assert(!file_exists(back_path));
 }
 
-static void discard(const char *const path)
+static void discard(const char *path)
 {
 	struct error err = {0};
 	ck_assert_msg(file_remove_tree(file_system(), path, &err) == 0, "%s", err.text);
 }
 
-static void write_in(const char *const folder, const char *const name, const char *const text)
+static void write_in(const char *folder, const char *name, const char *text)
 {
 	char *const path = fixture_path(folder, name);
 	fixture_write_text(path, text);
 	free(path);
 }
 
-static void tensors_in(const char *const folder, const char *const name, const struct fixture_tensor *const tensors, const size_t count,
-	const bool format_pt)
+static void tensors_in(const char *folder, const char *name, const struct fixture_tensor *tensors,
+	size_t count, bool format_pt)
 {
 	char *const path = fixture_path(folder, name);
 	fixture_write_tensors(path, tensors, count, format_pt);
@@ -117,21 +125,25 @@ static void tensors_in(const char *const folder, const char *const name, const s
 }
 
 /* Every dtype; those of an odd `seed` differ between seeds. */
-static void write_all_dtypes(const char *const path, const unsigned seed)
+static void write_all_dtypes(const char *path, unsigned seed)
 {
 	struct fixture_tensor tensors[DTYPE_COUNT + 3] = {{0}};
 	char names[DTYPE_COUNT][16];
 	for (unsigned i = 0; i < DTYPE_COUNT; i++) {
 		snprintf(names[i], sizeof(names[i]), "t%02u", i);
-		tensors[i] = (struct fixture_tensor){.name = names[i], .dtype = (enum dtype)i, .shape = {4, 6}, .seed = seed};
+		tensors[i] = (struct fixture_tensor){
+			.name = names[i], .dtype = (enum dtype)i, .shape = {4, 6}, .seed = seed};
 	}
-	tensors[DTYPE_COUNT] = (struct fixture_tensor){.name = "same.f32", .dtype = DTYPE_F32, .shape = {9}};
-	tensors[DTYPE_COUNT + 1] = (struct fixture_tensor){.name = "same.bf16", .dtype = DTYPE_BF16, .shape = {9}};
-	tensors[DTYPE_COUNT + 2] = (struct fixture_tensor){.name = "none", .dtype = DTYPE_BF16, .empty = true};
+	tensors[DTYPE_COUNT] =
+		(struct fixture_tensor){.name = "same.f32", .dtype = DTYPE_F32, .shape = {9}};
+	tensors[DTYPE_COUNT + 1] =
+		(struct fixture_tensor){.name = "same.bf16", .dtype = DTYPE_BF16, .shape = {9}};
+	tensors[DTYPE_COUNT + 2] =
+		(struct fixture_tensor){.name = "none", .dtype = DTYPE_BF16, .empty = true};
 	fixture_write_tensors(path, tensors, DTYPE_COUNT + 3, true);
 }
 
-static bool is_trl(const int format)
+static bool is_trl(int format)
 {
 	return format >= DELTA_TRL_GAP && format <= DELTA_TRL_V1;
 }
@@ -146,7 +158,9 @@ START_TEST(every_dtype_comes_back_exactly)
 	if (is_trl(_i)) {
 		/* They hold BF16 alone: the first other tensor is named. */
 		ck_assert_int_eq(result, -1);
-		ck_assert_msg(err.kind == ERROR_UNSUPPORTED && strstr(err.text, "'t00' is U64") != NULL, "%s", err.text);
+		ck_assert_msg(
+			err.kind == ERROR_UNSUPPORTED && strstr(err.text, "'t00' is U64") != NULL,
+			"%s", err.text);
 		ck_assert(!file_exists(delta_path));
 		return;
 	}
@@ -158,7 +172,8 @@ START_TEST(every_dtype_comes_back_exactly)
 }
 END_TEST
 
-/* Bit patterns that a number would not survive as: zeros of both signs, subnormals, infinities, NaNs with payloads. */
+/* Bit patterns that a number would not survive as: zeros of both signs, subnormals, infinities,
+ * NaNs with payloads. */
 START_TEST(every_bit_pattern_comes_back_exactly)
 {
 	enum { COUNT = 65536 };
@@ -169,8 +184,10 @@ START_TEST(every_bit_pattern_comes_back_exactly)
 		base[i] = (uint16_t)i;
 		next[i] = fixture_random(&state);
 	}
-	const struct fixture_tensor left = {.name = "w", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = base};
-	const struct fixture_tensor right = {.name = "w", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = next};
+	const struct fixture_tensor left = {
+		.name = "w", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = base};
+	const struct fixture_tensor right = {
+		.name = "w", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = next};
 	fixture_write_tensors(base_path, &left, 1, true);
 	fixture_write_tensors(next_path, &right, 1, true);
 	diff_good((enum delta_format)_i);
@@ -183,7 +200,8 @@ END_TEST
 /* Element counts around the sizes that loops work in, with no, one, and all elements changed. */
 START_TEST(every_tail_comes_back_exactly)
 {
-	static const uint64_t counts[] = {1, 2, 31, 32, 33, 63, 65535, 65536, 65537, 131072, 200001};
+	static const uint64_t counts[] = {
+		1, 2, 31, 32, 33, 63, 65535, 65536, 65537, 131072, 200001};
 	const uint64_t count = counts[_i / 4];
 	const unsigned kind = (unsigned)_i % 4;
 	uint16_t *const base = memory_new_array(count, 2);
@@ -196,7 +214,8 @@ START_TEST(every_tail_comes_back_exactly)
 		next[i] = 0x8000;
 	const struct fixture_tensor left[] = {{.name = "odd", .dtype = DTYPE_U8, .shape = {1}},
 		{.name = "w", .dtype = DTYPE_BF16, .shape = {count}, .data = base}};
-	const struct fixture_tensor right[] = {left[0], {.name = "w", .dtype = DTYPE_BF16, .shape = {count}, .data = next}};
+	const struct fixture_tensor right[] = {
+		left[0], {.name = "w", .dtype = DTYPE_BF16, .shape = {count}, .data = next}};
 	fixture_write_tensors(base_path, left, 2, true);
 	fixture_write_tensors(next_path, right, 2, true);
 	const struct delta_stats stats = diff_good(DELTA_TRL_GAP);
@@ -207,10 +226,11 @@ START_TEST(every_tail_comes_back_exactly)
 }
 END_TEST
 
-static enum dtype index_dtype(const char *const name)
+static enum dtype index_dtype(const char *name)
 {
 	struct checkpoint *const delta = open_good(delta_path);
-	const struct safetensors_tensor *const tensor = safetensors_find(checkpoint_file(delta, 0)->shard, span_text(name));
+	const struct safetensors_tensor *const tensor =
+		safetensors_find(checkpoint_file(delta, 0)->shard, span_text(name));
 	ck_assert_ptr_nonnull(tensor);
 	const enum dtype dtype = tensor->dtype;
 	checkpoint_close(delta);
@@ -238,9 +258,11 @@ START_TEST(wide_gaps_take_32_bits)
 	uint16_t *const far = memory_new_array(COUNT, 2);
 	near[65535] = 1;
 	far[65536] = 1;
-	const struct fixture_tensor left[] = {{.name = "far", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = base},
+	const struct fixture_tensor left[] = {
+		{.name = "far", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = base},
 		{.name = "near", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = base}};
-	const struct fixture_tensor right[] = {{.name = "far", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = far},
+	const struct fixture_tensor right[] = {
+		{.name = "far", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = far},
 		{.name = "near", .dtype = DTYPE_BF16, .shape = {COUNT}, .data = near}};
 	fixture_write_tensors(base_path, left, 2, true);
 	fixture_write_tensors(next_path, right, 2, true);
@@ -254,8 +276,10 @@ START_TEST(wide_gaps_take_32_bits)
 }
 END_TEST
 
-static const struct fixture_tensor w1 = {.name = "w", .dtype = DTYPE_BF16, .shape = {40}, .seed = 1};
-static const struct fixture_tensor w2 = {.name = "w", .dtype = DTYPE_BF16, .shape = {40}, .seed = 2};
+static const struct fixture_tensor w1 = {
+	.name = "w", .dtype = DTYPE_BF16, .shape = {40}, .seed = 1};
+static const struct fixture_tensor w2 = {
+	.name = "w", .dtype = DTYPE_BF16, .shape = {40}, .seed = 2};
 static const struct fixture_tensor v1 = {.name = "v", .dtype = DTYPE_BF16, .shape = {8}, .seed = 1};
 static const struct fixture_tensor v2 = {.name = "v", .dtype = DTYPE_BF16, .shape = {8}, .seed = 2};
 
@@ -274,8 +298,10 @@ START_TEST(the_result_has_the_publishers_header)
 	discard(back_path);
 	discard(delta_path);
 	/* Nothing changed but white space in the header. */
-	fixture_write_raw(next_path, "{\n\"w\":{\"dtype\":\"BF16\",\"shape\":[ 40 ],\"data_offsets\":[0,80]}} \t", 80);
-	fixture_write_raw(base_path, "{\"w\":{\"dtype\":\"BF16\",\"shape\":[40],\"data_offsets\":[0,80]}}", 80);
+	fixture_write_raw(next_path,
+		"{\n\"w\":{\"dtype\":\"BF16\",\"shape\":[ 40 ],\"data_offsets\":[0,80]}} \t", 80);
+	fixture_write_raw(base_path,
+		"{\"w\":{\"dtype\":\"BF16\",\"shape\":[40],\"data_offsets\":[0,80]}}", 80);
 	const struct delta_stats stats = diff_good(DELTA_TRL_RAW);
 	ck_assert_uint_eq(stats.changed_tensors, 0);
 	ck_assert(digest128_equal(&stats.base_digest, &stats.result_digest));
@@ -316,8 +342,8 @@ static const char index_of_two[] =
 static const char index_swapped[] =
 	"{\"metadata\":{\"total_size\":96},\"weight_map\":{\"v\":\"m-2.safetensors\",\"w\":\"m-1.safetensors\"}}";
 
-static void write_sharded(const char *const folder, const struct fixture_tensor *const v, const struct fixture_tensor *const w,
-	const bool swapped)
+static void write_sharded(const char *folder, const struct fixture_tensor *v,
+	const struct fixture_tensor *w, bool swapped)
 {
 	tensors_in(folder, "m-1.safetensors", swapped ? w : v, 1, true);
 	tensors_in(folder, "m-2.safetensors", swapped ? v : w, 1, true);
@@ -331,12 +357,18 @@ START_TEST(sharded_checkpoints_give_sharded_deltas)
 	write_sharded(next_path, &v2, &w2, false);
 	const struct delta_stats stats = diff_good((enum delta_format)_i);
 	static const char *const names[DELTA_FORMATS][2] = {
-		[DELTA_ULP_CLASS] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"},
-		[DELTA_SLIME_XOR] = {"model-00000-of-00002.safetensors", "model-00001-of-00002.safetensors"},
-		[DELTA_SLIME_OVERWRITE] = {"model-00000-of-00002.safetensors", "model-00001-of-00002.safetensors"},
-		[DELTA_TRL_GAP] = {"delta-00001-of-00002.safetensors", "delta-00002-of-00002.safetensors"},
-		[DELTA_TRL_RAW] = {"delta-00001-of-00002.safetensors", "delta-00002-of-00002.safetensors"},
-		[DELTA_TRL_V1] = {"delta-00001-of-00002.safetensors", "delta-00002-of-00002.safetensors"},
+		[DELTA_ULP_CLASS] = {"model-00001-of-00002.safetensors",
+			"model-00002-of-00002.safetensors"},
+		[DELTA_SLIME_XOR] = {"model-00000-of-00002.safetensors",
+			"model-00001-of-00002.safetensors"},
+		[DELTA_SLIME_OVERWRITE] = {"model-00000-of-00002.safetensors",
+			"model-00001-of-00002.safetensors"},
+		[DELTA_TRL_GAP] = {"delta-00001-of-00002.safetensors",
+			"delta-00002-of-00002.safetensors"},
+		[DELTA_TRL_RAW] = {"delta-00001-of-00002.safetensors",
+			"delta-00002-of-00002.safetensors"},
+		[DELTA_TRL_V1] = {"delta-00001-of-00002.safetensors",
+			"delta-00002-of-00002.safetensors"},
 	};
 	char *const one = fixture_path(delta_path, names[_i][0]);
 	char *const two = fixture_path(delta_path, names[_i][1]);
@@ -419,14 +451,23 @@ START_TEST(given_digests_are_used)
 	ck_assert_int_eq(checkpoint_tensor_digests(next, 1, NULL, &next_digest, NULL), 0);
 	char *const other = fixture_path(scratch, "other");
 	const struct delta_diff_params diff = {
-		.base = base, .next = next, .base_tensor_digests = &base_digest, .next_tensor_digests = &next_digest, .model_version = 7,
-		.format = DELTA_TRL_GAP, .out = other,
+		.base = base,
+		.next = next,
+		.base_tensor_digests = &base_digest,
+		.next_tensor_digests = &next_digest,
+		.model_version = 7,
+		.format = DELTA_TRL_GAP,
+		.out = other,
 	};
 	ck_assert_msg(delta_diff(&diff, &stats, &err) == 0, "%s", err.text);
 	ck_assert(fixture_same_file(other, delta_path));
 	ck_assert(digest128_equal(&stats.base_digest, &plain.base_digest));
 	struct delta_apply_params apply = {
-		.base = base, .delta = delta_path, .out = back_path, .base_tensor_digests = &base_digest, .expected_result = &plain.result_digest,
+		.base = base,
+		.delta = delta_path,
+		.out = back_path,
+		.base_tensor_digests = &base_digest,
+		.expected_result = &plain.result_digest,
 	};
 	ck_assert_msg(delta_apply(&apply, &stats, &err) == 0, "%s", err.text);
 	ck_assert(fixture_same_file(back_path, next_path));
@@ -454,7 +495,8 @@ START_TEST(another_base_is_refused_before_anything_is_written)
 	expect_refusal(ERROR_WRONG_BASE, "the delta was made from the base");
 	fixture_write_tensors(base_path, &v1, 1, true);
 	expect_refusal(ERROR_WRONG_BASE, "the delta was made from the base");
-	/* The right weights under another header: the result's bytes could not be the publisher's. */
+	/* The right weights under another header: the result's bytes could not be the
+	 * publisher's. */
 	fixture_write_tensors(base_path, &w1, 1, false);
 	expect_refusal(ERROR_WRONG_BASE, "another header");
 }
@@ -477,8 +519,10 @@ END_TEST
 START_TEST(schemas_must_agree)
 {
 	static const struct fixture_tensor others[] = {
-		{.name = "x", .dtype = DTYPE_BF16, .shape = {40}}, {.name = "w", .dtype = DTYPE_F16, .shape = {40}},
-		{.name = "w", .dtype = DTYPE_BF16, .shape = {4, 10}}, {.name = "w", .dtype = DTYPE_BF16, .shape = {41}},
+		{.name = "x", .dtype = DTYPE_BF16, .shape = {40}},
+		{.name = "w", .dtype = DTYPE_F16, .shape = {40}},
+		{.name = "w", .dtype = DTYPE_BF16, .shape = {4, 10}},
+		{.name = "w", .dtype = DTYPE_BF16, .shape = {41}},
 	};
 	const struct fixture_tensor two[] = {w1, v1};
 	struct delta_stats stats;
@@ -539,8 +583,7 @@ END_TEST
 
 /* Each fault at each place it can strike, once or from then on: the call fails, the base stands,
  * nothing is left. */
-static void strike(const bool apply, const bool stays, const int kind, const int failure,
-	const enum error_kind expected)
+static void strike(bool apply, bool stays, int kind, int failure, enum error_kind expected)
 {
 	struct buffer before = {0};
 	char *const base_file = fixture_path(base_path, "m-1.safetensors");
@@ -553,7 +596,8 @@ static void strike(const bool apply, const bool stays, const int kind, const int
 		const size_t entries = fixture_entries(scratch);
 		file_faults_init(&faults, kind, struck, failure);
 		faults.sticky = stays;
-		if ((apply ? try_apply(&faults.ops, &err) : try_diff(DELTA_TRL_GAP, &faults.ops, &stats, &err)) == 0)
+		if ((apply ? try_apply(&faults.ops, &err)
+			   : try_diff(DELTA_TRL_GAP, &faults.ops, &stats, &err)) == 0)
 			break;
 		ck_assert_msg(err.kind == expected, "%s", err.text);
 		ck_assert_uint_eq(fixture_entries(scratch), entries);
@@ -572,7 +616,9 @@ static const struct {
 	int failure;
 	enum error_kind expected;
 } fault_rows[] = {
-	{FILE_FAULT_WRITE, ENOSPC, ERROR_NO_SPACE}, {FILE_FAULT_SYNC, EIO, ERROR_IO}, {FILE_FAULT_RENAME, EIO, ERROR_IO},
+	{FILE_FAULT_WRITE, ENOSPC, ERROR_NO_SPACE},
+	{FILE_FAULT_SYNC, EIO, ERROR_IO},
+	{FILE_FAULT_RENAME, EIO, ERROR_IO},
 	{FILE_FAULT_OPEN, EMFILE, ERROR_IO},
 };
 
@@ -592,7 +638,8 @@ END_TEST
 
 START_TEST(formats_have_names)
 {
-	static const char *const names[] = {"ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full"};
+	static const char *const names[] = {"ulp-class", "slime-xor", "slime-overwrite", "trl-gap",
+		"trl-raw", "trl-v1", "full"};
 	enum delta_format format = DELTA_TRL_V1;
 	for (unsigned i = 0; i < DELTA_FORMATS; i++) {
 		ck_assert_str_eq(delta_format_name((enum delta_format)i), names[i]);

@@ -1,4 +1,5 @@
-/* The ulp-class container: what stands around the blocks, and what becomes of it when bytes are not what they were. */
+/* The ulp-class container: what stands around the blocks, and what becomes of it when bytes are not
+ * what they were. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,10 @@ START_TEST(the_container_is_thin)
 	ck_assert_uint_eq(stats.delta_bytes, delta_reader_bytes(reader));
 	ck_assert_uint_le(stats.delta_bytes, payload + 160 * stats.changed_tensors + names + 1024);
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
-	ck_assert(metadata->has_step && metadata->step == 1 && metadata->has_base_step && metadata->base_step == 0);
-	ck_assert(metadata->has_changed_elements && metadata->changed_elements == stats.changed_elements);
+	ck_assert(metadata->has_step && metadata->step == 1 && metadata->has_base_step &&
+		metadata->base_step == 0);
+	ck_assert(metadata->has_changed_elements &&
+		metadata->changed_elements == stats.changed_elements);
 	delta_reader_close(reader);
 	free(path);
 	pair_fixture_expect(&pair, 0, "delta", 1);
@@ -56,11 +59,13 @@ END_TEST
 START_TEST(the_wrong_base_is_named)
 {
 	pair_fixture_diff(&pair, 0, 1, (enum delta_format)_i, "delta");
-	pair_fixture_refuse(&pair, 2, "delta", ERROR_WRONG_BASE, "/delta' (step 1): the delta was made from the base xxh3-128:");
+	pair_fixture_refuse(&pair, 2, "delta", ERROR_WRONG_BASE,
+		"/delta' (step 1): the delta was made from the base xxh3-128:");
 }
 END_TEST
 
-/* Wherever a byte is turned: refused, or (in padding and names of metadata nobody reads) without consequence, but never a wrong result. */
+/* Wherever a byte is turned: refused, or (in padding and names of metadata nobody reads) without
+ * consequence, but never a wrong result. */
 START_TEST(turned_bytes_never_give_a_wrong_result)
 {
 	unsigned refused = 0;
@@ -78,8 +83,12 @@ START_TEST(turned_bytes_never_give_a_wrong_result)
 			ck_assert_msg(fixture_same_tree(out, wanted), "at %zu", at);
 			free(wanted);
 		} else {
-			ck_assert_msg(err.kind == ERROR_INVALID || err.kind == ERROR_DIGEST_MISMATCH || err.kind == ERROR_WRONG_BASE ||
-				err.kind == ERROR_UNSUPPORTED || err.kind == ERROR_SCHEMA_MISMATCH, "at %zu: %s: %s", at, error_kind_name(err.kind), err.text);
+			ck_assert_msg(err.kind == ERROR_INVALID ||
+					err.kind == ERROR_DIGEST_MISMATCH ||
+					err.kind == ERROR_WRONG_BASE ||
+					err.kind == ERROR_UNSUPPORTED ||
+					err.kind == ERROR_SCHEMA_MISMATCH,
+				"at %zu: %s: %s", at, error_kind_name(err.kind), err.text);
 			refused++;
 		}
 		ck_assert_int_eq(file_remove_tree(file_system(), out, &err), 0);
@@ -103,8 +112,10 @@ START_TEST(a_damaged_block_is_named_with_its_tensor_and_step)
 	bytes.data[entry.at + entry.data.len - 10] ^= 0x40;
 	fixture_write(file_path, buffer_span(&bytes));
 	ck_assert_int_eq(pair_fixture_apply(&pair, 0, "delta", "back", &err), -1);
-	ck_assert_msg(strstr(err.text, "/delta' (step 1): tensor 'large': block 2") != NULL, "%s", err.text);
-	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH || err.kind == ERROR_INVALID, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "/delta' (step 1): tensor 'large': block 2") != NULL, "%s",
+		err.text);
+	ck_assert_msg(
+		err.kind == ERROR_DIGEST_MISMATCH || err.kind == ERROR_INVALID, "%s", err.text);
 	buffer_release(&bytes);
 	free(path);
 }
@@ -124,7 +135,7 @@ START_TEST(truncated_files_are_refused)
 END_TEST
 
 /* A header written by hand over the same blocks. */
-static void write_file(const char *const metadata, const char *const tensors, const size_t data_bytes)
+static void write_file(const char *metadata, const char *tensors, size_t data_bytes)
 {
 	struct buffer json;
 	buffer_init(&json, 1 << 16);
@@ -143,16 +154,23 @@ static const struct {
 } malformed[] = {
 	{"\"delta_encoding\":\"ulp-e12\"", "", 0, ERROR_UNSUPPORTED, "'ulp-e12' is not supported"},
 	{"\"delta_encoding\":\"ulp-class\"", "", 0, ERROR_UNSUPPORTED, "compression_format"},
-	{"\"delta_encoding\":\"ulp-class\",\"compression_format\":\"zstd\"", "", 0, ERROR_UNSUPPORTED, "compression_format 'zstd'"},
+	{"\"delta_encoding\":\"ulp-class\",\"compression_format\":\"zstd\"", "", 0,
+		ERROR_UNSUPPORTED, "compression_format 'zstd'"},
 	{ULP ",\"base_step\":\"x\"", "", 0, ERROR_INVALID, "a number in the delta's metadata"},
-	{ULP, ",\"stranger\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "'stranger' is unknown to the base"},
-	{ULP, ",\"small\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "'small' is no vector of bytes"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "'small' is no vector of bytes"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}", 2,
-		ERROR_INVALID, "small"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 0, ERROR_INVALID, "(step 4): tensor 'small'"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "(step 4): tensor 'small'"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[40],\"data_offsets\":[0,40]}", 40, ERROR_INVALID, "(step 4): tensor 'small'"},
+	{ULP, ",\"stranger\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1,
+		ERROR_INVALID, "'stranger' is unknown to the base"},
+	{ULP, ",\"small\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1,
+		ERROR_INVALID, "'small' is no vector of bytes"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[0,1]}", 1,
+		ERROR_INVALID, "'small' is no vector of bytes"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}",
+		2, ERROR_INVALID, "small"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 0,
+		ERROR_INVALID, "(step 4): tensor 'small'"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1,
+		ERROR_INVALID, "(step 4): tensor 'small'"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[40],\"data_offsets\":[0,40]}", 40,
+		ERROR_INVALID, "(step 4): tensor 'small'"},
 };
 
 START_TEST(malformed_containers_are_refused)
@@ -189,7 +207,8 @@ Suite *test_delta_container_suite(void)
 	tcase_add_test(tcase, turned_bytes_never_give_a_wrong_result);
 	tcase_add_test(tcase, a_damaged_block_is_named_with_its_tensor_and_step);
 	tcase_add_test(tcase, truncated_files_are_refused);
-	tcase_add_loop_test(tcase, malformed_containers_are_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
+	tcase_add_loop_test(tcase, malformed_containers_are_refused, 0,
+		sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tcase, what_did_not_change_is_an_empty_container);
 	suite_add_tcase(suite, tcase);
 	return suite;

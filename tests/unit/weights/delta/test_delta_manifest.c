@@ -1,5 +1,5 @@
-/* SkyRL's deltas: a manifest and payload files, written by hand here. What comes of frames, and of the
- * index that the manifest stands for, test_slime.c has. */
+/* SkyRL's deltas: a manifest and payload files, written by hand here. What comes of frames, and of
+ * the index that the manifest stands for, test_slime.c has. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static char *back_path;
 
 static void setup(void)
 {
-	static const struct fixture_tensor tensors[] = {{.name = "w", .dtype = DTYPE_BF16, .shape = {8},
-		.data = w_old}};
+	static const struct fixture_tensor tensors[] = {
+		{.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_old}};
 	scratch = unit_scratch_make();
 	base_path = fixture_path(scratch, "base.safetensors");
 	delta_path = fixture_path(scratch, "delta-00000007");
@@ -50,12 +50,12 @@ static void write_payload(void)
 	for (unsigned i = 0; i < W_BYTES; i++)
 		content[i] = (uint8_t)(w_old[i] ^ w_new[i]);
 	struct compressor *const compressor = compressor_new();
-	const size_t len = compress_zstd(compressor, span_of(content, sizeof(content)), frame,
-		sizeof(frame), 1);
+	const size_t len = compress_zstd(
+		compressor, span_of(content, sizeof(content)), frame, sizeof(frame), 1);
 	compressor_free(compressor);
 	char *const path = fixture_path(delta_path, FILE_NAME);
-	const struct fixture_tensor tensor = {.name = "w", .dtype = DTYPE_U8, .shape = {len},
-		.data = (const char *)frame};
+	const struct fixture_tensor tensor = {
+		.name = "w", .dtype = DTYPE_U8, .shape = {len}, .data = (const char *)frame};
 	char *const folder_made = fixture_path(delta_path, "x");
 	fixture_write_text(folder_made, "");
 	fixture_write_tensors(path, &tensor, 1, false);
@@ -63,7 +63,7 @@ static void write_payload(void)
 	free(path);
 }
 
-static const char *checksum_of(const char *const bytes)
+static const char *checksum_of(const char *bytes)
 {
 	static char text[TENSOR_CHECKSUM_TEXT_BYTES];
 	struct tensor_checksum *const checksum = tensor_checksum_new(DELTA_XXH3_128);
@@ -73,36 +73,39 @@ static const char *checksum_of(const char *const bytes)
 	return text;
 }
 
-static void write_manifest(const char *const json)
+static void write_manifest(const char *json)
 {
 	char *const path = fixture_path(delta_path, "manifest.json");
 	fixture_write_text(path, json);
 	free(path);
 }
 
-static void write_record(const char *const file, const char *const checksum)
+static void write_record(const char *file, const char *checksum)
 {
 	struct buffer json;
 	buffer_init(&json, 4096);
-	buffer_format(&json, "{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"dtype\":\"bfloat16\","
+	buffer_format(&json,
+		"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"dtype\":\"bfloat16\","
 		"\"shape\":[8],\"uncompressed_num_bytes\":16,\"payload_file\":\"%s\",\"payload_key\":\"w\",\"checksum\":\"%s\","
-		"\"checksum_algorithm\":\"xxh3-128\"}],\"payload_files\":[\"%s\"]}", file, checksum, file);
+		"\"checksum_algorithm\":\"xxh3-128\"}],\"payload_files\":[\"%s\"]}",
+		file, checksum, file);
 	write_manifest(buffer_text(&json));
 	buffer_release(&json);
 }
 
-static int apply(struct error *const err)
+static int apply(struct error *err)
 {
 	struct delta_stats stats;
 	struct checkpoint *const base = checkpoint_open(base_path, err);
 	ck_assert_msg(base != NULL, "%s", err->text);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = back_path};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = back_path};
 	const int result = delta_apply(&params, &stats, err);
 	checkpoint_close(base);
 	return result;
 }
 
-static void expect_refused(const enum error_kind kind, const char *const message)
+static void expect_refused(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	ck_assert_int_eq(apply(&err), -1);
@@ -111,7 +114,7 @@ static void expect_refused(const enum error_kind kind, const char *const message
 	ck_assert(!file_exists(back_path));
 }
 
-static void expect_applied(const char *const wanted)
+static void expect_applied(const char *wanted)
 {
 	struct error err = {0};
 	ck_assert_msg(apply(&err) == 0, "%s", err.text);
@@ -131,7 +134,8 @@ START_TEST(a_delta_is_applied)
 	ck_assert_int_eq(delta_inspect(delta_path, &summary, &err), 0);
 	ck_assert(summary.is_delta && summary.format == DELTA_SKYRL_XOR);
 	ck_assert_str_eq(delta_format_name(summary.format), "skyrl-xor");
-	ck_assert(summary.has_step && summary.step == 7 && summary.has_base_step && summary.base_step == 6);
+	ck_assert(summary.has_step && summary.step == 7 && summary.has_base_step &&
+		summary.base_step == 6);
 }
 END_TEST
 
@@ -174,11 +178,14 @@ START_TEST(what_does_not_fit_is_refused)
 	write_record("other.safetensors", checksum_of(w_new));
 	expect_refused(ERROR_INVALID, "which is missing");
 	write_manifest("{\"version\":7,\"base_version\":6,\"tensors\":["
-		"{\"name\":\"w\",\"payload_file\":\"" FILE_NAME "\",\"payload_key\":\"w\",\"checksum\":\"00\"},"
-		"{\"name\":\"w\",\"payload_file\":\"" FILE_NAME "\",\"payload_key\":\"w\",\"checksum\":\"00\"}]}");
+		       "{\"name\":\"w\",\"payload_file\":\"" FILE_NAME
+		       "\",\"payload_key\":\"w\",\"checksum\":\"00\"},"
+		       "{\"name\":\"w\",\"payload_file\":\"" FILE_NAME
+		       "\",\"payload_key\":\"w\",\"checksum\":\"00\"}]}");
 	expect_refused(ERROR_INVALID, "a tensor twice");
 	write_manifest("{\"version\":7,\"base_version\":6,\"tensors\":["
-		"{\"name\":\"v\",\"payload_file\":\"" FILE_NAME "\",\"payload_key\":\"v\",\"checksum\":\"00\"}]}");
+		       "{\"name\":\"v\",\"payload_file\":\"" FILE_NAME
+		       "\",\"payload_key\":\"v\",\"checksum\":\"00\"}]}");
 	expect_refused(ERROR_INVALID, "lacks it");
 }
 END_TEST
@@ -198,28 +205,32 @@ static const struct {
 	{"{\"version\":7,\"base_version\":6,\"tensors\":{}}", "at byte"},
 	{"{\"version\":7,\"base_version\":6,\"tensors\":[7]}", "at byte"},
 	{"{\"version\":7,\"base_version\":6,\"tensors\":[{}]}", "lacks a member"},
-	{"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"name\":\"w\"}]}", "given twice"},
+	{"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"name\":\"w\"}]}",
+		"given twice"},
 	{"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"payload_file\":\"f\",\"payload_key\":\"w\","
-	 "\"sha256\":\"00\"}]}", "lacks a member"},
+	 "\"sha256\":\"00\"}]}",
+		"lacks a member"},
 	{"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"payload_file\":\"f\",\"payload_key\":\"w\","
-	 "\"checksum\":\"00\",\"checksum_algorithm\":\"sha256\"}]}", "not xxh3-128"},
+	 "\"checksum\":\"00\",\"checksum_algorithm\":\"sha256\"}]}",
+		"not xxh3-128"},
 	{"{\"version\":7,\"base_version\":6,\"tensors\":[{\"name\":\"w\",\"payload_file\":\"f\",\"payload_key\":\"v\","
-	 "\"checksum\":\"00\"}]}", "payload_key"},
+	 "\"checksum\":\"00\"}]}",
+		"payload_key"},
 };
 
 START_TEST(malformed_manifests_are_refused)
 {
 	struct error err = {0};
 	ck_assert(delta_manifest_parse(span_text(malformed[_i].json), "m", &err) == NULL);
-	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, malformed[_i].message) != NULL, "%s",
-		err.text);
+	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, malformed[_i].message) != NULL,
+		"%s", err.text);
 }
 END_TEST
 
 START_TEST(a_checkpoint_may_have_such_a_file)
 {
-	static const struct fixture_tensor tensor = {.name = "w", .dtype = DTYPE_BF16, .shape = {8},
-		.data = w_new};
+	static const struct fixture_tensor tensor = {
+		.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_new};
 	struct error err = {0};
 	struct delta_summary summary;
 	char *const path = fixture_path(delta_path, "model.safetensors");

@@ -1,5 +1,5 @@
-/* Deltas as others write them, good and bad: each row is one file, applied to a base of one BF16 tensor "w" with 8 elements (and "f",
- * F32). */
+/* Deltas as others write them, good and bad: each row is one file, applied to a base of one BF16
+ * tensor "w" with 8 elements (and "f", F32). */
 #include "weights/delta/delta_reader.h"
 
 #include <check.h>
@@ -13,9 +13,10 @@
 Suite *test_delta_reader_suite(void);
 
 #define META(rest) "\"__metadata__\":{\"format\":\"sparse_weight_patch\",\"version\":\"1\"" rest "}"
-#define GAP ",\"encoding\":\"gap_delta\""
-#define RAW ",\"encoding\":\"raw\""
-#define T(name, dtype, shape, offsets) ",\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define GAP        ",\"encoding\":\"gap_delta\""
+#define RAW        ",\"encoding\":\"raw\""
+#define T(name, dtype, shape, offsets)                                                             \
+	",\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 struct row {
 	const char *json;
@@ -28,117 +29,167 @@ struct row {
 
 /* Gaps 1, 0, 4 are positions 1, 2, 7. */
 static const struct row good[] = {
-	{"{" META(GAP) T("w.val", "BF16", "[3]", "[0,6]") T("w.idx", "U16", "[3]", "[6,12]") "}", DATA("AABBCC\x01\0\0\0\x04\0"), 0, NULL},
-	{"{" META(GAP) T("w.idx", "U32", "[3]", "[0,12]") T("w.val", "BF16", "[3]", "[12,18]") "}", DATA("\x01\0\0\0\0\0\0\0\x04\0\0\0"
-		"AABBCC"), 0, NULL},
-	{"{" META(RAW) T("w.idx", "I32", "[3]", "[0,12]") T("w.val", "BF16", "[3]", "[12,18]") "}", DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0"
-		"AABBCC"), 0, NULL},
-	{"{" META("") T("w.indices", "I32", "[3]", "[0,12]") T("w.values", "BF16", "[3]", "[12,18]") "}",
-		DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0" "AABBCC"), 0, NULL},
-	{"{" META(",\"sparse\":\"True\",\"changed_params\":\"[\\\"w\\\"]\",\"more\":\"x\"") T("w.indices", "I32", "[3]", "[0,12]")
-		T("w.values", "BF16", "[3]", "[12,18]") "}", DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0" "AABBCC"), 0, NULL},
+	{"{" META(GAP) T("w.val", "BF16", "[3]", "[0,6]") T("w.idx", "U16", "[3]", "[6,12]") "}",
+		DATA("AABBCC\x01\0\0\0\x04\0"), 0, NULL},
+	{"{" META(GAP) T("w.idx", "U32", "[3]", "[0,12]") T("w.val", "BF16", "[3]", "[12,18]") "}",
+		DATA("\x01\0\0\0\0\0\0\0\x04\0\0\0"
+		     "AABBCC"),
+		0, NULL},
+	{"{" META(RAW) T("w.idx", "I32", "[3]", "[0,12]") T("w.val", "BF16", "[3]", "[12,18]") "}",
+		DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0"
+		     "AABBCC"),
+		0, NULL},
+	{"{" META("") T("w.indices", "I32", "[3]", "[0,12]")
+			T("w.values", "BF16", "[3]", "[12,18]") "}",
+		DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0"
+		     "AABBCC"),
+		0, NULL},
+	{"{" META(",\"sparse\":\"True\",\"changed_params\":\"[\\\"w\\\"]\",\"more\":\"x\"") T(
+		 "w.indices", "I32", "[3]", "[0,12]") T("w.values", "BF16", "[3]", "[12,18]") "}",
+		DATA("\x01\0\0\0\x02\0\0\0\x07\0\0\0"
+		     "AABBCC"),
+		0, NULL},
 	/* TRL writes two empty tensors for a parameter that did not change. */
-	{"{" META(GAP ",\"sparse\":\"False\"") T("w.val", "BF16", "[3]", "[0,6]") T("w.idx", "U16", "[3]", "[6,12]") T("b.idx", "U16", "[0]",
-		"[12,12]")
-		T("b.val", "BF16", "[0]", "[12,12]") "}", DATA("AABBCC\x01\0\0\0\x04\0"), 0, NULL},
+	{"{" META(GAP ",\"sparse\":\"False\"") T("w.val", "BF16", "[3]", "[0,6]")
+			T("w.idx", "U16", "[3]", "[6,12]") T("b.idx", "U16", "[0]", "[12,12]")
+				T("b.val", "BF16", "[0]", "[12,12]") "}",
+		DATA("AABBCC\x01\0\0\0\x04\0"), 0, NULL},
 };
 
 static const struct row bad[] = {
-	{"{" META(GAP) T("x.val", "BF16", "[1]", "[0,2]") T("x.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\0\0"), ERROR_INVALID,
-		"unknown to the base"},
-	{"{" META(GAP) T("f.val", "BF16", "[1]", "[0,2]") T("f.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\0\0"), ERROR_INVALID,
-		"another dtype"},
-	{"{" META(GAP) T("w.val", "F16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\0\0"), ERROR_INVALID, "is not BF16"},
-	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[2]", "[2,6]") "}", DATA("AA\0\0\0\0"), ERROR_INVALID,
-		"other numbers"},
-	{"{" META(GAP) T("w.val", "BF16", "[1,1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\0\0"), ERROR_INVALID,
-		"other numbers"},
-	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\x08\0"), ERROR_INVALID,
-		"outside of 8"},
-	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") "}", DATA("AA"), ERROR_INVALID, "lacks its other half"},
-	{"{" META(GAP) T("w.idx", "U16", "[1]", "[0,2]") "}", DATA("\0\0"), ERROR_INVALID, "lacks its other half"},
-	{"{" META(GAP) T("w.idx", "U16", "[1]", "[0,2]") T("w.values", "BF16", "[1]", "[2,4]") "}", DATA("\0\0AA"), ERROR_INVALID,
+	{"{" META(GAP) T("x.val", "BF16", "[1]", "[0,2]") T("x.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\0\0"), ERROR_INVALID, "unknown to the base"},
+	{"{" META(GAP) T("f.val", "BF16", "[1]", "[0,2]") T("f.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\0\0"), ERROR_INVALID, "another dtype"},
+	{"{" META(GAP) T("w.val", "F16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\0\0"), ERROR_INVALID, "is not BF16"},
+	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[2]", "[2,6]") "}",
+		DATA("AA\0\0\0\0"), ERROR_INVALID, "other numbers"},
+	{"{" META(GAP) T("w.val", "BF16", "[1,1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\0\0"), ERROR_INVALID, "other numbers"},
+	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\x08\0"), ERROR_INVALID, "outside of 8"},
+	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") "}", DATA("AA"), ERROR_INVALID,
 		"lacks its other half"},
-	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "I32", "[1]", "[2,6]") "}", DATA("AA\0\0\0\0"), ERROR_INVALID,
-		"encoding does not use"},
-	{"{" META(RAW) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}", DATA("AA\0\0"), ERROR_INVALID,
-		"encoding does not use"},
-	{"{" META("") T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "I32", "[1]", "[2,6]") "}", DATA("AA\0\0\0\0"), ERROR_INVALID,
-		"no encoding"},
-	{"{" META(GAP) T("w.values", "BF16", "[1]", "[0,2]") T("w.indices", "I32", "[1]", "[2,6]") "}", DATA("AA\0\0\0\0"), ERROR_INVALID,
-		"first key scheme"},
-	{"{" META(RAW) T("w.idx", "I32", "[2]", "[0,8]") T("w.val", "BF16", "[2]", "[8,12]") "}", DATA("\x02\0\0\0\x02\0\0\0" "AABB"),
+	{"{" META(GAP) T("w.idx", "U16", "[1]", "[0,2]") "}", DATA("\0\0"), ERROR_INVALID,
+		"lacks its other half"},
+	{"{" META(GAP) T("w.idx", "U16", "[1]", "[0,2]") T("w.values", "BF16", "[1]", "[2,4]") "}",
+		DATA("\0\0AA"), ERROR_INVALID, "lacks its other half"},
+	{"{" META(GAP) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "I32", "[1]", "[2,6]") "}",
+		DATA("AA\0\0\0\0"), ERROR_INVALID, "encoding does not use"},
+	{"{" META(RAW) T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "U16", "[1]", "[2,4]") "}",
+		DATA("AA\0\0"), ERROR_INVALID, "encoding does not use"},
+	{"{" META("") T("w.val", "BF16", "[1]", "[0,2]") T("w.idx", "I32", "[1]", "[2,6]") "}",
+		DATA("AA\0\0\0\0"), ERROR_INVALID, "no encoding"},
+	{"{" META(GAP) T("w.values", "BF16", "[1]", "[0,2]")
+			T("w.indices", "I32", "[1]", "[2,6]") "}",
+		DATA("AA\0\0\0\0"), ERROR_INVALID, "first key scheme"},
+	{"{" META(RAW) T("w.idx", "I32", "[2]", "[0,8]") T("w.val", "BF16", "[2]", "[8,12]") "}",
+		DATA("\x02\0\0\0\x02\0\0\0"
+		     "AABB"),
 		ERROR_INVALID, "not above"},
-	{"{" META(RAW) T("w.idx", "I32", "[2]", "[0,8]") T("w.val", "BF16", "[2]", "[8,12]") "}", DATA("\x02\0\0\0\x01\0\0\0" "AABB"),
+	{"{" META(RAW) T("w.idx", "I32", "[2]", "[0,8]") T("w.val", "BF16", "[2]", "[8,12]") "}",
+		DATA("\x02\0\0\0\x01\0\0\0"
+		     "AABB"),
 		ERROR_INVALID, "not above"},
-	{"{" META(RAW) T("w.idx", "I32", "[1]", "[0,4]") T("w.val", "BF16", "[1]", "[4,6]") "}", DATA("\xff\xff\xff\xff" "AA"), ERROR_INVALID,
-		"negative"},
-	{"{" META(RAW) T("w.idx", "I32", "[1]", "[0,4]") T("w.val", "BF16", "[1]", "[4,6]") T("w.indices", "I32", "[0]", "[6,6]")
-		T("w.values", "BF16", "[0]", "[6,6]") "}", DATA("\x01\0\0\0" "AA"), ERROR_INVALID, "given twice"},
+	{"{" META(RAW) T("w.idx", "I32", "[1]", "[0,4]") T("w.val", "BF16", "[1]", "[4,6]") "}",
+		DATA("\xff\xff\xff\xff"
+		     "AA"),
+		ERROR_INVALID, "negative"},
+	{"{" META(RAW) T("w.idx", "I32", "[1]", "[0,4]") T("w.val", "BF16", "[1]", "[4,6]") T(
+		 "w.indices", "I32", "[0]", "[6,6]") T("w.values", "BF16", "[0]", "[6,6]") "}",
+		DATA("\x01\0\0\0"
+		     "AA"),
+		ERROR_INVALID, "given twice"},
 	{"{" META(GAP) T("w.val", "BF16", "[9]", "[0,18]") T("w.idx", "U16", "[9]", "[18,36]") "}",
-		DATA("AABBCCDDEEFFGGHHII\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
-		ERROR_INVALID, "more values"},
-	{"{" META(",\"encoding\":\"nvcomp_cascaded\"") "}", DATA(""), ERROR_UNSUPPORTED, "nvcomp_cascaded"},
+		DATA("AABBCCDDEEFFGGHHII\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), ERROR_INVALID,
+		"more values"},
+	{"{" META(",\"encoding\":\"nvcomp_cascaded\"") "}", DATA(""), ERROR_UNSUPPORTED,
+		"nvcomp_cascaded"},
 	{"{" META(",\"encoding\":\"\"") "}", DATA(""), ERROR_UNSUPPORTED, "encoding"},
 	{"{" META(GAP ",\"sparse\":\"true\"") "}", DATA(""), ERROR_INVALID, "sparse"},
-	{"{\"__metadata__\":{\"format\":\"sparse_weight_patch\",\"version\":\"2\"}}", DATA(""), ERROR_UNSUPPORTED, "version"},
-	{"{\"__metadata__\":{\"format\":\"sparse_weight_patch\"}}", DATA(""), ERROR_UNSUPPORTED, "version"},
-	{"{\"__metadata__\":{\"format\":\"pt\",\"version\":\"1\"}}", DATA(""), ERROR_SCHEMA_MISMATCH, "the full checkpoint does not have"},
+	{"{\"__metadata__\":{\"format\":\"sparse_weight_patch\",\"version\":\"2\"}}", DATA(""),
+		ERROR_UNSUPPORTED, "version"},
+	{"{\"__metadata__\":{\"format\":\"sparse_weight_patch\"}}", DATA(""), ERROR_UNSUPPORTED,
+		"version"},
+	{"{\"__metadata__\":{\"format\":\"pt\",\"version\":\"1\"}}", DATA(""),
+		ERROR_SCHEMA_MISMATCH, "the full checkpoint does not have"},
 	{"{}", DATA(""), ERROR_SCHEMA_MISMATCH, "the full checkpoint does not have"},
-	{"{" META(GAP) T("w", "BF16", "[8]", "[0,16]") "}", DATA("AABBCCDDEEFFGGHH"), ERROR_INVALID, "no part of a delta"},
-	{"{" META(GAP) T("f.full", "F32", "[2]", "[0,8]") "}", DATA("AAAABBBB"), ERROR_INVALID, "not named in full_tensors"},
-	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") "}", DATA(""), ERROR_INVALID, "listed in the metadata and missing"},
-	{"{" META(",\"changed_params\":\"[\\\"w\\\"]\"") "}", DATA(""), ERROR_INVALID, "listed in the metadata and missing"},
+	{"{" META(GAP) T("w", "BF16", "[8]", "[0,16]") "}", DATA("AABBCCDDEEFFGGHH"), ERROR_INVALID,
+		"no part of a delta"},
+	{"{" META(GAP) T("f.full", "F32", "[2]", "[0,8]") "}", DATA("AAAABBBB"), ERROR_INVALID,
+		"not named in full_tensors"},
+	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") "}", DATA(""), ERROR_INVALID,
+		"listed in the metadata and missing"},
+	{"{" META(",\"changed_params\":\"[\\\"w\\\"]\"") "}", DATA(""), ERROR_INVALID,
+		"listed in the metadata and missing"},
 	{"{" META(GAP ",\"full_tensors\":\"f\"") "}", DATA(""), ERROR_INVALID, "not a list"},
-	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") T("f.full", "F32", "[1,2]", "[0,8]") "}", DATA("AAAABBBB"), ERROR_INVALID,
-		"another shape"},
-	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") T("f.full", "I32", "[2]", "[0,8]") "}", DATA("AAAABBBB"), ERROR_INVALID,
-		"another dtype"},
+	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") T("f.full", "F32", "[1,2]", "[0,8]") "}",
+		DATA("AAAABBBB"), ERROR_INVALID, "another shape"},
+	{"{" META(GAP ",\"full_tensors\":\"[\\\"f\\\"]\"") T("f.full", "I32", "[2]", "[0,8]") "}",
+		DATA("AAAABBBB"), ERROR_INVALID, "another dtype"},
 	{"{" META(GAP ",\"base_digest\":\"xxh3-128:0\"") "}", DATA(""), ERROR_INVALID, "digest"},
 	{"{" META(GAP ",\"result_digest\":\"sha256:00\"") "}", DATA(""), ERROR_INVALID, "digest"},
-	{"{" META(GAP ",\"result_digest\":\"xxh3-128:00000000000000000000000000000000\"") "}", DATA(""), ERROR_DIGEST_MISMATCH,
-		"the delta says"},
-	{"{" META(GAP ",\"base_digest\":\"xxh3-128:00000000000000000000000000000000\"") "}", DATA(""), ERROR_WRONG_BASE, "made from"},
+	{"{" META(GAP ",\"result_digest\":\"xxh3-128:00000000000000000000000000000000\"") "}",
+		DATA(""), ERROR_DIGEST_MISMATCH, "the delta says"},
+	{"{" META(GAP ",\"base_digest\":\"xxh3-128:00000000000000000000000000000000\"") "}",
+		DATA(""), ERROR_WRONG_BASE, "made from"},
 	{"{" META(GAP ",\"result_kind\":\"file\"") "}", DATA(""), ERROR_INVALID, "only one of"},
 	{"{" META(GAP ",\"result_files\":\"[]\"") "}", DATA(""), ERROR_INVALID, "only one of"},
-	{"{" META(GAP ",\"result_kind\":\"pipe\",\"result_files\":\"[]\"") "}", DATA(""), ERROR_INVALID, "neither file nor folder"},
-	{"{" META(GAP ",\"result_kind\":\"file\",\"result_files\":\"[]\"") "}", DATA(""), ERROR_INVALID, "do not make a checkpoint"},
-	{"{" META(GAP ",\"result_kind\":\"folder\",\"result_files\":\"{}\"") "}", DATA(""), ERROR_INVALID, "malformed"},
+	{"{" META(GAP ",\"result_kind\":\"pipe\",\"result_files\":\"[]\"") "}", DATA(""),
+		ERROR_INVALID, "neither file nor folder"},
+	{"{" META(GAP ",\"result_kind\":\"file\",\"result_files\":\"[]\"") "}", DATA(""),
+		ERROR_INVALID, "do not make a checkpoint"},
+	{"{" META(GAP ",\"result_kind\":\"folder\",\"result_files\":\"{}\"") "}", DATA(""),
+		ERROR_INVALID, "malformed"},
 };
 
 /* One row of result_files, in JSON within JSON. */
-#define FILE_ROW(path, size, kind, from) \
-	"{\\\"path\\\":\\\"" path "\\\",\\\"size\\\":" size ",\\\"kind\\\":\\\"" kind "\\\",\\\"from\\\":\\\"" from \
+#define FILE_ROW(path, size, kind, from)                                                           \
+	"{\\\"path\\\":\\\"" path "\\\",\\\"size\\\":" size ",\\\"kind\\\":\\\"" kind              \
+	"\\\",\\\"from\\\":\\\"" from                                                              \
 	"\\\",\\\"digest\\\":\\\"xxh3-128:00000000000000000000000000000000\\\"}"
 #define FILES(rows) "{" META(GAP ",\"result_kind\":\"folder\",\"result_files\":\"[" rows "]\"") "}"
 
 static const struct row bad_files[] = {
-	{FILES(FILE_ROW("../model.safetensors", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
-	{FILES(FILE_ROW("/model.safetensors", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
-	{FILES(FILE_ROW("a/../m", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
+	{FILES(FILE_ROW("../model.safetensors", "1", "shard", "base")), DATA(""), ERROR_INVALID,
+		"leads elsewhere"},
+	{FILES(FILE_ROW("/model.safetensors", "1", "shard", "base")), DATA(""), ERROR_INVALID,
+		"leads elsewhere"},
+	{FILES(FILE_ROW("a/../m", "1", "shard", "base")), DATA(""), ERROR_INVALID,
+		"leads elsewhere"},
 	{FILES(FILE_ROW("a//m", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
-	{FILES(FILE_ROW(".ssh/keys", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
+	{FILES(FILE_ROW(".ssh/keys", "1", "shard", "base")), DATA(""), ERROR_INVALID,
+		"leads elsewhere"},
 	{FILES(FILE_ROW("", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
 	{FILES(FILE_ROW("a/", "1", "shard", "base")), DATA(""), ERROR_INVALID, "leads elsewhere"},
-	{FILES(FILE_ROW("m", "1", "shard", "base") "," FILE_ROW("m", "1", "shard", "base")), DATA(""), ERROR_INVALID, "a path twice"},
-	{FILES(FILE_ROW("m", "1", "file", "base")), DATA(""), ERROR_INVALID, "do not make a checkpoint"},
+	{FILES(FILE_ROW("m", "1", "shard", "base") "," FILE_ROW("m", "1", "shard", "base")),
+		DATA(""), ERROR_INVALID, "a path twice"},
+	{FILES(FILE_ROW("m", "1", "file", "base")), DATA(""), ERROR_INVALID,
+		"do not make a checkpoint"},
 	{FILES(FILE_ROW("m", "1", "pipe", "base")), DATA(""), ERROR_INVALID, "unknown word"},
 	{FILES(FILE_ROW("m", "1", "shard", "here")), DATA(""), ERROR_INVALID, "unknown word"},
 	{FILES(FILE_ROW("m", "-1", "shard", "base")), DATA(""), ERROR_INVALID, "whole number"},
 	{FILES("{\\\"path\\\":\\\"m\\\"}"), DATA(""), ERROR_INVALID, "lacks a member"},
-	{FILES("{\\\"path\\\":\\\"m\\\",\\\"path\\\":\\\"m\\\"}"), DATA(""), ERROR_INVALID, "given twice"},
+	{FILES("{\\\"path\\\":\\\"m\\\",\\\"path\\\":\\\"m\\\"}"), DATA(""), ERROR_INVALID,
+		"given twice"},
 	{FILES(FILE_ROW("m", "1", "shard", "base")), DATA(""), ERROR_WRONG_BASE, "'m' is missing"},
-	{FILES(FILE_ROW("model.safetensors", "1", "shard", "base")), DATA(""), ERROR_WRONG_BASE, "another header"},
-	{FILES(FILE_ROW("model.safetensors", "1", "shard", "delta")), DATA(""), ERROR_INVALID, "lacks the header"},
-	{"{" META(GAP ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW("m", "9", "shard", "delta") "]\"") "}",
-		DATA(""), ERROR_INVALID,
-		"fewer bytes"},
-	{"{" META(GAP ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW("m", "11", "shard", "delta") "]\"") "}",
-		DATA(""), ERROR_INVALID,
-		"has 11 bytes, and its header says that it has 10"},
-	{"{" META(GAP ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW("m", "10", "shard", "delta") "]\"") "}",
-		DATA(""),
-		ERROR_DIGEST_MISMATCH, "header"},
+	{FILES(FILE_ROW("model.safetensors", "1", "shard", "base")), DATA(""), ERROR_WRONG_BASE,
+		"another header"},
+	{FILES(FILE_ROW("model.safetensors", "1", "shard", "delta")), DATA(""), ERROR_INVALID,
+		"lacks the header"},
+	{"{" META(GAP
+		 ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW(
+			 "m", "9", "shard", "delta") "]\"") "}",
+		DATA(""), ERROR_INVALID, "fewer bytes"},
+	{"{" META(GAP
+		 ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW(
+			 "m", "11", "shard", "delta") "]\"") "}",
+		DATA(""), ERROR_INVALID, "has 11 bytes, and its header says that it has 10"},
+	{"{" META(GAP
+		 ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW(
+			 "m", "10", "shard", "delta") "]\"") "}",
+		DATA(""), ERROR_DIGEST_MISMATCH, "header"},
 };
 
 static char *scratch;
@@ -168,7 +219,7 @@ static void teardown(void)
 	unit_scratch_remove(scratch);
 }
 
-static void write_row(const struct row *const row)
+static void write_row(const struct row *row)
 {
 	struct buffer bytes;
 	const uint64_t len = strlen(row->json);
@@ -181,12 +232,13 @@ static void write_row(const struct row *const row)
 	buffer_release(&bytes);
 }
 
-static int apply(struct delta_stats *const stats, struct error *const err)
+static int apply(struct delta_stats *stats, struct error *err)
 {
 	struct error open_err = {0};
 	struct checkpoint *const base = checkpoint_open(base_path, &open_err);
 	ck_assert_msg(base != NULL, "%s", open_err.text);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = out_path};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = out_path};
 	const int result = delta_apply(&params, stats, err);
 	checkpoint_close(base);
 	return result;
@@ -209,15 +261,15 @@ START_TEST(deltas_of_others_are_read)
 }
 END_TEST
 
-static void expect_refusal(const struct row *const row)
+static void expect_refusal(const struct row *row)
 {
 	struct error err = {0};
 	struct delta_stats stats;
 	write_row(row);
 	struct buffer before = fixture_read(base_path);
 	ck_assert_msg(apply(&stats, &err) == -1, "%s", row->json);
-	ck_assert_msg(err.kind == row->kind && strstr(err.text, row->message) != NULL, "%s: %s: %s", row->json, error_kind_name(err.kind),
-		err.text);
+	ck_assert_msg(err.kind == row->kind && strstr(err.text, row->message) != NULL, "%s: %s: %s",
+		row->json, error_kind_name(err.kind), err.text);
 	ck_assert_uint_eq(fixture_entries(scratch), 2);
 	struct buffer after = fixture_read(base_path);
 	ck_assert(span_equal(buffer_span(&before), buffer_span(&after)));
@@ -248,7 +300,8 @@ START_TEST(cut_deltas_are_refused)
 		ck_assert_ptr_null(delta_reader_from_bytes(span_of(cut, len), "cut", &err));
 		free(cut);
 	}
-	struct delta_reader *const reader = delta_reader_from_bytes(buffer_span(&bytes), "whole", &err);
+	struct delta_reader *const reader =
+		delta_reader_from_bytes(buffer_span(&bytes), "whole", &err);
 	ck_assert_ptr_nonnull(reader);
 	ck_assert_uint_eq(delta_reader_count(reader), 1);
 	ck_assert_uint_eq(delta_reader_bytes(reader), bytes.len);
@@ -287,7 +340,8 @@ Suite *test_delta_reader_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, deltas_of_others_are_read, 0, sizeof(good) / sizeof(good[0]));
 	tcase_add_loop_test(tcase, bad_deltas_are_refused, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_loop_test(tcase, bad_file_lists_are_refused, 0, sizeof(bad_files) / sizeof(bad_files[0]));
+	tcase_add_loop_test(
+		tcase, bad_file_lists_are_refused, 0, sizeof(bad_files) / sizeof(bad_files[0]));
 	tcase_add_test(tcase, cut_deltas_are_refused);
 	tcase_add_test(tcase, a_folder_is_one_delta);
 	suite_add_tcase(suite, tcase);

@@ -1,4 +1,5 @@
-/* The real RL series in tests/data/small: deltas as TRL writes them, and the SHA-256 of every full checkpoint. */
+/* The real RL series in tests/data/small: deltas as TRL writes them, and the SHA-256 of every full
+ * checkpoint. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ Suite *test_delta_series_suite(void);
 
 enum { STEPS = 24 };
 
-static char *step_path(const char *const folder, const unsigned step)
+static char *step_path(const char *folder, unsigned step)
 {
 	char name[64];
 	snprintf(name, sizeof(name), "step_%06u.safetensors", step);
@@ -25,7 +26,7 @@ static char *step_path(const char *const folder, const unsigned step)
 }
 
 /* The published sum of a step's full checkpoint. */
-static void expected_sum(const unsigned step, char out[2 * SHA256_BYTES + 1])
+static void expected_sum(unsigned step, char out[2 * SHA256_BYTES + 1])
 {
 	char *const path = fixture_data("small/SHA256SUMS");
 	struct buffer sums = fixture_read(path);
@@ -39,7 +40,7 @@ static void expected_sum(const unsigned step, char out[2 * SHA256_BYTES + 1])
 	free(path);
 }
 
-static void expect_sum(const char *const path, const unsigned step)
+static void expect_sum(const char *path, unsigned step)
 {
 	char expected[2 * SHA256_BYTES + 1];
 	char actual[2 * SHA256_BYTES + 1];
@@ -52,7 +53,7 @@ static void expect_sum(const char *const path, const unsigned step)
 	buffer_release(&bytes);
 }
 
-static struct checkpoint *open_good(const char *const path)
+static struct checkpoint *open_good(const char *path)
 {
 	struct error err = {0};
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
@@ -60,19 +61,20 @@ static struct checkpoint *open_good(const char *const path)
 	return checkpoint;
 }
 
-static struct delta_stats apply_good(const char *const base_path, const char *const delta, const char *const out)
+static struct delta_stats apply_good(const char *base_path, const char *delta, const char *out)
 {
 	struct error err = {0};
 	struct delta_stats stats = {0};
 	struct checkpoint *const base = open_good(base_path);
-	const struct delta_apply_params params = {.base = base, .delta = delta, .out = out, .threads = 2};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta, .out = out, .threads = 2};
 	ck_assert_msg(delta_apply(&params, &stats, &err) == 0, "%s", err.text);
 	checkpoint_close(base);
 	return stats;
 }
 
 /* Every step from the anchor and TRL's deltas, below `folder`. */
-static void expand(const char *const folder)
+static void expand(const char *folder)
 {
 	char *const anchors = fixture_data("small/anchors");
 	char *const deltas = fixture_data("small/deltas");
@@ -109,7 +111,7 @@ START_TEST(trl_deltas_give_every_checkpoint)
 }
 END_TEST
 
-static void expect_round_trip(const char *const folder, const unsigned step, const enum delta_format format)
+static void expect_round_trip(const char *folder, unsigned step, enum delta_format format)
 {
 	struct error err = {0};
 	struct delta_stats made = {0};
@@ -120,7 +122,12 @@ static void expect_round_trip(const char *const folder, const unsigned step, con
 	struct checkpoint *const base = open_good(base_path);
 	struct checkpoint *const next = open_good(next_path);
 	const struct delta_diff_params params = {
-		.base = base, .next = next, .format = format, .model_version = step, .threads = 2, .out = delta,
+		.base = base,
+		.next = next,
+		.format = format,
+		.model_version = step,
+		.threads = 2,
+		.out = delta,
 	};
 	ck_assert_msg(delta_diff(&params, &made, &err) == 0, "%s", err.text);
 	struct delta_summary summary;
@@ -155,9 +162,10 @@ START_TEST(our_deltas_give_every_checkpoint_too)
 }
 END_TEST
 
-/* One tensor by one path, which must give the same block as the portable one, and decoded again. A tensor here is no larger than a block. */
-static size_t expect_block(struct block_code_context *const context, const enum dtype dtype, const struct span base, const struct span next,
-	const struct buffer *const portable, struct block_code_stats *const stats)
+/* One tensor by one path, which must give the same block as the portable one, and decoded again. A
+ * tensor here is no larger than a block. */
+static size_t expect_block(struct block_code_context *context, enum dtype dtype, struct span base,
+	struct span next, const struct buffer *portable, struct block_code_stats *stats)
 {
 	struct error err;
 	struct block_code_facts facts;
@@ -167,7 +175,9 @@ static size_t expect_block(struct block_code_context *const context, const enum 
 	ck_assert(span_equal(buffer_span(&block), buffer_span(portable)));
 	uint8_t *const back = memory_new(next.len);
 	ck_assert_int_eq(block_code_parse(buffer_span(&block), dtype, next.len, &facts, &err), 0);
-	ck_assert_int_eq(block_code_decode(context, dtype, buffer_span(&block), &facts, base, back, &err), 0);
+	ck_assert_int_eq(
+		block_code_decode(context, dtype, buffer_span(&block), &facts, base, back, &err),
+		0);
 	ck_assert_mem_eq(back, next.data, next.len);
 	const size_t bytes = block.len;
 	free(back);
@@ -177,7 +187,8 @@ static size_t expect_block(struct block_code_context *const context, const enum 
 
 START_TEST(real_steps_take_seven_bits_a_change_on_every_path)
 {
-	static const enum block_code_path paths[] = {BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
+	static const enum block_code_path paths[] = {
+		BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
 	char *const folder = unit_scratch_make();
 	expand(folder);
 	for (unsigned step = 1; step <= STEPS; step++) {
@@ -192,13 +203,15 @@ START_TEST(real_steps_take_seven_bits_a_change_on_every_path)
 			size_t bytes = 0;
 			ck_assert(block_code_context_use(portable, BLOCK_CODE_PORTABLE));
 			const bool works = block_code_context_use(context, paths[path]);
-			for (size_t i = 0; works && i < schema_count(checkpoint_schema(next)); i++) {
+			for (size_t i = 0; works && i < schema_count(checkpoint_schema(next));
+				i++) {
 				const struct span old = checkpoint_tensor(base, i);
 				const struct span new = checkpoint_tensor(next, i);
 				struct buffer expected;
 				buffer_init(&expected, 1 << 20);
 				block_code_encode(portable, DTYPE_BF16, old, new, &expected, NULL);
-				bytes += expect_block(context, DTYPE_BF16, old, new, &expected, &stats);
+				bytes += expect_block(
+					context, DTYPE_BF16, old, new, &expected, &stats);
 				buffer_release(&expected);
 			}
 			ck_assert_uint_le(8 * bytes, 71 * stats.changed / 10);
@@ -214,7 +227,8 @@ START_TEST(real_steps_take_seven_bits_a_change_on_every_path)
 }
 END_TEST
 
-/* What stands in both files under one name must be the same; TRL's file has empty tensors for parameters that did not change. */
+/* What stands in both files under one name must be the same; TRL's file has empty tensors for
+ * parameters that did not change. */
 START_TEST(our_gaps_are_those_of_the_original_files)
 {
 	char *const folder = unit_scratch_make();
@@ -227,28 +241,36 @@ START_TEST(our_gaps_are_those_of_the_original_files)
 	struct delta_stats stats = apply_good(base_path, theirs_path, next_path);
 	struct checkpoint *const base = open_good(base_path);
 	struct checkpoint *const next = open_good(next_path);
-	const struct delta_diff_params params = {.base = base, .next = next, .format = DELTA_TRL_GAP, .model_version = 1, .out = ours_path};
+	const struct delta_diff_params params = {.base = base,
+		.next = next,
+		.format = DELTA_TRL_GAP,
+		.model_version = 1,
+		.out = ours_path};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	/* A delta is a safetensors file, so the checkpoint reader shows its tensors. */
 	struct checkpoint *const theirs = open_good(theirs_path);
 	struct checkpoint *const ours = open_good(ours_path);
 	const struct safetensors *const header = checkpoint_file(ours, 0)->shard;
 	const struct safetensors *const original = checkpoint_file(theirs, 0)->shard;
-	static const char *const keys[] = {"format", "version", "sparse", "model_version", "encoding", "num_changed_params",
-		"total_changed_elements",
-		"total_elements", "sparsity"};
+	static const char *const keys[] = {"format", "version", "sparse", "model_version",
+		"encoding", "num_changed_params", "total_changed_elements", "total_elements",
+		"sparsity"};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const struct span value = safetensors_metadata_find(header, keys[i]);
 		ck_assert_ptr_nonnull(value.data);
-		ck_assert_msg(span_equal(value, safetensors_metadata_find(original, keys[i])), "%s is %.*s", keys[i], (int)value.len, value.data);
+		ck_assert_msg(span_equal(value, safetensors_metadata_find(original, keys[i])),
+			"%s is %.*s", keys[i], (int)value.len, value.data);
 	}
 	for (size_t i = 0; i < schema_count(checkpoint_schema(theirs)); i++) {
-		const struct schema_tensor *const tensor = schema_tensor(checkpoint_schema(theirs), i);
+		const struct schema_tensor *const tensor =
+			schema_tensor(checkpoint_schema(theirs), i);
 		const ptrdiff_t at = schema_find(checkpoint_schema(ours), tensor->name);
 		ck_assert(at >= 0 || tensor->bytes == 0);
 		if (at >= 0) {
-			ck_assert_uint_eq(schema_tensor(checkpoint_schema(ours), (size_t)at)->dtype, tensor->dtype);
-			ck_assert(span_equal(checkpoint_tensor(ours, (size_t)at), checkpoint_tensor(theirs, i)));
+			ck_assert_uint_eq(schema_tensor(checkpoint_schema(ours), (size_t)at)->dtype,
+				tensor->dtype);
+			ck_assert(span_equal(
+				checkpoint_tensor(ours, (size_t)at), checkpoint_tensor(theirs, i)));
 		}
 	}
 	checkpoint_close(base);

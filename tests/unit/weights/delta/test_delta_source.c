@@ -29,7 +29,7 @@ static void teardown(void)
 	pair_fixture_teardown(&pair);
 }
 
-static struct delta_reader *open_delta(const enum delta_format format)
+static struct delta_reader *open_delta(enum delta_format format)
 {
 	struct error err = {0};
 	char *const path = pair_fixture_path(&pair, "delta");
@@ -52,7 +52,8 @@ START_TEST(every_format_gives_the_tensors)
 	struct digest128 wanted[4];
 	ck_assert_int_eq(checkpoint_tensor_digests(next, 1, NULL, wanted, NULL), 0);
 	for (unsigned threads = 1; threads < 4; threads += 2) {
-		ck_assert_msg(tensor_source_digests(source, threads, digests, &err) == 0, "%s", err.text);
+		ck_assert_msg(
+			tensor_source_digests(source, threads, digests, &err) == 0, "%s", err.text);
 		for (size_t i = 0; i < 4; i++)
 			ck_assert(digest128_equal(&digests[i], &wanted[i]));
 	}
@@ -77,9 +78,12 @@ START_TEST(decoding_begins_at_any_block)
 	ck_assert(tensor_source_splits(source, large));
 	for (uint64_t block = tensor_source_blocks(source, large); block-- > 0;) {
 		struct span out;
-		ck_assert_msg(tensor_source_move(source, &cursor, large, block, &err) == 0, "%s", err.text);
+		ck_assert_msg(tensor_source_move(source, &cursor, large, block, &err) == 0, "%s",
+			err.text);
 		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), 1);
-		ck_assert(span_equal(out, span_slice(checkpoint_tensor(next, large), (size_t)(block * block_bytes), (size_t)block_bytes)));
+		ck_assert(span_equal(out,
+			span_slice(checkpoint_tensor(next, large), (size_t)(block * block_bytes),
+				(size_t)block_bytes)));
 	}
 	tensor_cursor_close(cursor);
 	tensor_source_free(source);
@@ -97,8 +101,10 @@ START_TEST(entries_say_where_their_blocks_lie)
 	const struct delta_entry *const entry = delta_reader_find(reader, span_text("large"));
 	ck_assert_ptr_nonnull(entry);
 	ck_assert_int_eq(entry->kind, DELTA_ENTRY_BLOCKS);
-	ck_assert(span_equal_text(delta_reader_file_name(reader, entry->file), "delta.safetensors"));
-	ck_assert(span_equal(entry->data, span_slice(buffer_span(&bytes), (size_t)entry->at, entry->data.len)));
+	ck_assert(
+		span_equal_text(delta_reader_file_name(reader, entry->file), "delta.safetensors"));
+	ck_assert(span_equal(
+		entry->data, span_slice(buffer_span(&bytes), (size_t)entry->at, entry->data.len)));
 	ck_assert_ptr_null(delta_reader_find(reader, span_text("same")));
 	buffer_release(&bytes);
 	free(path);
@@ -122,7 +128,9 @@ START_TEST(a_source_is_a_base_too)
 	for (size_t i = 0; i < 4; i++)
 		ck_assert(digest128_equal(&digests[i], &wanted[i]));
 	ck_assert_int_eq(tensor_source_digests(proven, 2, digests, &err), -1);
-	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH && strstr(err.text, "(step 1): tensor 'large': its checksum") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH &&
+			strstr(err.text, "(step 1): tensor 'large': its checksum") != NULL,
+		"%s", err.text);
 	tensor_source_free(proven);
 	tensor_source_free(second);
 	tensor_source_free(first);

@@ -18,7 +18,7 @@ enum { STEPS = 3 };
 static struct pair_fixture pair;
 static char *names[STEPS + 1]; /* the delta from step i - 1 to i is names[i] */
 
-static void make(const bool bf16_alone)
+static void make(bool bf16_alone)
 {
 	pair_fixture_setup(&pair, STEPS + 1, bf16_alone);
 	for (unsigned i = 1; i <= STEPS; i++) {
@@ -45,7 +45,7 @@ static void teardown(void)
 	pair_fixture_teardown(&pair);
 }
 
-static void diff_all(const enum delta_format format)
+static void diff_all(enum delta_format format)
 {
 	for (unsigned i = 1; i <= STEPS; i++) {
 		char name[16];
@@ -55,17 +55,24 @@ static void diff_all(const enum delta_format format)
 }
 
 /* Over step `base`, or without one where it is below 0. */
-static int try_fold(const int base, const char *const *const deltas, const size_t count, const enum delta_format format,
-	struct delta_stats *const stats, struct error *const err)
+static int try_fold(int base, const char *const *deltas, size_t count, enum delta_format format,
+	struct delta_stats *stats, struct error *err)
 {
-	struct checkpoint *const checkpoint = base >= 0 ? pair_fixture_open(&pair, (unsigned)base) : NULL;
-	struct tensor_source *const source = checkpoint != NULL ? checkpoint_source_new(checkpoint) : NULL;
+	struct checkpoint *const checkpoint =
+		base >= 0 ? pair_fixture_open(&pair, (unsigned)base) : NULL;
+	struct tensor_source *const source =
+		checkpoint != NULL ? checkpoint_source_new(checkpoint) : NULL;
 	struct model_files files = {0};
 	char *const out = pair_fixture_path(&pair, "folded");
 	if (checkpoint != NULL)
 		ck_assert_int_eq(model_files_of(&files, checkpoint, err), 0);
 	const struct fold_params params = {
-		.base = source, .base_files = checkpoint != NULL ? &files : NULL, .deltas = deltas, .count = count, .format = format, .threads = 3,
+		.base = source,
+		.base_files = checkpoint != NULL ? &files : NULL,
+		.deltas = deltas,
+		.count = count,
+		.format = format,
+		.threads = 3,
 		.out = out,
 	};
 	const int result = fold(&params, stats, err);
@@ -76,26 +83,29 @@ static int try_fold(const int base, const char *const *const deltas, const size_
 	return result;
 }
 
-static struct delta_stats fold_good(const int base, const size_t count, const enum delta_format format)
+static struct delta_stats fold_good(int base, size_t count, enum delta_format format)
 {
 	struct error err = {0};
 	struct delta_stats stats = {0};
-	ck_assert_msg(try_fold(base, (const char *const *)(names + 1), count, format, &stats, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		try_fold(base, (const char *const *)(names + 1), count, format, &stats, &err) == 0,
+		"%s", err.text);
 	return stats;
 }
 
-static void expect_refused(const int base, const char *const *const deltas, const size_t count, const enum error_kind kind,
-	const char *const message)
+static void expect_refused(int base, const char *const *deltas, size_t count, enum error_kind kind,
+	const char *message)
 {
 	struct error err = {0};
 	struct delta_stats stats;
 	const size_t entries = fixture_entries(pair.scratch);
 	ck_assert_int_eq(try_fold(base, deltas, count, DELTA_ULP_CLASS, &stats, &err), -1);
-	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)", error_kind_name(err.kind), err.text, message);
+	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)",
+		error_kind_name(err.kind), err.text, message);
 	ck_assert_uint_eq(fixture_entries(pair.scratch), entries);
 }
 
-static struct delta_summary inspect(const char *const name)
+static struct delta_summary inspect(const char *name)
 {
 	struct error err = {0};
 	struct delta_summary summary = {0};
@@ -136,7 +146,8 @@ END_TEST
 
 START_TEST(without_a_base_xor_and_trl_fold)
 {
-	static const enum delta_format formats[] = {DELTA_SLIME_XOR, DELTA_TRL_GAP, DELTA_TRL_RAW, DELTA_TRL_V1};
+	static const enum delta_format formats[] = {
+		DELTA_SLIME_XOR, DELTA_TRL_GAP, DELTA_TRL_RAW, DELTA_TRL_V1};
 	diff_all(formats[_i]);
 	fold_good(-1, STEPS, DELTA_ULP_CLASS);
 	const struct delta_summary summary = inspect("folded");
@@ -149,9 +160,11 @@ END_TEST
 
 START_TEST(without_a_base_others_do_not)
 {
-	static const enum delta_format formats[] = {DELTA_ULP_CLASS, DELTA_SLIME_OVERWRITE, DELTA_FULL};
+	static const enum delta_format formats[] = {
+		DELTA_ULP_CLASS, DELTA_SLIME_OVERWRITE, DELTA_FULL};
 	diff_all(formats[_i]);
-	expect_refused(-1, (const char *const *)(names + 1), STEPS, ERROR_UNSUPPORTED, "give --base");
+	expect_refused(
+		-1, (const char *const *)(names + 1), STEPS, ERROR_UNSUPPORTED, "give --base");
 }
 END_TEST
 
@@ -169,16 +182,19 @@ END_TEST
 /* The order that is given is the order that must be. */
 START_TEST(missing_and_misplaced_links_are_named)
 {
-	static const enum delta_format formats[] = {DELTA_ULP_CLASS, DELTA_SLIME_XOR, DELTA_TRL_GAP};
+	static const enum delta_format formats[] = {
+		DELTA_ULP_CLASS, DELTA_SLIME_XOR, DELTA_TRL_GAP};
 	const int base = _i < 3 ? 0 : -1;
 	const enum delta_format format = formats[_i < 3 ? _i : _i - 2];
 	diff_all(format);
 	const char *const missing[] = {names[1], names[3]};
 	const char *const swapped[] = {names[2], names[1]};
 	const char *const twice[] = {names[1], names[1]};
-	expect_refused(base, missing, 2, ERROR_WRONG_BASE, "a delta is missing, or the order is wrong");
+	expect_refused(
+		base, missing, 2, ERROR_WRONG_BASE, "a delta is missing, or the order is wrong");
 	expect_refused(base, missing, 2, ERROR_WRONG_BASE, names[3]);
-	expect_refused(base, swapped, 2, ERROR_WRONG_BASE, base < 0 ? names[1] : "the delta was made from the base");
+	expect_refused(base, swapped, 2, ERROR_WRONG_BASE,
+		base < 0 ? names[1] : "the delta was made from the base");
 	expect_refused(base, twice, 2, ERROR_WRONG_BASE, names[1]);
 }
 END_TEST
@@ -186,7 +202,8 @@ END_TEST
 START_TEST(the_wrong_base_is_refused)
 {
 	diff_all(DELTA_ULP_CLASS);
-	expect_refused(1, (const char *const *)(names + 1), 2, ERROR_WRONG_BASE, "the delta was made from the base");
+	expect_refused(1, (const char *const *)(names + 1), 2, ERROR_WRONG_BASE,
+		"the delta was made from the base");
 	const char *const absent[] = {names[1], "/nowhere/at/all"};
 	expect_refused(0, absent, 2, ERROR_NOT_FOUND, "/nowhere/at/all");
 }
@@ -212,7 +229,8 @@ END_TEST
 /* Several deltas in one pass: what the last one gives, and nothing between is written. */
 START_TEST(deltas_are_applied_one_upon_another)
 {
-	static const enum delta_format formats[] = {DELTA_ULP_CLASS, DELTA_SLIME_OVERWRITE, DELTA_TRL_GAP};
+	static const enum delta_format formats[] = {
+		DELTA_ULP_CLASS, DELTA_SLIME_OVERWRITE, DELTA_TRL_GAP};
 	struct error err = {0};
 	struct delta_stats stats;
 	char *const out = pair_fixture_path(&pair, "back");
@@ -224,7 +242,11 @@ START_TEST(deltas_are_applied_one_upon_another)
 		pair_fixture_diff(&pair, i - 1, i, formats[i - 1], name);
 	}
 	struct delta_apply_params params = {
-		.base = base, .deltas = (const char *const *)(names + 1), .delta_count = STEPS, .out = out, .threads = 3,
+		.base = base,
+		.deltas = (const char *const *)(names + 1),
+		.delta_count = STEPS,
+		.out = out,
+		.threads = 3,
 	};
 	ck_assert_msg(delta_apply(&params, &stats, &err) == 0, "%s", err.text);
 	ck_assert(fixture_same_tree(out, wanted));
@@ -244,7 +266,8 @@ START_TEST(a_survey_counts_what_changed)
 {
 	struct error err = {0};
 	struct delta_survey survey;
-	const struct delta_stats stats = pair_fixture_diff(&pair, 0, 1, (enum delta_format)_i, "d1");
+	const struct delta_stats stats =
+		pair_fixture_diff(&pair, 0, 1, (enum delta_format)_i, "d1");
 	struct delta_reader *const reader = delta_reader_open(names[1], &err);
 	struct checkpoint *const base = pair_fixture_open(&pair, 0);
 	struct tensor_source *const source = checkpoint_source_new(base);

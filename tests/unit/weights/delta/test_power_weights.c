@@ -15,32 +15,31 @@ Suite *test_power_weights_suite(void);
 enum { STEPS = 3, ELEMENTS = 3000 };
 
 static char *scratch;
-static char *steps[STEPS];   /* checkpoints in two shards, one of them in a folder of its own */
-static char *deltas[STEPS];  /* [i]: from step i - 1 to i, as one file each */
-static char *target;         /* a folder of its own, so that a cut copies no more than it has to */
-static char *out;            /* in it */
+static char *steps[STEPS];  /* checkpoints in two shards, one of them in a folder of its own */
+static char *deltas[STEPS]; /* [i]: from step i - 1 to i, as one file each */
+static char *target;        /* a folder of its own, so that a cut copies no more than it has to */
+static char *out;           /* in it */
 
-static void write_in(const char *const folder, const char *const name, const char *const text)
+static void write_in(const char *folder, const char *name, const char *text)
 {
 	char *const path = fixture_path(folder, name);
 	fixture_write_text(path, text);
 	free(path);
 }
 
-static void write_shard(const char *const folder, const char *const file, const char *const tensor,
-	const unsigned step)
+static void write_shard(const char *folder, const char *file, const char *tensor, unsigned step)
 {
 	char *const path = fixture_path(folder, file);
 	uint16_t values[ELEMENTS];
 	for (unsigned i = 0; i < ELEMENTS; i++)
 		values[i] = (uint16_t)(0x3a00 + i % 512 + (i % 7 == 0 ? step : 0));
-	const struct fixture_tensor made = {.name = tensor, .dtype = DTYPE_BF16,
-		.shape = {ELEMENTS}, .data = values};
+	const struct fixture_tensor made = {
+		.name = tensor, .dtype = DTYPE_BF16, .shape = {ELEMENTS}, .data = values};
 	fixture_write_tensors(path, &made, 1, true);
 	free(path);
 }
 
-static void write_step(const char *const folder, const unsigned step)
+static void write_step(const char *folder, unsigned step)
 {
 	write_shard(folder, "model-1.safetensors", "a", step);
 	write_shard(folder, "part/model-2.safetensors", "b", step);
@@ -50,7 +49,7 @@ static void write_step(const char *const folder, const unsigned step)
 		"\"b\":\"part/model-2.safetensors\"}}");
 }
 
-static struct checkpoint *open_step(const unsigned step)
+static struct checkpoint *open_step(unsigned step)
 {
 	struct error err = {0};
 	struct checkpoint *const checkpoint = checkpoint_open(steps[step], &err);
@@ -58,15 +57,19 @@ static struct checkpoint *open_step(const unsigned step)
 	return checkpoint;
 }
 
-static void diff(const unsigned step, const enum delta_format format, const char *const to,
-	const struct file_ops *const files)
+static void diff(
+	unsigned step, enum delta_format format, const char *to, const struct file_ops *files)
 {
 	struct error err = {0};
 	struct delta_stats stats;
 	struct checkpoint *const base = open_step(step - 1);
 	struct checkpoint *const next = open_step(step);
-	const struct delta_diff_params params = {.base = base, .next = next, .format = format,
-		.model_version = step, .threads = 2, .out = to,
+	const struct delta_diff_params params = {.base = base,
+		.next = next,
+		.format = format,
+		.model_version = step,
+		.threads = 2,
+		.out = to,
 		.files = files};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	checkpoint_close(next);
@@ -102,24 +105,24 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static void make_delta(const struct file_ops *const files)
+static void make_delta(const struct file_ops *files)
 {
 	diff(1, DELTA_ULP_CLASS, out, files);
 }
 
-static void apply(const struct file_ops *const files)
+static void apply(const struct file_ops *files)
 {
 	struct error err = {0};
 	struct delta_stats stats;
 	struct checkpoint *const base = open_step(0);
-	const struct delta_apply_params params = {.base = base, .delta = deltas[1], .out = out,
-		.threads = 2, .files = files};
+	const struct delta_apply_params params = {
+		.base = base, .delta = deltas[1], .out = out, .threads = 2, .files = files};
 	ck_assert_msg(delta_apply(&params, &stats, &err) == 0, "%s", err.text);
 	checkpoint_close(base);
 }
 
 /* As `fold --base` does it, and `transcode` with one delta. */
-static void fold_over_base(const struct file_ops *const files)
+static void fold_over_base(const struct file_ops *files)
 {
 	struct error err = {0};
 	struct delta_stats stats;
@@ -127,21 +130,29 @@ static void fold_over_base(const struct file_ops *const files)
 	struct checkpoint *const base = open_step(0);
 	struct tensor_source *const source = checkpoint_source_new(base);
 	ck_assert_int_eq(model_files_of(&base_files, base, &err), 0);
-	const struct fold_params params = {.base = source, .base_files = &base_files,
-		.deltas = (const char *const *)deltas + 1, .count = 2,
-		.format = DELTA_TRL_GAP, .threads = 2, .out = out, .files = files};
+	const struct fold_params params = {.base = source,
+		.base_files = &base_files,
+		.deltas = (const char *const *)deltas + 1,
+		.count = 2,
+		.format = DELTA_TRL_GAP,
+		.threads = 2,
+		.out = out,
+		.files = files};
 	ck_assert_msg(fold(&params, &stats, &err) == 0, "%s", err.text);
 	model_files_release(&base_files);
 	tensor_source_free(source);
 	checkpoint_close(base);
 }
 
-static void fold_alone(const struct file_ops *const files)
+static void fold_alone(const struct file_ops *files)
 {
 	struct error err = {0};
 	struct delta_stats stats;
-	const struct fold_params params = {.deltas = (const char *const *)deltas + 1, .count = 2,
-		.threads = 2, .out = out, .files = files};
+	const struct fold_params params = {.deltas = (const char *const *)deltas + 1,
+		.count = 2,
+		.threads = 2,
+		.out = out,
+		.files = files};
 	ck_assert_msg(fold(&params, &stats, &err) == 0, "%s", err.text);
 }
 
@@ -149,8 +160,10 @@ static const struct {
 	const char *name;
 	void (*run)(const struct file_ops *files);
 } works[] = {
-	{"diff", make_delta}, {"apply", apply}, {"fold --base", fold_over_base},
-		{"fold", fold_alone},
+	{"diff", make_delta},
+	{"apply", apply},
+	{"fold --base", fold_over_base},
+	{"fold", fold_alone},
 };
 enum { WORKS = sizeof works / sizeof works[0] };
 

@@ -49,14 +49,14 @@ static void teardown(void)
 	free(back_path);
 }
 
-static void put(const char *const name, const struct span bytes)
+static void put(const char *name, struct span bytes)
 {
 	char *const path = fixture_path(delta_path, name);
 	fixture_write(path, bytes);
 	free(path);
 }
 
-static const char *sha256_of(const struct span bytes, char out[2 * SHA256_BYTES + 1])
+static const char *sha256_of(struct span bytes, char out[2 * SHA256_BYTES + 1])
 {
 	uint8_t digest[SHA256_BYTES];
 	sha256(bytes, digest);
@@ -64,7 +64,7 @@ static const char *sha256_of(const struct span bytes, char out[2 * SHA256_BYTES 
 	return out;
 }
 
-static size_t pack(const char *const header, const struct span data, uint8_t frame[FRAME_BYTES])
+static size_t pack(const char *header, struct span data, uint8_t frame[FRAME_BYTES])
 {
 	struct buffer raw;
 	const size_t len = strlen(header);
@@ -81,11 +81,12 @@ static size_t pack(const char *const header, const struct span data, uint8_t fra
 }
 
 /* "*" stands for a SHA-256: first that of delta_metadata.json, then that of the frame. */
-#define METADATA "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"anchor_window\":30," \
-	"\"created_at\":1.5,\"weights_hash\":\"" HASH "\",\"file_manifest\":{" \
+#define METADATA                                                                                   \
+	"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"anchor_window\":30,"    \
+	"\"created_at\":1.5,\"weights_hash\":\"" HASH "\",\"file_manifest\":{"                     \
 	"\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}"
 
-static void put_metadata(const char *const text, const struct span delta, const struct span frame)
+static void put_metadata(const char *text, struct span delta, struct span frame)
 {
 	char digest[2 * SHA256_BYTES + 1];
 	struct buffer filled;
@@ -103,8 +104,8 @@ static void put_metadata(const char *const text, const struct span delta, const 
 	buffer_release(&filled);
 }
 
-static void write_delta(const char *const format, const char *const metadata, const char *const header,
-	const struct span data)
+static void write_delta(
+	const char *format, const char *metadata, const char *header, struct span data)
 {
 	uint8_t frame[FRAME_BYTES];
 	char text[256];
@@ -122,48 +123,65 @@ static const struct codec {
 	size_t len;
 } codecs[] = {
 	{"sparse_codec_v2",
-	 "{\"version\":2,\"tensors\":["
-	 "{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"indices_offset\":0,"
-	 "\"indices_size\":4,\"values_offset\":4,\"values_size\":4},"
-	 "{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"indices_offset\":8,"
-	 "\"indices_size\":8,\"values_offset\":16,\"values_size\":4}]}",
-	 "\1\0\0\0" "XXXX" "\1\0\0\0\5\0\0\0" "AAZZ", 20},
+		"{\"version\":2,\"tensors\":["
+		"{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"indices_offset\":0,"
+		"\"indices_size\":4,\"values_offset\":4,\"values_size\":4},"
+		"{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"indices_offset\":8,"
+		"\"indices_size\":8,\"values_offset\":16,\"values_size\":4}]}",
+		"\1\0\0\0"
+		"XXXX"
+		"\1\0\0\0\5\0\0\0"
+		"AAZZ",
+		20},
 	{"sparse_codec_v3",
-	 "{\"version\":3,\"tensors\":["
-	 "{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"indices_offset\":0,"
-	 "\"indices_size\":8,\"rows_size\":4,\"cols_size\":4,\"values_offset\":8,\"values_size\":4},"
-	 "{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"indices_offset\":12,"
-	 "\"indices_size\":16,\"rows_size\":8,\"cols_size\":8,\"values_offset\":28,\"values_size\":4}]}",
-	 "\1\0\0\0" "\0\0\0\0" "XXXX" "\0\0\0\0\1\0\0\0" "\1\0\0\0\2\0\0\0" "AAZZ", 32},
+		"{\"version\":3,\"tensors\":["
+		"{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"indices_offset\":0,"
+		"\"indices_size\":8,\"rows_size\":4,\"cols_size\":4,\"values_offset\":8,\"values_size\":4},"
+		"{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"indices_offset\":12,"
+		"\"indices_size\":16,\"rows_size\":8,\"cols_size\":8,\"values_offset\":28,\"values_size\":4}]}",
+		"\1\0\0\0"
+		"\0\0\0\0"
+		"XXXX"
+		"\0\0\0\0\1\0\0\0"
+		"\1\0\0\0\2\0\0\0"
+		"AAZZ",
+		32},
 	{"sparse_codec_v3.1",
-	 "{\"version\":31,\"tensors\":["
-	 "{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"row_dtype\":\"int32\","
-	 "\"col_dtype\":\"uint16\",\"indices_offset\":0,\"indices_size\":6,\"rows_size\":4,\"cols_size\":2,"
-	 "\"values_offset\":6,\"values_size\":4},"
-	 "{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"row_dtype\":\"uint8\","
-	 "\"col_dtype\":\"uint16\",\"indices_offset\":10,\"indices_size\":6,\"rows_size\":2,\"cols_size\":4,"
-	 "\"values_offset\":16,\"values_size\":4}]}",
-	 "\1\0\0\0" "\0\0" "XXXX" "\0\1" "\1\0\2\0" "AAZZ", 20},
+		"{\"version\":31,\"tensors\":["
+		"{\"name\":\"b\",\"shape\":[3],\"num_nonzero\":1,\"value_dtype\":\"float32\",\"row_dtype\":\"int32\","
+		"\"col_dtype\":\"uint16\",\"indices_offset\":0,\"indices_size\":6,\"rows_size\":4,\"cols_size\":2,"
+		"\"values_offset\":6,\"values_size\":4},"
+		"{\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\",\"row_dtype\":\"uint8\","
+		"\"col_dtype\":\"uint16\",\"indices_offset\":10,\"indices_size\":6,\"rows_size\":2,\"cols_size\":4,"
+		"\"values_offset\":16,\"values_size\":4}]}",
+		"\1\0\0\0"
+		"\0\0"
+		"XXXX"
+		"\0\1"
+		"\1\0\2\0"
+		"AAZZ",
+		20},
 };
 enum { CODECS = sizeof(codecs) / sizeof(codecs[0]) };
 
-static void write_good(const struct codec *const codec)
+static void write_good(const struct codec *codec)
 {
 	write_delta(codec->format, METADATA, codec->header, span_of(codec->data, codec->len));
 }
 
-static int apply(struct error *const err)
+static int apply(struct error *err)
 {
 	struct delta_stats stats;
 	struct checkpoint *const base = checkpoint_open(base_path, err);
 	ck_assert_msg(base != NULL, "%s", err->text);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = back_path};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = back_path};
 	const int result = delta_apply(&params, &stats, err);
 	checkpoint_close(base);
 	return result;
 }
 
-static void expect_refused(const enum error_kind kind, const char *const message)
+static void expect_refused(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	ck_assert_int_eq(apply(&err), -1);
@@ -192,19 +210,22 @@ START_TEST(every_codec_is_applied)
 	ck_assert_int_eq(delta_inspect(delta_path, &summary, &err), 0);
 	ck_assert(summary.is_delta && summary.format == DELTA_PULSE);
 	ck_assert_str_eq(delta_format_name(summary.format), "pulse");
-	ck_assert(summary.has_step && summary.step == 60 && summary.has_base_step && summary.base_step == 30);
-	ck_assert(summary.has_changed_elements && summary.changed_elements == 3 && summary.changed_tensors == 2);
-	ck_assert_uint_eq(fixture_entries(delta_path), 3); /* what was unpacked beside them has no name */
+	ck_assert(summary.has_step && summary.step == 60 && summary.has_base_step &&
+		summary.base_step == 30);
+	ck_assert(summary.has_changed_elements && summary.changed_elements == 3 &&
+		summary.changed_tensors == 2);
+	/* what was unpacked beside them has no name */
+	ck_assert_uint_eq(fixture_entries(delta_path), 3);
 }
 END_TEST
 
 START_TEST(json_may_be_packed_as_grail_uploads_it)
 {
 	/* {"format":"sparse_codec_v2"} by Python's gzip.compress(..., 1, mtime=0) */
-	static const uint8_t packed[] = {
-		0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x03, 0xab, 0x56, 0x4a, 0xcb, 0x2f, 0xca,
-		0x4d, 0x2c, 0x51, 0xb2, 0x52, 0x2a, 0x2e, 0x48, 0x2c, 0x2a, 0x4e, 0x8d, 0x4f, 0xce, 0x4f, 0x49,
-		0x4d, 0x8e, 0x2f, 0x33, 0x52, 0xaa, 0x05, 0x00, 0xbe, 0xae, 0x05, 0xda, 0x1c, 0x00, 0x00, 0x00};
+	static const uint8_t packed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x03,
+		0xab, 0x56, 0x4a, 0xcb, 0x2f, 0xca, 0x4d, 0x2c, 0x51, 0xb2, 0x52, 0x2a, 0x2e, 0x48,
+		0x2c, 0x2a, 0x4e, 0x8d, 0x4f, 0xce, 0x4f, 0x49, 0x4d, 0x8e, 0x2f, 0x33, 0x52, 0xaa,
+		0x05, 0x00, 0xbe, 0xae, 0x05, 0xda, 0x1c, 0x00, 0x00, 0x00};
 	uint8_t frame[FRAME_BYTES];
 	const size_t len = pack(codecs[0].header, span_of(codecs[0].data, codecs[0].len), frame);
 	put("delta_sparse.bin.zst", span_of(frame, len));
@@ -216,7 +237,8 @@ END_TEST
 
 START_TEST(a_step_without_change_has_no_tensors)
 {
-	write_delta("sparse_codec_v3.1", METADATA, "{\"version\":31,\"tensors\":[]}", (struct span){0});
+	write_delta(
+		"sparse_codec_v3.1", METADATA, "{\"version\":31,\"tensors\":[]}", (struct span){0});
 	/* Only the hash is not that of the base. */
 	expect_refused(ERROR_DIGEST_MISMATCH, "weights_hash");
 }
@@ -253,8 +275,11 @@ START_TEST(a_wrong_base_is_not_transcoded)
 		ck_assert_int_eq(model_files_of(&files, base, &err), 0);
 		const char *const deltas[] = {delta_path};
 		char *const out = fixture_path(scratch, is_wrong ? "wrong" : "good");
-		const struct fold_params params = {.base = source, .base_files = &files, .deltas = deltas,
-			.count = 1, .out = out};
+		const struct fold_params params = {.base = source,
+			.base_files = &files,
+			.deltas = deltas,
+			.count = 1,
+			.out = out};
 		const int result = fold(&params, &stats, &err);
 		ck_assert_msg(result == -is_wrong, "%s", err.text);
 		ck_assert_int_eq(file_exists(out), !is_wrong);
@@ -275,7 +300,8 @@ START_TEST(a_fold_needs_the_base)
 	const struct fold_params params = {.deltas = deltas, .count = 1, .out = back_path};
 	write_good(&codecs[0]);
 	ck_assert_int_eq(fold(&params, &stats, &err), -1);
-	ck_assert_msg(err.kind == ERROR_UNSUPPORTED && strstr(err.text, "without a base") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_UNSUPPORTED && strstr(err.text, "without a base") != NULL,
+		"%s", err.text);
 }
 END_TEST
 
@@ -291,27 +317,35 @@ static const struct {
 	{"sparse_codec_v2", "{\"window\":60}", ERROR_INVALID, "a member is missing"},
 	{"sparse_codec_v2", "[]", ERROR_INVALID, "at byte 0"},
 	{"sparse_codec_v2", "{\"window\":60,\"window\":60}", ERROR_INVALID, "given twice"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"FULL\",\"prev_window\":null,\"weights_hash\":null,"
-	 "\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}", ERROR_INVALID,
-	 "the checkpoint_type is FULL"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":null,\"weights_hash\":\""
-	 HASH "\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
-	 ERROR_INVALID, "lacks prev_window"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":60,\"weights_hash\":\""
-	 HASH "\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
-	 ERROR_INVALID, "not before the window"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\"00\","
-	 "\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}", ERROR_UNSUPPORTED,
-	 "64 hex digits"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\""
-	 HASH "\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"other\":\"*\"}}", ERROR_INVALID,
-	 "no SHA-256 of 'delta_sparse.bin.zst'"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\""
-	 HASH "\",\"file_manifest\":{\"delta_sparse.bin.zst\":\"*\",\"delta_metadata.json\":\"*\"}}",
-	 ERROR_DIGEST_MISMATCH, "'delta_metadata.json' does not have the SHA-256"},
-	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\""
-	 HASH "\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"" HASH "\"}}",
-	 ERROR_DIGEST_MISMATCH, "'delta_sparse.bin.zst' does not have the SHA-256"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"FULL\",\"prev_window\":null,\"weights_hash\":null,"
+		"\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
+		ERROR_INVALID, "the checkpoint_type is FULL"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":null,\"weights_hash\":\"" HASH
+		"\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
+		ERROR_INVALID, "lacks prev_window"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":60,\"weights_hash\":\"" HASH
+		"\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
+		ERROR_INVALID, "not before the window"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\"00\","
+		"\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}",
+		ERROR_UNSUPPORTED, "64 hex digits"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\"" HASH
+		"\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"other\":\"*\"}}",
+		ERROR_INVALID, "no SHA-256 of 'delta_sparse.bin.zst'"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\"" HASH
+		"\",\"file_manifest\":{\"delta_sparse.bin.zst\":\"*\",\"delta_metadata.json\":\"*\"}}",
+		ERROR_DIGEST_MISMATCH, "'delta_metadata.json' does not have the SHA-256"},
+	{"sparse_codec_v2",
+		"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\"" HASH
+		"\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"" HASH
+		"\"}}",
+		ERROR_DIGEST_MISMATCH, "'delta_sparse.bin.zst' does not have the SHA-256"},
 };
 
 START_TEST(facts_that_do_not_fit_are_refused)
@@ -329,9 +363,9 @@ START_TEST(the_older_form_is_refused_by_name)
 }
 END_TEST
 
-#define RECORD(members) "{\"version\":2,\"tensors\":[{" members "}]}"
+#define RECORD(members)      "{\"version\":2,\"tensors\":[{" members "}]}"
 #define GRID_RECORD(members) "{\"version\":31,\"tensors\":[{" members "}]}"
-#define W "\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\","
+#define W                    "\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\","
 static const struct {
 	const char *header;
 	const char *data;
@@ -346,66 +380,71 @@ static const struct {
 	{RECORD(W "\"indices_offset\":0"), "", 0, ERROR_INVALID, "lacks a member"},
 	{RECORD(W "\"num_nonzero\":2"), "", 0, ERROR_INVALID, "given twice"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZ", 11, ERROR_INVALID, "fewer bytes"},
+		"\1\0\0\0\5\0\0\0AAZ", 11, ERROR_INVALID, "fewer bytes"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ.", 13, ERROR_INVALID, "more bytes"},
+		"\1\0\0\0\5\0\0\0AAZZ.", 13, ERROR_INVALID, "more bytes"},
 	{RECORD(W "\"indices_offset\":1,\"indices_size\":8,\"values_offset\":9,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":7,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":7,\"values_offset\":7,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":8"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\7\0\0\0AAZZ", 12, ERROR_INVALID, "outside of 8 elements"},
+		"\1\0\0\0\7\0\0\0AAZZ", 12, ERROR_INVALID, "outside of 8 elements"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\0\0\0\0AAZZ", 12, ERROR_INVALID, "not above"},
+		"\1\0\0\0\0\0\0\0AAZZ", 12, ERROR_INVALID, "not above"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\377\377\377\377AAZZ", 12, ERROR_INVALID, "negative"},
+		"\1\0\0\0\377\377\377\377AAZZ", 12, ERROR_INVALID, "negative"},
 	/* A promise of much: refused before anything is unpacked. */
 	{RECORD("\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":9,\"value_dtype\":\"bfloat16\",\"indices_offset\":0,"
-	 "\"indices_size\":36,\"values_offset\":36,\"values_size\":18"), "", 0, ERROR_INVALID,
-	 "more changed elements than its shape has"},
+		"\"indices_size\":36,\"values_offset\":36,\"values_size\":18"),
+		"", 0, ERROR_INVALID, "more changed elements than its shape has"},
 	{RECORD("\"name\":\"w\",\"shape\":[1099511627776],\"num_nonzero\":1099511627776,\"value_dtype\":\"bfloat16\","
-	 "\"indices_offset\":0,\"indices_size\":4398046511104,\"values_offset\":4398046511104,"
-	 "\"values_size\":2199023255552"), "", 0, ERROR_INVALID, "more values than the base has elements"},
+		"\"indices_offset\":0,\"indices_size\":4398046511104,\"values_offset\":4398046511104,"
+		"\"values_size\":2199023255552"),
+		"", 0, ERROR_INVALID, "more values than the base has elements"},
 	{RECORD("\"name\":\"w\",\"shape\":[18446744073709551615,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\","
-	 "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"), "", 0, ERROR_INVALID,
-	 "too many elements"},
-	{RECORD("\"name\":\"w\",\"shape\":[1,1,1,1,1,1,1,1,8],\"num_nonzero\":2"), "", 0, ERROR_INVALID,
-	 "more than 8 dimensions"},
+		"\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
+		"", 0, ERROR_INVALID, "too many elements"},
+	{RECORD("\"name\":\"w\",\"shape\":[1,1,1,1,1,1,1,1,8],\"num_nonzero\":2"), "", 0,
+		ERROR_INVALID, "more than 8 dimensions"},
 	{RECORD("\"name\":\"w\",\"shape\":[4,2],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\","
-	 "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "another shape in the base"},
+		"\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "another shape in the base"},
 	{RECORD("\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"float32\","
-	 "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":8"),
-	 "\1\0\0\0\5\0\0\0AAAAZZZZ", 16, ERROR_INVALID, "another dtype in the base"},
+		"\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":8"),
+		"\1\0\0\0\5\0\0\0AAAAZZZZ", 16, ERROR_INVALID, "another dtype in the base"},
 	{RECORD("\"name\":\"w\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"int8\","
-	 "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":2"),
-	 "\1\0\0\0\5\0\0\0AZ", 10, ERROR_INVALID, "has a value_dtype other than"},
+		"\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":2"),
+		"\1\0\0\0\5\0\0\0AZ", 10, ERROR_INVALID, "has a value_dtype other than"},
 	{RECORD("\"name\":\"x\",\"shape\":[2,4],\"num_nonzero\":2,\"value_dtype\":\"bfloat16\","
-	 "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
-	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "unknown to the base"},
-	{GRID_RECORD(W "\"row_dtype\":\"uint8\",\"col_dtype\":\"int64\",\"indices_offset\":0,\"indices_size\":18,"
-	 "\"rows_size\":2,\"cols_size\":16,\"values_offset\":18,\"values_size\":4"), "", 0, ERROR_INVALID,
-	 "row_dtype or col_dtype"},
-	{GRID_RECORD(W "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
-	 "\"rows_size\":3,\"cols_size\":1,\"values_offset\":4,\"values_size\":4"), "\0\1\1\2AAZZ", 8,
-	 ERROR_INVALID, "do not add up"},
-	{GRID_RECORD(W "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
-	 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"), "\0\2\1\2AAZZ", 8,
-	 ERROR_INVALID, "row 2, column 2 lies outside of 2 rows of 4"},
-	{GRID_RECORD(W "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
-	 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"), "\0\0\3\1AAZZ", 8,
-	 ERROR_INVALID, "row 0, column 4 lies outside"},
+		"\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
+		"\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "unknown to the base"},
+	{GRID_RECORD(W
+		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"int64\",\"indices_offset\":0,\"indices_size\":18,"
+		 "\"rows_size\":2,\"cols_size\":16,\"values_offset\":18,\"values_size\":4"),
+		"", 0, ERROR_INVALID, "row_dtype or col_dtype"},
+	{GRID_RECORD(W
+		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
+		 "\"rows_size\":3,\"cols_size\":1,\"values_offset\":4,\"values_size\":4"),
+		"\0\1\1\2AAZZ", 8, ERROR_INVALID, "do not add up"},
+	{GRID_RECORD(W
+		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
+		 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"),
+		"\0\2\1\2AAZZ", 8, ERROR_INVALID, "row 2, column 2 lies outside of 2 rows of 4"},
+	{GRID_RECORD(W
+		 "\"row_dtype\":\"uint8\",\"col_dtype\":\"uint8\",\"indices_offset\":0,\"indices_size\":4,"
+		 "\"rows_size\":2,\"cols_size\":2,\"values_offset\":4,\"values_size\":4"),
+		"\0\0\3\1AAZZ", 8, ERROR_INVALID, "row 0, column 4 lies outside"},
 };
 
 START_TEST(malformed_frames_are_refused)
 {
 	const bool is_grid = strstr(malformed[_i].header, "\"version\":31") != NULL;
-	write_delta(is_grid ? "sparse_codec_v3.1" : "sparse_codec_v2", METADATA, malformed[_i].header,
-		span_of(malformed[_i].data, malformed[_i].len));
+	write_delta(is_grid ? "sparse_codec_v3.1" : "sparse_codec_v2", METADATA,
+		malformed[_i].header, span_of(malformed[_i].data, malformed[_i].len));
 	expect_refused(malformed[_i].kind, malformed[_i].message);
 }
 END_TEST
@@ -418,7 +457,8 @@ START_TEST(a_header_that_is_cut_off_is_refused)
 	uint8_t frame[FRAME_BYTES];
 	struct error err = {0};
 	struct compressor *const compressor = compressor_new();
-	const size_t len = compress_zstd(compressor, span_of(lengths[_i], 4), frame, sizeof(frame), 1);
+	const size_t len =
+		compress_zstd(compressor, span_of(lengths[_i], 4), frame, sizeof(frame), 1);
 	ck_assert(pulse_payload_open(span_of(frame, len), PULSE_CODEC_2, "frame", &err) == NULL);
 	ck_assert_int_eq(err.kind, kinds[_i]);
 	ck_assert(pulse_payload_open(span_text("no zstd"), PULSE_CODEC_2, "frame", &err) == NULL);

@@ -1,4 +1,5 @@
-/* Directories of slime, miles and stitch: written by hand here as their own programs write them, without any key of ours. */
+/* Directories of slime, miles and stitch: written by hand here as their own programs write them,
+ * without any key of ours. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static const char f_old[] = "ffffFFFF";
 static void setup(void)
 {
 	static const struct fixture_tensor tensors[] = {
-		{.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_old}, {.name = "f", .dtype = DTYPE_F32, .shape = {2}, .data = f_old},
+		{.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_old},
+		{.name = "f", .dtype = DTYPE_F32, .shape = {2}, .data = f_old},
 	};
 	scratch = unit_scratch_make();
 	base_path = fixture_path(scratch, "base.safetensors");
@@ -52,13 +54,14 @@ static void teardown(void)
 	free(back_path);
 }
 
-static struct buffer compress(const struct span content, const int level)
+static struct buffer compress(struct span content, int level)
 {
 	struct buffer out;
 	struct compressor *const compressor = compressor_new();
 	buffer_init(&out, 1 << 25);
 	uint8_t *const room = buffer_reserve(&out, compress_bound(content.len));
-	buffer_commit(&out, compress_zstd(compressor, content, room, compress_bound(content.len), level));
+	buffer_commit(
+		&out, compress_zstd(compressor, content, room, compress_bound(content.len), level));
 	compressor_free(compressor);
 	return out;
 }
@@ -74,11 +77,13 @@ static struct buffer xor_frame(void)
 /* Positions 2, 3, 14, 15. */
 static struct buffer overwrite_frame(void)
 {
-	static const uint8_t content[] = {4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 14, 0, 0, 0, 15, 0, 0, 0, 'A', 'A', 'Z', 'Z'};
+	static const uint8_t content[] = {
+		4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 14, 0, 0, 0, 15, 0, 0, 0, 'A', 'A', 'Z', 'Z'};
 	return compress(span_of(content, sizeof(content)), 1);
 }
 
-static void checksum_of(const enum delta_checksum kind, const char *const content, char out[TENSOR_CHECKSUM_TEXT_BYTES])
+static void checksum_of(
+	enum delta_checksum kind, const char *content, char out[TENSOR_CHECKSUM_TEXT_BYTES])
 {
 	struct tensor_checksum *const checksum = tensor_checksum_new(kind);
 	tensor_checksum_add(checksum, span_text(content));
@@ -87,14 +92,16 @@ static void checksum_of(const enum delta_checksum kind, const char *const conten
 }
 
 /* One shard with `w` alone; `checksum` NULL: without. */
-static void write_shard(const struct span frame, const char *const checksum, const char *const dtype)
+static void write_shard(struct span frame, const char *checksum, const char *dtype)
 {
 	struct buffer bytes;
 	struct buffer json;
 	buffer_init(&bytes, 1 << 20);
 	buffer_init(&json, 1 << 16);
-	buffer_format(&json, "{\"__metadata__\":{%s%s%s},\"w\":{\"dtype\":\"%s\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}",
-		checksum != NULL ? "\"w\":\"" : "", checksum != NULL ? checksum : "", checksum != NULL ? "\"" : "", dtype, frame.len, frame.len);
+	buffer_format(&json,
+		"{\"__metadata__\":{%s%s%s},\"w\":{\"dtype\":\"%s\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}",
+		checksum != NULL ? "\"w\":\"" : "", checksum != NULL ? checksum : "",
+		checksum != NULL ? "\"" : "", dtype, frame.len, frame.len);
 	for (unsigned i = 0; i < 8; i++)
 		buffer_add_byte(&bytes, (uint8_t)(json.len >> (8 * i)));
 	buffer_add_span(&bytes, buffer_span(&json));
@@ -105,29 +112,32 @@ static void write_shard(const struct span frame, const char *const checksum, con
 }
 
 #define MAP "\"w\":\"model-00000-of-00001.safetensors\""
-static void write_index(const char *const encoding, const char *const checksum, const char *const map)
+static void write_index(const char *encoding, const char *checksum, const char *map)
 {
 	struct buffer json;
 	buffer_init(&json, 1 << 16);
-	buffer_format(&json, "{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"%s\","
-		"\"compression_format\":\"zstd\",\"checksum_format\":\"%s\"},\"weight_map\":{%s}}", encoding, checksum, map);
+	buffer_format(&json,
+		"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"%s\","
+		"\"compression_format\":\"zstd\",\"checksum_format\":\"%s\"},\"weight_map\":{%s}}",
+		encoding, checksum, map);
 	fixture_write(index_path, buffer_span(&json));
 	buffer_release(&json);
 }
 
-static int apply(struct error *const err)
+static int apply(struct error *err)
 {
 	struct delta_stats stats;
 	struct error open_err = {0};
 	struct checkpoint *const base = checkpoint_open(base_path, &open_err);
 	ck_assert_msg(base != NULL, "%s", open_err.text);
-	const struct delta_apply_params params = {.base = base, .delta = delta_path, .out = back_path};
+	const struct delta_apply_params params = {
+		.base = base, .delta = delta_path, .out = back_path};
 	const int result = delta_apply(&params, &stats, err);
 	checkpoint_close(base);
 	return result;
 }
 
-static void expect_applied(const char *const w)
+static void expect_applied(const char *w)
 {
 	struct error err = {0};
 	ck_assert_msg(apply(&err) == 0, "%s", err.text);
@@ -138,12 +148,13 @@ static void expect_applied(const char *const w)
 	checkpoint_close(back);
 }
 
-static void expect_refused(const enum error_kind kind, const char *const message)
+static void expect_refused(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	const size_t entries = fixture_entries(scratch);
 	ck_assert_int_eq(apply(&err), -1);
-	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)", error_kind_name(err.kind), err.text, message);
+	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s: %s (wanted: %s)",
+		error_kind_name(err.kind), err.text, message);
 	ck_assert_uint_eq(fixture_entries(scratch), entries);
 }
 
@@ -274,25 +285,36 @@ static const struct {
 	const char *message;
 } indexes[] = {
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\"},"
-		"\"weight_map\":{}}", ERROR_INVALID, "checksum_format"},
+	 "\"weight_map\":{}}",
+		ERROR_INVALID, "checksum_format"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"crc32\"},\"weight_map\":{}}", ERROR_UNSUPPORTED, "'crc32'"},
+	 "\"checksum_format\":\"crc32\"},\"weight_map\":{}}",
+		ERROR_UNSUPPORTED, "'crc32'"},
 	{"{\"metadata\":{\"version\":\"000007\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\",\"checksum_format\":\"adler32\"},"
-		"\"weight_map\":{}}", ERROR_INVALID, "base_version"},
+	 "\"weight_map\":{}}",
+		ERROR_INVALID, "base_version"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_INVALID, "empty or over"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{}}",
+		ERROR_INVALID, "empty or over"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"lz4\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_UNSUPPORTED, "'lz4'"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{}}",
+		ERROR_UNSUPPORTED, "'lz4'"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"arc_v2\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_UNSUPPORTED, "'arc_v2'"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{}}",
+		ERROR_UNSUPPORTED, "'arc_v2'"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{\"w\":\"model-00001-of-00002.safetensors\"}}", ERROR_INVALID, "which is missing"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{\"w\":\"model-00001-of-00002.safetensors\"}}",
+		ERROR_INVALID, "which is missing"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{\"w\":\"../base.safetensors\"}}", ERROR_INVALID, "outside of its folder"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{\"w\":\"../base.safetensors\"}}",
+		ERROR_INVALID, "outside of its folder"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{" MAP ",\"f\":\"model-00000-of-00001.safetensors\"}}", ERROR_INVALID, "lacks it"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{" MAP
+	 ",\"f\":\"model-00000-of-00001.safetensors\"}}",
+		ERROR_INVALID, "lacks it"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{" MAP, ERROR_INVALID, "malformed"},
+	 "\"checksum_format\":\"adler32\"},\"weight_map\":{" MAP,
+		ERROR_INVALID, "malformed"},
 };
 
 START_TEST(malformed_indexes_are_refused)
@@ -331,7 +353,8 @@ END_TEST
 START_TEST(ours_are_as_theirs)
 {
 	static const struct fixture_tensor after[] = {
-		{.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_new}, {.name = "f", .dtype = DTYPE_F32, .shape = {2}, .data = f_old},
+		{.name = "w", .dtype = DTYPE_BF16, .shape = {8}, .data = w_new},
+		{.name = "f", .dtype = DTYPE_F32, .shape = {2}, .data = f_old},
 	};
 	struct error err = {0};
 	struct delta_stats stats;
@@ -342,16 +365,26 @@ START_TEST(ours_are_as_theirs)
 	struct checkpoint *const next = checkpoint_open(next_path, &err);
 	const enum delta_checksum checksum = (enum delta_checksum)_i;
 	const struct delta_diff_params params = {
-		.base = base, .next = next, .format = DELTA_SLIME_XOR, .checksum = checksum, .model_version = 7, .out = delta_path,
+		.base = base,
+		.next = next,
+		.format = DELTA_SLIME_XOR,
+		.checksum = checksum,
+		.model_version = 7,
+		.out = delta_path,
 	};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(fixture_entries(delta_path), 2);
 	struct buffer index_text = fixture_read(index_path);
-	struct shard_index *const index = shard_index_parse(buffer_span(&index_text), "index", &err);
-	static const char *const keys[] = {"version", "base_version", "delta_encoding", "compression_format", "checksum_format"};
-	const char *const values[] = {"000007", "000006", "xor", "zstd", delta_checksum_name(checksum)};
+	struct shard_index *const index =
+		shard_index_parse(buffer_span(&index_text), "index", &err);
+	static const char *const keys[] = {"version", "base_version", "delta_encoding",
+		"compression_format", "checksum_format"};
+	const char *const values[] = {
+		"000007", "000006", "xor", "zstd", delta_checksum_name(checksum)};
 	for (size_t i = 0; i < 5; i++)
-		ck_assert(span_equal_text(delta_metadata_find(shard_index_metadata(index, 0), shard_index_metadata_count(index), keys[i]), values[i]));
+		ck_assert(span_equal_text(delta_metadata_find(shard_index_metadata(index, 0),
+						  shard_index_metadata_count(index), keys[i]),
+			values[i]));
 	ck_assert_uint_eq(shard_index_count(index), 1);
 	struct checkpoint *const shard = checkpoint_open(shard_path, &err);
 	const struct safetensors *const header = checkpoint_file(shard, 0)->shard;
@@ -375,18 +408,23 @@ END_TEST
 /* Without a base nothing but the frame says how large the tensor is. */
 START_TEST(frames_that_promise_too_much_do_not_fold)
 {
-	/* Content size in 8 bytes, 2^60; then one empty last block, or one of 128 KiB of zeros and an empty last one. */
-	static const uint8_t none[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 0, 0};
-	static const uint8_t zeros[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x02, 0, 0x10, 0, 1, 0, 0};
+	/* Content size in 8 bytes, 2^60; then one empty last block, or one of 128 KiB of zeros and
+	 * an empty last one. */
+	static const uint8_t none[] = {
+		0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 0, 0};
+	static const uint8_t zeros[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0,
+		0x10, 0x02, 0, 0x10, 0, 1, 0, 0};
 	const struct span frames[] = {span_of(none, sizeof(none)), span_of(zeros, sizeof(zeros))};
-	const struct fold_params params = {.deltas = (const char *const *)&delta_path, .count = 1, .out = back_path};
+	const struct fold_params params = {
+		.deltas = (const char *const *)&delta_path, .count = 1, .out = back_path};
 	write_index("xor", "xxh3-128", MAP);
 	for (size_t i = 0; i < 2; i++) {
 		struct delta_stats stats;
 		struct error err = {0};
 		write_shard(frames[i], "00000000000000000000000000000000", "U8");
 		ck_assert_int_eq(fold(&params, &stats, &err), -1);
-		ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "tensor 'w'") != NULL, "%s: %s", error_kind_name(err.kind), err.text);
+		ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "tensor 'w'") != NULL,
+			"%s: %s", error_kind_name(err.kind), err.text);
 	}
 }
 END_TEST
@@ -404,8 +442,10 @@ Suite *test_slime_suite(void)
 	tcase_add_test(tcase, a_tensor_that_is_not_what_its_checksum_says);
 	tcase_add_test(tcase, frames_are_bounded_by_the_tensor);
 	tcase_add_test(tcase, frames_that_promise_too_much_do_not_fold);
-	tcase_add_loop_test(tcase, malformed_overwrites_are_refused, 0, sizeof(overwrites) / sizeof(overwrites[0]));
-	tcase_add_loop_test(tcase, malformed_indexes_are_refused, 0, sizeof(indexes) / sizeof(indexes[0]));
+	tcase_add_loop_test(tcase, malformed_overwrites_are_refused, 0,
+		sizeof(overwrites) / sizeof(overwrites[0]));
+	tcase_add_loop_test(
+		tcase, malformed_indexes_are_refused, 0, sizeof(indexes) / sizeof(indexes[0]));
 	tcase_add_test(tcase, tensors_beside_the_index_are_refused);
 	tcase_add_loop_test(tcase, ours_are_as_theirs, 0, DELTA_CHECKSUMS);
 	suite_add_tcase(suite, tcase);

@@ -28,21 +28,21 @@ static void teardown(void)
 	unit_scratch_remove(scratch);
 }
 
-static void write_shard(const char *const name, const struct fixture_tensor *const tensors, const size_t count)
+static void write_shard(const char *name, const struct fixture_tensor *tensors, size_t count)
 {
 	char *const path = fixture_path(scratch, name);
 	fixture_write_tensors(path, tensors, count, true);
 	free(path);
 }
 
-static void write_text(const char *const name, const char *const text)
+static void write_text(const char *name, const char *text)
 {
 	char *const path = fixture_path(scratch, name);
 	fixture_write_text(path, text);
 	free(path);
 }
 
-static struct checkpoint *open_good(const char *const path)
+static struct checkpoint *open_good(const char *path)
 {
 	struct error err = {0};
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
@@ -50,14 +50,15 @@ static struct checkpoint *open_good(const char *const path)
 	return checkpoint;
 }
 
-static void expect_refusal(const char *const path, const enum error_kind kind, const char *const message)
+static void expect_refusal(const char *path, enum error_kind kind, const char *message)
 {
 	struct error err = {0};
 	ck_assert_ptr_null(checkpoint_open(path, &err));
 	ck_assert_msg(err.kind == kind && strstr(err.text, message) != NULL, "%s", err.text);
 }
 
-static void expect_files(const struct checkpoint *const checkpoint, const char *const *const names, const size_t count)
+static void expect_files(
+	const struct checkpoint *checkpoint, const char *const *names, size_t count)
 {
 	ck_assert_uint_eq(checkpoint_file_count(checkpoint), count);
 	for (size_t i = 0; i < count; i++)
@@ -83,8 +84,10 @@ START_TEST(a_single_file)
 	ck_assert_uint_eq(file->data.len, 34);
 	ck_assert_uint_eq(schema_count(checkpoint_schema(checkpoint)), 3);
 	/* F32 stands before BF16 in the file; the schema goes by name. */
-	ck_assert(span_equal(checkpoint_tensor(checkpoint, 0), span_of(bytes.data + bytes.len - 30, 30)));
-	ck_assert(span_equal(checkpoint_tensor(checkpoint, 1), span_of(bytes.data + bytes.len - 34, 4)));
+	ck_assert(span_equal(
+		checkpoint_tensor(checkpoint, 0), span_of(bytes.data + bytes.len - 30, 30)));
+	ck_assert(span_equal(
+		checkpoint_tensor(checkpoint, 1), span_of(bytes.data + bytes.len - 34, 4)));
 	ck_assert_uint_eq(checkpoint_tensor(checkpoint, 2).len, 0);
 	struct digest128 digest;
 	ck_assert_int_eq(checkpoint_file_digests(checkpoint, 1, NULL, &digest, NULL), 0);
@@ -98,7 +101,8 @@ END_TEST
 
 START_TEST(a_folder_without_an_index)
 {
-	static const char *const names[] = {"b.json", "model-1.safetensors", "model-2.safetensors", "sub/deep/x.safetensors", "sub/y"};
+	static const char *const names[] = {"b.json", "model-1.safetensors", "model-2.safetensors",
+		"sub/deep/x.safetensors", "sub/y"};
 	write_shard("model-1.safetensors", &tensor_a, 1);
 	write_shard("model-2.safetensors", &tensor_b, 1);
 	write_text("b.json", "{}");
@@ -120,7 +124,8 @@ END_TEST
 
 START_TEST(the_index_says_what_is_a_shard)
 {
-	static const char *const names[] = {"model-1.safetensors", "model.safetensors.index.json", "part/model-2.safetensors"};
+	static const char *const names[] = {
+		"model-1.safetensors", "model.safetensors.index.json", "part/model-2.safetensors"};
 	write_shard("model-1.safetensors", &tensor_a, 1);
 	write_shard("part/model-2.safetensors", &tensor_b, 1);
 	/* Left from an older layout: broken on top of it, and never opened. */
@@ -140,7 +145,8 @@ START_TEST(another_index_serves_when_it_is_the_only_one)
 	static const char *const names[] = {"diffusion.safetensors.index.json", "x.safetensors"};
 	write_shard("x.safetensors", &tensor_a, 1);
 	write_shard("y.safetensors", &tensor_a, 1);
-	write_text("diffusion.safetensors.index.json", "{\"weight_map\":{\"a\":\"x.safetensors\"}}");
+	write_text(
+		"diffusion.safetensors.index.json", "{\"weight_map\":{\"a\":\"x.safetensors\"}}");
 	struct checkpoint *const checkpoint = open_good(scratch);
 	expect_files(checkpoint, names, 2);
 	checkpoint_close(checkpoint);
@@ -153,7 +159,8 @@ static const struct {
 	const char *index;
 	const char *message;
 } bad_indexes[] = {
-	{"{\"weight_map\":{\"a\":\"x.safetensors\",\"b\":\"gone.safetensors\"}}", "which is missing"},
+	{"{\"weight_map\":{\"a\":\"x.safetensors\",\"b\":\"gone.safetensors\"}}",
+		"which is missing"},
 	{"{\"weight_map\":{\"a\":\"x.safetensors\",\"zz\":\"x.safetensors\"}}", "which lacks it"},
 	{"{\"weight_map\":{\"a\":\"../x.safetensors\"}}", "outside of its folder"},
 	{"{\"weight_map\":{\"a\":\"/etc/passwd\"}}", "outside of its folder"},
@@ -166,7 +173,8 @@ static const struct {
 	{"{\"weight_map\":{}}", "no .safetensors"},
 	{"{\"weight_map\":{\"a\":\"x.safetensors\"}} x", "behind the index"},
 	{"", "malformed"},
-	{"{\"weight_map\":{\"a\":\"x.safetensors\",\"b\":\"y.safetensors\"}}", "'a' is given twice"},
+	{"{\"weight_map\":{\"a\":\"x.safetensors\",\"b\":\"y.safetensors\"}}",
+		"'a' is given twice"},
 	{"{\"weight_map\":{\"a\":\"config.json\"}}", "safetensors"},
 };
 
@@ -243,9 +251,11 @@ START_TEST(digests_do_not_depend_on_threads_or_shards)
 			fixture_write_tensors(two, tensors + 1, 2, false);
 		struct checkpoint *const checkpoint = open_good(folder);
 		struct digest128 digests[3];
-		ck_assert_int_eq(checkpoint_tensor_digests(checkpoint, round * 3, NULL, digests, NULL), 0);
+		ck_assert_int_eq(
+			checkpoint_tensor_digests(checkpoint, round * 3, NULL, digests, NULL), 0);
 		for (size_t i = 0; i < 3; i++) {
-			const struct digest128 expected = xxh3_128(checkpoint_tensor(checkpoint, i));
+			const struct digest128 expected =
+				xxh3_128(checkpoint_tensor(checkpoint, i));
 			ck_assert(digest128_equal(&digests[i], &expected));
 		}
 		wholes[round] = schema_checkpoint_digest(checkpoint_schema(checkpoint), digests);
@@ -267,7 +277,8 @@ Suite *test_checkpoint_suite(void)
 	tcase_add_test(tcase, a_folder_without_an_index);
 	tcase_add_test(tcase, the_index_says_what_is_a_shard);
 	tcase_add_test(tcase, another_index_serves_when_it_is_the_only_one);
-	tcase_add_loop_test(tcase, bad_indexes_are_refused, 0, sizeof(bad_indexes) / sizeof(bad_indexes[0]));
+	tcase_add_loop_test(
+		tcase, bad_indexes_are_refused, 0, sizeof(bad_indexes) / sizeof(bad_indexes[0]));
 	tcase_add_test(tcase, a_tensor_in_two_shards_is_refused);
 	tcase_add_test(tcase, what_is_no_checkpoint_is_refused);
 	tcase_add_test(tcase, links_to_files_are_followed_and_to_folders_are_not);

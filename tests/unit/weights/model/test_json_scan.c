@@ -7,7 +7,7 @@
 
 Suite *test_json_scan_suite(void);
 
-static bool skips(const char *const text)
+static bool skips(const char *text)
 {
 	struct json_scan scan;
 	json_scan_init(&scan, span_text(text));
@@ -15,14 +15,58 @@ static bool skips(const char *const text)
 }
 
 static const char *const good[] = {
-	"null", "true", "false", "0", "-0", "-1.5e+10", "1E5", "\"\"", "\"a\\u00e4\\n\"", "[]", "{}", "[[],{}]", "[1,2,[3,{\"a\":[]}]]",
-	"{\"a\":1,\"b\":{\"c\":[null,true]}}", " \t\r\n{ \"a\" : [ 1 , 2 ] } \n", "[{\"a\":1},{\"b\":2}]", "\"\\ud83d\\ude00\"",
+	"null",
+	"true",
+	"false",
+	"0",
+	"-0",
+	"-1.5e+10",
+	"1E5",
+	"\"\"",
+	"\"a\\u00e4\\n\"",
+	"[]",
+	"{}",
+	"[[],{}]",
+	"[1,2,[3,{\"a\":[]}]]",
+	"{\"a\":1,\"b\":{\"c\":[null,true]}}",
+	" \t\r\n{ \"a\" : [ 1 , 2 ] } \n",
+	"[{\"a\":1},{\"b\":2}]",
+	"\"\\ud83d\\ude00\"",
 };
 static const char *const bad[] = {
-	"", "nul", "01", "-", "1.", "1e", ".5", "+1", "\"", "\"\\x\"", "\"\\u12g4\"", "\"\\ud800\"", "\"\\ude00\"", "\"\\ud800\\u0041\"",
-		"\"\n\"", "[", "]",
-	"[1", "[1,]", "[,1]", "[1 2]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":1,2:3}", "[1}", "{\"a\":1]", "1 2", "[] x",
-		"'a'", "/**/1",
+	"",
+	"nul",
+	"01",
+	"-",
+	"1.",
+	"1e",
+	".5",
+	"+1",
+	"\"",
+	"\"\\x\"",
+	"\"\\u12g4\"",
+	"\"\\ud800\"",
+	"\"\\ude00\"",
+	"\"\\ud800\\u0041\"",
+	"\"\n\"",
+	"[",
+	"]",
+	"[1",
+	"[1,]",
+	"[,1]",
+	"[1 2]",
+	"{",
+	"{\"a\"}",
+	"{\"a\":}",
+	"{\"a\":1,}",
+	"{a:1}",
+	"{\"a\":1,2:3}",
+	"[1}",
+	"{\"a\":1]",
+	"1 2",
+	"[] x",
+	"'a'",
+	"/**/1",
 };
 
 START_TEST(whole_values_are_skipped)
@@ -49,7 +93,7 @@ START_TEST(depth_is_bounded)
 }
 END_TEST
 
-static struct span scan_text(const char *const json, struct buffer *const strings)
+static struct span scan_text(const char *json, struct buffer *strings)
 {
 	struct json_scan scan;
 	struct span text = {0};
@@ -67,8 +111,10 @@ START_TEST(escapes_become_utf8)
 		const char *json;
 		const char *text;
 	} rows[] = {
-		{"\"a\\\"b\\\\c\\/d\\b\\f\\n\\r\\t\"", "a\"b\\c/d\b\f\n\r\t"}, {"\"\\u0041\\u00e4\\u20ac\"", "A\xc3\xa4\xe2\x82\xac"},
-		{"\"\\uD83D\\uDE00\"", "\xf0\x9f\x98\x80"}, {"\"\xc3\xa4\"", "\xc3\xa4"},
+		{"\"a\\\"b\\\\c\\/d\\b\\f\\n\\r\\t\"", "a\"b\\c/d\b\f\n\r\t"},
+		{"\"\\u0041\\u00e4\\u20ac\"", "A\xc3\xa4\xe2\x82\xac"},
+		{"\"\\uD83D\\uDE00\"", "\xf0\x9f\x98\x80"},
+		{"\"\xc3\xa4\"", "\xc3\xa4"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct buffer strings;
@@ -83,7 +129,8 @@ END_TEST
 
 START_TEST(numbers_are_whole_and_in_range)
 {
-	static const char *const refused[] = {"-1", "-0", "1.0", "1e3", "01", "18446744073709551616", "\"1\"", "", "null"};
+	static const char *const refused[] = {
+		"-1", "-0", "1.0", "1e3", "01", "18446744073709551616", "\"1\"", "", "null"};
 	struct json_scan scan;
 	uint64_t value = 7;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
@@ -102,7 +149,8 @@ START_TEST(quoting_is_serde_json_s)
 	struct buffer out;
 	buffer_init(&out, 1000);
 	json_scan_quote(span_of("a\"b\\\b\f\n\r\t\x01\x1f/\x7f\xc3\xa4\0z", 17), &out);
-	ck_assert_str_eq(buffer_text(&out), "\"a\\\"b\\\\\\b\\f\\n\\r\\t\\u0001\\u001f/\x7f\xc3\xa4\\u0000z\"");
+	ck_assert_str_eq(buffer_text(&out),
+		"\"a\\\"b\\\\\\b\\f\\n\\r\\t\\u0001\\u001f/\x7f\xc3\xa4\\u0000z\"");
 	buffer_release(&out);
 }
 END_TEST

@@ -14,7 +14,7 @@ struct run {
 	size_t fail_from; /* items from here on fail */
 };
 
-static int visit(void *const state, const size_t item, const unsigned worker, struct error *const err)
+static int visit(void *state, size_t item, unsigned worker, struct error *err)
 {
 	struct run *const run = state;
 	if (worker >= run->workers)

@@ -15,7 +15,8 @@ struct header_case {
 	const char *message; /* part of it; NULL: accepted */
 };
 
-#define T(dtype, shape, offsets) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define T(dtype, shape, offsets)                                                                   \
+	"{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 static const struct header_case accepted[] = {
 	{"{}", 0, NULL},
@@ -25,12 +26,15 @@ static const struct header_case accepted[] = {
 	{"{\"a\":" T("F32", "[0]", "[0,0]") "}", 0, NULL},
 	{"{\"a\":" T("F32", "[0,9223372036854775808]", "[0,0]") "}", 0, NULL},
 	{"{\"b\":" T("U8", "[1]", "[3,4]") ",\"a\":" T("U8", "[3]", "[0,3]") "}", 4, NULL},
-	{"{\"b\":" T("U8", "[0]", "[3,3]") ",\"a\":" T("U8", "[3]", "[0,3]") ",\"c\":" T("U8", "[1]", "[3,4]") "}", 4, NULL},
+	{"{\"b\":" T("U8", "[0]", "[3,3]") ",\"a\":" T("U8", "[3]", "[0,3]") ",\"c\":" T(
+		 "U8", "[1]", "[3,4]") "}",
+		4, NULL},
 	{"{\"a\":" T("U8", "[1]", "[0,1]") ",\"b\":" T("F32", "[1]", "[1,5]") "}", 5, NULL},
 	{"{\"__metadata__\":null}", 0, NULL},
 	{"{\"__metadata__\":{}}", 0, NULL},
 	{"{\"__metadata__\":{\"format\":\"pt\",\"x\":\"\"}}", 0, NULL},
-	{"{\"a\":{\"extra\":[1,{\"b\":2.5}],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, NULL},
+	{"{\"a\":{\"extra\":[1,{\"b\":2.5}],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+		1, NULL},
 	{"{\"\":" T("U8", "[1]", "[0,1]") "}", 1, NULL},
 	{"{\"../..//\\u0000\\ud83d\\ude00\":" T("U8", "[1]", "[0,1]") "}", 1, NULL},
 	{"{\"a\":" T("F4", "[2]", "[0,1]") "}", 1, NULL},
@@ -53,9 +57,12 @@ static const struct header_case refused[] = {
 	{"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "lacks"},
 	{"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "lacks"},
 	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "lacks"},
-	{"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "given twice"},
-	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "given twice"},
-	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"data_offsets\":[0,4]}}", 4, "given twice"},
+	{"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+		"given twice"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+		"given twice"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"data_offsets\":[0,4]}}",
+		4, "given twice"},
 	{"{\"a\":" T("F32", "[1]", "[0]") "}", 4, "malformed"},
 	{"{\"a\":" T("F32", "[1]", "[0,4,4]") "}", 4, "malformed"},
 	{"{\"a\":" T("F32", "[1]", "[0,4.0]") "}", 4, "whole number"},
@@ -65,18 +72,27 @@ static const struct header_case refused[] = {
 	{"{\"a\":" T("F32", "[-1]", "[0,4]") "}", 4, "whole number"},
 	{"{\"a\":" T("F32", "[1.0]", "[0,4]") "}", 4, "whole number"},
 	{"{\"a\":" T("F32", "[18446744073709551616]", "[0,4]") "}", 4, "whole number"},
-	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[0,4]") "}", 4, "given twice"},
-	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[4,8]") "}", 8, "given twice"},
-	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"\\u0061\":" T("F32", "[1]", "[4,8]") "}", 8, "given twice"},
+	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[0,4]") "}", 4,
+		"given twice"},
+	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[4,8]") "}", 8,
+		"given twice"},
+	{"{\"a\":" T("F32", "[1]", "[0,4]") ",\"\\u0061\":" T("F32", "[1]", "[4,8]") "}", 8,
+		"given twice"},
 	{"{\"a\":" T("U8", "[0]", "[0,0]") ",\"a\":" T("U8", "[0]", "[0,0]") "}", 0, "given twice"},
 	{"{\"a\":" T("F32", "[1]", "[4,8]") "}", 8, "does not begin"},
-	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[3,5]") "}", 5, "does not begin"},
-	{"{\"a\":" T("U8", "[3]", "[0,3]") ",\"b\":" T("U8", "[2]", "[2,4]") "}", 4, "does not begin"},
-	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[0,2]") "}", 2, "does not begin"},
+	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[3,5]") "}", 5,
+		"does not begin"},
+	{"{\"a\":" T("U8", "[3]", "[0,3]") ",\"b\":" T("U8", "[2]", "[2,4]") "}", 4,
+		"does not begin"},
+	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[0,2]") "}", 2,
+		"does not begin"},
 	{"{\"a\":" T("U8", "[2]", "[2,0]") "}", 2, "does not begin"},
-	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[2,1]") "}", 2, "does not begin"},
-	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3, "x has 64 bytes, and its header says that it has 63: something else stands"},
-	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3, "x has 64 bytes, and its header says that it has 65: it is cut off"},
+	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[2,1]") "}", 2,
+		"does not begin"},
+	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3,
+		"x has 64 bytes, and its header says that it has 63: something else stands"},
+	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3,
+		"x has 64 bytes, and its header says that it has 65: it is cut off"},
 	{"{}", 1, "x has 11 bytes, and its header says that it has 10"},
 	{"{\"a\":" T("F32", "[2]", "[0,4]") "}", 4, "needs 8"},
 	{"{\"a\":" T("F32", "[4294967296,4294967296]", "[0,4]") "}", 4, "overflows"},
@@ -98,7 +114,8 @@ static const struct header_case refused[] = {
 START_TEST(good_headers_are_accepted)
 {
 	struct error err = {0};
-	struct safetensors *const header = safetensors_parse(span_text(accepted[_i].json), accepted[_i].data_size, "x", &err);
+	struct safetensors *const header =
+		safetensors_parse(span_text(accepted[_i].json), accepted[_i].data_size, "x", &err);
 	ck_assert_msg(header != NULL, "%s: %s", accepted[_i].json, err.text);
 	safetensors_free(header);
 }
@@ -107,16 +124,19 @@ END_TEST
 START_TEST(bad_headers_are_refused)
 {
 	struct error err = {0};
-	ck_assert_msg(safetensors_parse(span_text(refused[_i].json), refused[_i].data_size, "x", &err) == NULL, "%s", refused[_i].json);
+	ck_assert_msg(safetensors_parse(span_text(refused[_i].json), refused[_i].data_size, "x",
+			      &err) == NULL,
+		"%s", refused[_i].json);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_msg(strstr(err.text, refused[_i].message) != NULL, "%s: %s", refused[_i].json, err.text);
+	ck_assert_msg(strstr(err.text, refused[_i].message) != NULL, "%s: %s", refused[_i].json,
+		err.text);
 }
 END_TEST
 
 START_TEST(tensors_come_in_order_of_data)
 {
-	static const char json[] = "{\"__metadata__\":{\"format\":\"pt\"},\"w.\\u00e4\":" T("BF16", "[2,3]", "[4,16]") ",\"b\":" T("F32", "[]",
-		"[0,4]") "}";
+	static const char json[] = "{\"__metadata__\":{\"format\":\"pt\"},\"w.\\u00e4\":" T(
+		"BF16", "[2,3]", "[4,16]") ",\"b\":" T("F32", "[]", "[0,4]") "}";
 	struct error err = {0};
 	struct safetensors *const header = safetensors_parse(span_text(json), 16, "x", &err);
 	ck_assert_ptr_nonnull(header);
@@ -124,7 +144,8 @@ START_TEST(tensors_come_in_order_of_data)
 	ck_assert(span_equal_text(safetensors_tensor(header, 0)->name, "b"));
 	ck_assert_uint_eq(safetensors_tensor(header, 0)->rank, 0);
 	ck_assert_uint_eq(safetensors_tensor(header, 0)->elements, 1);
-	const struct safetensors_tensor *const w = safetensors_find(header, span_text("w.\xc3\xa4"));
+	const struct safetensors_tensor *const w =
+		safetensors_find(header, span_text("w.\xc3\xa4"));
 	ck_assert_ptr_eq(w, safetensors_tensor(header, 1));
 	ck_assert_uint_eq(w->dtype, DTYPE_BF16);
 	ck_assert_uint_eq(w->rank, 2);
@@ -150,7 +171,9 @@ START_TEST(a_million_tensors_are_read)
 	buffer_init(&json, SAFETENSORS_HEADER_MAX_BYTES);
 	buffer_add_byte(&json, '{');
 	for (unsigned i = 0; i < COUNT; i++)
-		buffer_format(&json, "%s\"layer.%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i > 0 ? "," : "", i, i, i + 1);
+		buffer_format(&json,
+			"%s\"layer.%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
+			i > 0 ? "," : "", i, i, i + 1);
 	buffer_add_byte(&json, '}');
 	ck_assert(!buffer_failed(&json));
 	struct safetensors *const header = safetensors_parse(buffer_span(&json), COUNT, "x", &err);
@@ -162,12 +185,13 @@ START_TEST(a_million_tensors_are_read)
 }
 END_TEST
 
-static int header_size(const uint64_t claimed, const uint64_t file_size, uint64_t *const out_size, struct error *const err)
+static int header_size(uint64_t claimed, uint64_t file_size, uint64_t *out_size, struct error *err)
 {
 	uint8_t bytes[8];
 	for (unsigned i = 0; i < 8; i++)
 		bytes[i] = (uint8_t)(claimed >> (8 * i));
-	return safetensors_header_size(span_of(bytes, file_size < 8 ? file_size : 8), file_size, out_size, err);
+	return safetensors_header_size(
+		span_of(bytes, file_size < 8 ? file_size : 8), file_size, out_size, err);
 }
 
 START_TEST(what_else_weights_come_in_is_named)
@@ -175,17 +199,20 @@ START_TEST(what_else_weights_come_in_is_named)
 	static const struct {
 		const char *begins;
 		const char *says;
-	} rows[] = {{"PK\3\4\24\0\0\0", "a PyTorch pickle"}, {"\x80\2}q\1(X\5", "a pickle"}, {"GGUF\3\0\0\0", "a GGUF file"},
-		{"\x89HDF\r\n\x1a\n", "an HDF5 file"}, {"abcdefgh", "the safetensors header claims"}};
+	} rows[] = {{"PK\3\4\24\0\0\0", "a PyTorch pickle"}, {"\x80\2}q\1(X\5", "a pickle"},
+		{"GGUF\3\0\0\0", "a GGUF file"}, {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+		{"abcdefgh", "the safetensors header claims"}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {0};
 		uint64_t size;
-		ck_assert_int_eq(safetensors_header_size(span_of(rows[i].begins, 8), 1000, &size, &err), -1);
+		ck_assert_int_eq(
+			safetensors_header_size(span_of(rows[i].begins, 8), 1000, &size, &err), -1);
 		ck_assert_msg(strstr(err.text, rows[i].says) != NULL, "%s", err.text);
 	}
 	struct error err = {0};
 	uint64_t size; /* 640 bytes, and not a pickle */
-	ck_assert_int_eq(safetensors_header_size(span_of("\x80\2\0\0\0\0\0\0", 8), 1000, &size, &err), 0);
+	ck_assert_int_eq(
+		safetensors_header_size(span_of("\x80\2\0\0\0\0\0\0", 8), 1000, &size, &err), 0);
 }
 END_TEST
 
@@ -194,7 +221,8 @@ START_TEST(a_file_that_ends_inside_of_its_header_is_cut_off)
 	struct error err = {0};
 	uint64_t size;
 	ck_assert_int_eq(header_size(500, 100, &size, &err), -1);
-	ck_assert_str_eq(err.text, "the file has 100 bytes and ends inside of its header, which takes 508: it is cut off, or no safetensors file");
+	ck_assert_str_eq(err.text,
+		"the file has 100 bytes and ends inside of its header, which takes 508: it is cut off, or no safetensors file");
 }
 END_TEST
 
@@ -205,14 +233,22 @@ START_TEST(the_header_length_is_checked_first)
 		uint64_t file_size;
 		bool good;
 	} rows[] = {
-		{0, 8, true}, {2, 10, true}, {100000000, 100000008, true}, {0, 7, false}, {0, 0, false}, {3, 10, false}, {100000001, 200000000,
-			false},
-		{UINT64_MAX, 100, false}, {UINT64_MAX - 7, 100, false}, {1, 8, false},
+		{0, 8, true},
+		{2, 10, true},
+		{100000000, 100000008, true},
+		{0, 7, false},
+		{0, 0, false},
+		{3, 10, false},
+		{100000001, 200000000, false},
+		{UINT64_MAX, 100, false},
+		{UINT64_MAX - 7, 100, false},
+		{1, 8, false},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {0};
 		uint64_t size = 99;
-		ck_assert_int_eq(header_size(rows[i].claimed, rows[i].file_size, &size, &err), rows[i].good ? 0 : -1);
+		ck_assert_int_eq(header_size(rows[i].claimed, rows[i].file_size, &size, &err),
+			rows[i].good ? 0 : -1);
 		ck_assert_uint_eq(size, rows[i].good ? rows[i].claimed : 99);
 		ck_assert_int_eq(err.kind, rows[i].good ? ERROR_NONE : ERROR_INVALID);
 	}
@@ -240,7 +276,8 @@ START_TEST(the_writer_gives_the_reference_writers_bytes)
 	struct error err = {0};
 	uint64_t size = 0;
 	buffer_init(&out, 10000);
-	ck_assert_msg(safetensors_write_header(tensors, 5, metadata, 1, &out, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		safetensors_write_header(tensors, 5, metadata, 1, &out, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(out.len % 8, 0);
 	ck_assert_int_eq(safetensors_header_size(buffer_span(&out), out.len + 28, &size, &err), 0);
 	ck_assert_uint_eq(size, out.len - 8);
@@ -249,7 +286,8 @@ START_TEST(the_writer_gives_the_reference_writers_bytes)
 		ck_assert_uint_eq(out.data[i], ' ');
 	ck_assert(span_equal_text(tensors[0].name, "q\"\n"));
 	ck_assert_uint_eq(tensors[4].end, 28);
-	struct safetensors *const back = safetensors_parse(span_slice(buffer_span(&out), 8, size), 28, "x", &err);
+	struct safetensors *const back =
+		safetensors_parse(span_slice(buffer_span(&out), 8, size), 28, "x", &err);
 	ck_assert_msg(back != NULL, "%s", err.text);
 	safetensors_free(back);
 	buffer_release(&out);
@@ -273,13 +311,17 @@ START_TEST(the_writer_refuses_what_no_reader_takes)
 	static const uint64_t one[] = {1};
 	static const uint64_t huge[] = {UINT64_MAX};
 	static const uint64_t large[] = {UINT64_C(1) << 60};
-	const struct safetensors_tensor a = {.name = span_text("a"), .dtype = DTYPE_F32, .rank = 1, .shape = one};
+	const struct safetensors_tensor a = {
+		.name = span_text("a"), .dtype = DTYPE_F32, .rank = 1, .shape = one};
 	struct safetensors_tensor rows[][2] = {{a, a}, {a, a}, {a, a}, {a, a}, {a, a}, {a, a}};
 	rows[1][1].dtype = DTYPE_U8;
 	rows[2][1].name = span_text("__metadata__");
-	rows[3][1] = (struct safetensors_tensor){.name = span_text("b"), .dtype = DTYPE_F4, .rank = 1, .shape = one};
-	rows[4][1] = (struct safetensors_tensor){.name = span_text("b"), .dtype = DTYPE_U8, .rank = 1, .shape = huge};
-	rows[5][0] = (struct safetensors_tensor){.name = span_text("b"), .dtype = DTYPE_U16, .rank = 1, .shape = large};
+	rows[3][1] = (struct safetensors_tensor){
+		.name = span_text("b"), .dtype = DTYPE_F4, .rank = 1, .shape = one};
+	rows[4][1] = (struct safetensors_tensor){
+		.name = span_text("b"), .dtype = DTYPE_U8, .rank = 1, .shape = huge};
+	rows[5][0] = (struct safetensors_tensor){
+		.name = span_text("b"), .dtype = DTYPE_U16, .rank = 1, .shape = large};
 	rows[5][1] = rows[5][0];
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct buffer out;
@@ -313,8 +355,10 @@ Suite *test_safetensors_suite(void)
 	Suite *const suite = suite_create("safetensors");
 	TCase *const reader = tcase_create("reader");
 	tcase_set_timeout(reader, 60);
-	tcase_add_loop_test(reader, good_headers_are_accepted, 0, sizeof(accepted) / sizeof(accepted[0]));
-	tcase_add_loop_test(reader, bad_headers_are_refused, 0, sizeof(refused) / sizeof(refused[0]));
+	tcase_add_loop_test(
+		reader, good_headers_are_accepted, 0, sizeof(accepted) / sizeof(accepted[0]));
+	tcase_add_loop_test(
+		reader, bad_headers_are_refused, 0, sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(reader, tensors_come_in_order_of_data);
 	tcase_add_test(reader, a_million_tensors_are_read);
 	tcase_add_test(reader, what_else_weights_come_in_is_named);

@@ -10,7 +10,7 @@ Suite *test_schema_suite(void);
 
 #define TEXT(literal) span_of(literal, sizeof(literal) - 1)
 
-static struct schema *parsed(const struct span text)
+static struct schema *parsed(struct span text)
 {
 	struct error err = {0};
 	struct schema *const schema = schema_parse(text, &err);
@@ -18,7 +18,7 @@ static struct schema *parsed(const struct span text)
 	return schema;
 }
 
-static struct safetensors *shard(const char *const json, const uint64_t size)
+static struct safetensors *shard(const char *json, uint64_t size)
 {
 	struct error err = {0};
 	struct safetensors *const header = safetensors_parse(span_text(json), size, "x", &err);
@@ -29,10 +29,14 @@ static struct safetensors *shard(const char *const json, const uint64_t size)
 START_TEST(shards_make_one_sorted_schema)
 {
 	struct error err = {0};
-	struct safetensors *const one = shard("{\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]},"
-		"\"d\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[12,16]}}", 16);
-	struct safetensors *const two = shard("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
-		"\"c\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[0,5]}}", 5);
+	struct safetensors *const one =
+		shard("{\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]},"
+		      "\"d\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[12,16]}}",
+			16);
+	struct safetensors *const two =
+		shard("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
+		      "\"c\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[0,5]}}",
+			5);
 	struct schema *const schema = schema_new();
 	struct buffer text;
 	buffer_init(&text, 1000);
@@ -47,7 +51,11 @@ START_TEST(shards_make_one_sorted_schema)
 	ck_assert_int_eq(schema_find(schema, span_text("d")), 3);
 	ck_assert_int_eq(schema_find(schema, span_text("bb")), -1);
 	schema_print(schema, &text);
-	ck_assert(span_equal(buffer_span(&text), TEXT("a\0U8\0" "0\0b\0BF16\0" "2x3\0c\0U8\0" "5\0d\0F32\0\0")));
+	ck_assert(span_equal(buffer_span(&text),
+		TEXT("a\0U8\0"
+		     "0\0b\0BF16\0"
+		     "2x3\0c\0U8\0"
+		     "5\0d\0F32\0\0")));
 	buffer_release(&text);
 	schema_free(schema);
 }
@@ -56,7 +64,8 @@ END_TEST
 START_TEST(a_name_in_two_shards_is_refused)
 {
 	struct error err = {0};
-	struct safetensors *const one = shard("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
+	struct safetensors *const one =
+		shard("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
 	struct schema *const schema = schema_new();
 	ck_assert_int_eq(schema_add(schema, one, &err), 0);
 	ck_assert_int_eq(schema_add(schema, one, &err), -1);
@@ -70,7 +79,8 @@ END_TEST
 START_TEST(a_zero_byte_in_a_name_is_refused)
 {
 	struct error err = {0};
-	struct safetensors *const one = shard("{\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
+	struct safetensors *const one =
+		shard("{\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
 	struct schema *const schema = schema_new();
 	ck_assert_int_eq(schema_add(schema, one, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -81,7 +91,10 @@ END_TEST
 
 START_TEST(text_comes_back)
 {
-	static const char text[] = "\0U8\0" "3\0model.\xc3\xa4\0BF16\0" "128x0x7\0z\0F4\0" "2\0";
+	static const char text[] = "\0U8\0"
+				   "3\0model.\xc3\xa4\0BF16\0"
+				   "128x0x7\0z\0F4\0"
+				   "2\0";
 	struct schema *const schema = parsed(TEXT(text));
 	struct buffer out;
 	buffer_init(&out, 1000);
@@ -102,11 +115,40 @@ static const struct {
 	const char *text;
 	size_t len;
 } malformed[] = {
-	{ROW("a")}, {ROW("a\0U8")}, {ROW("a\0U8\0" "1")}, {ROW("a\0U9\0" "1\0")}, {ROW("a\0U8\0" "01\0")}, {ROW("a\0U8\0" "1x\0")},
-		{ROW("a\0U8\0x1\0")},
-	{ROW("a\0U8\0" "1xx2\0")}, {ROW("a\0U8\0-1\0")}, {ROW("a\0U8\0" "18446744073709551616\0")}, {ROW("a\0U8\0" "4294967296x4294967296\0")},
-	{ROW("a\0U16\0" "18446744073709551615\0")}, {ROW("a\0F4\0" "3\0")}, {ROW("\xff\0U8\0" "1\0")}, {ROW("a\0U8\0" "1\0a\0U8\0" "1\0")},
-	{ROW("a\0U8\0" "1\0b\0U8\0" "1\0a\0U8\0" "1\0")}, {ROW("a\0U8\0" "2305843009213693951\0b\0U8\0" "2305843009213693951\0c\0\0\0")},
+	{ROW("a")},
+	{ROW("a\0U8")},
+	{ROW("a\0U8\0"
+	     "1")},
+	{ROW("a\0U9\0"
+	     "1\0")},
+	{ROW("a\0U8\0"
+	     "01\0")},
+	{ROW("a\0U8\0"
+	     "1x\0")},
+	{ROW("a\0U8\0x1\0")},
+	{ROW("a\0U8\0"
+	     "1xx2\0")},
+	{ROW("a\0U8\0-1\0")},
+	{ROW("a\0U8\0"
+	     "18446744073709551616\0")},
+	{ROW("a\0U8\0"
+	     "4294967296x4294967296\0")},
+	{ROW("a\0U16\0"
+	     "18446744073709551615\0")},
+	{ROW("a\0F4\0"
+	     "3\0")},
+	{ROW("\xff\0U8\0"
+	     "1\0")},
+	{ROW("a\0U8\0"
+	     "1\0a\0U8\0"
+	     "1\0")},
+	{ROW("a\0U8\0"
+	     "1\0b\0U8\0"
+	     "1\0a\0U8\0"
+	     "1\0")},
+	{ROW("a\0U8\0"
+	     "2305843009213693951\0b\0U8\0"
+	     "2305843009213693951\0c\0\0\0")},
 };
 
 START_TEST(malformed_text_is_refused)
@@ -125,22 +167,51 @@ START_TEST(schemas_are_compared_by_name)
 		enum error_kind kind;
 		const char *message;
 	} rows[] = {
-		{ROW("a\0U8\0" "1\0b\0BF16\0" "2x3\0c\0U8\0" "1\0"), ERROR_NONE, ""},
-		{ROW("a\0U8\0" "1\0c\0U8\0" "1\0"), ERROR_INCOMPLETE_ANCHOR, "tensor 'b' is missing"},
-		{ROW("a\0U8\0" "1\0"), ERROR_INCOMPLETE_ANCHOR, "tensor 'b' is missing"},
+		{ROW("a\0U8\0"
+		     "1\0b\0BF16\0"
+		     "2x3\0c\0U8\0"
+		     "1\0"),
+			ERROR_NONE, ""},
+		{ROW("a\0U8\0"
+		     "1\0c\0U8\0"
+		     "1\0"),
+			ERROR_INCOMPLETE_ANCHOR, "tensor 'b' is missing"},
+		{ROW("a\0U8\0"
+		     "1\0"),
+			ERROR_INCOMPLETE_ANCHOR, "tensor 'b' is missing"},
 		{ROW(""), ERROR_INCOMPLETE_ANCHOR, "tensor 'a' is missing"},
-		{ROW("a\0U8\0" "1\0d\0U8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'd' is not in the schema"},
-		{ROW("a\0U8\0" "2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' is U8 2, not U8 1"},
-		{ROW("a\0I8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' is I8 1, not U8 1"},
-		{ROW("b\0BF16\0" "3x2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 3x2, not BF16 2x3"},
-		{ROW("b\0BF16\0" "6\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 6, not BF16 2x3"},
-		{ROW("a\0U8\0" "1\0aa\0U8\0" "1\0b\0BF16\0" "2x3\0c\0U8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'aa' is not"},
+		{ROW("a\0U8\0"
+		     "1\0d\0U8\0"
+		     "1\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'd' is not in the schema"},
+		{ROW("a\0U8\0"
+		     "2\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'a' is U8 2, not U8 1"},
+		{ROW("a\0I8\0"
+		     "1\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'a' is I8 1, not U8 1"},
+		{ROW("b\0BF16\0"
+		     "3x2\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 3x2, not BF16 2x3"},
+		{ROW("b\0BF16\0"
+		     "6\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 6, not BF16 2x3"},
+		{ROW("a\0U8\0"
+		     "1\0aa\0U8\0"
+		     "1\0b\0BF16\0"
+		     "2x3\0c\0U8\0"
+		     "1\0"),
+			ERROR_SCHEMA_MISMATCH, "tensor 'aa' is not"},
 	};
-	struct schema *const schema = parsed(TEXT("a\0U8\0" "1\0b\0BF16\0" "2x3\0c\0U8\0" "1\0"));
+	struct schema *const schema = parsed(TEXT("a\0U8\0"
+						  "1\0b\0BF16\0"
+						  "2x3\0c\0U8\0"
+						  "1\0"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {0};
 		struct schema *const other = parsed(span_of(rows[i].text, rows[i].len));
-		ck_assert_int_eq(schema_check(schema, other, &err), rows[i].kind == ERROR_NONE ? 0 : -1);
+		ck_assert_int_eq(
+			schema_check(schema, other, &err), rows[i].kind == ERROR_NONE ? 0 : -1);
 		ck_assert_int_eq(err.kind, rows[i].kind);
 		ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%zu: %s", i, err.text);
 		schema_free(other);
@@ -151,15 +222,21 @@ END_TEST
 
 START_TEST(digests_follow_the_text)
 {
-	struct schema *const schema = parsed(TEXT("a\0U8\0" "1\0b\0BF16\0" "2x3\0"));
+	struct schema *const schema = parsed(TEXT("a\0U8\0"
+						  "1\0b\0BF16\0"
+						  "2x3\0"));
 	struct digest128 digests[2];
 	struct digest128 actual = schema_digest(schema);
-	struct digest128 expected = xxh3_128(TEXT("a\0U8\0" "1\0b\0BF16\0" "2x3\0"));
+	struct digest128 expected = xxh3_128(TEXT("a\0U8\0"
+						  "1\0b\0BF16\0"
+						  "2x3\0"));
 	ck_assert(digest128_equal(&actual, &expected));
 	memset(&digests[0], 'x', 16);
 	memset(&digests[1], 'y', 16);
 	actual = schema_checkpoint_digest(schema, digests);
-	expected = xxh3_128(TEXT("a\0U8\0" "1\0xxxxxxxxxxxxxxxxb\0BF16\0" "2x3\0yyyyyyyyyyyyyyyy"));
+	expected = xxh3_128(TEXT("a\0U8\0"
+				 "1\0xxxxxxxxxxxxxxxxb\0BF16\0"
+				 "2x3\0yyyyyyyyyyyyyyyy"));
 	ck_assert(digest128_equal(&actual, &expected));
 	schema_free(schema);
 }
@@ -173,7 +250,8 @@ Suite *test_schema_suite(void)
 	tcase_add_test(tcase, a_name_in_two_shards_is_refused);
 	tcase_add_test(tcase, a_zero_byte_in_a_name_is_refused);
 	tcase_add_test(tcase, text_comes_back);
-	tcase_add_loop_test(tcase, malformed_text_is_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
+	tcase_add_loop_test(
+		tcase, malformed_text_is_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tcase, schemas_are_compared_by_name);
 	tcase_add_test(tcase, digests_follow_the_text);
 	suite_add_tcase(suite, tcase);

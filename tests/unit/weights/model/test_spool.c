@@ -1,4 +1,5 @@
-/* Streams that outgrow what is held in memory come back as they were written, from wherever a piece of them lies. */
+/* Streams that outgrow what is held in memory come back as they were written, from wherever a piece
+ * of them lies. */
 #include "weights/model/spool.h"
 
 #include <errno.h>
@@ -8,7 +9,8 @@
 
 #include "tests/unit/unit.h"
 
-enum { STREAMS = 2, PIECE = 700 * 1000, PIECES = 20, LENGTH = PIECE * PIECES }; /* over three times what is held */
+/* over three times what is held */
+enum { STREAMS = 2, PIECE = 700 * 1000, PIECES = 20, LENGTH = PIECE * PIECES };
 
 static char *scratch;
 static struct file_faults faults;
@@ -63,7 +65,8 @@ static void expect(size_t stream, uint64_t at, size_t len)
 	static uint8_t bytes[PIECE];
 	fill(wanted, len, stream, at);
 	ck_assert_msg(spool_read(spool, stream, at, bytes, len, &err) == 0, "%s", err.text);
-	ck_assert_msg(memcmp(bytes, wanted, len) == 0, "stream %zu from %zu on", stream, (size_t)at);
+	ck_assert_msg(
+		memcmp(bytes, wanted, len) == 0, "stream %zu from %zu on", stream, (size_t)at);
 }
 
 START_TEST(what_was_written_is_read_wherever_it_lies)
@@ -73,7 +76,8 @@ START_TEST(what_was_written_is_read_wherever_it_lies)
 			add(stream, at);
 	for (size_t stream = 0; stream < STREAMS; stream++) {
 		ck_assert_uint_eq(spool_end(spool, stream), LENGTH);
-		for (uint64_t at = 0; at < LENGTH; at += PIECE / 2) /* across each border between file and memory */
+		for (uint64_t at = 0; at < LENGTH;
+			at += PIECE / 2) /* across each border between file and memory */
 			expect(stream, at, at + PIECE < LENGTH ? PIECE : (size_t)(LENGTH - at));
 	}
 }

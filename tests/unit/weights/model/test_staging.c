@@ -28,7 +28,7 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
-static struct staging *begin(const bool is_folder)
+static struct staging *begin(bool is_folder)
 {
 	struct error err = {0};
 	struct staging *const staging = staging_begin(&faults.ops, out, is_folder, &err);
@@ -36,20 +36,22 @@ static struct staging *begin(const bool is_folder)
 	return staging;
 }
 
-static void put(struct staging *const staging, const char *const name, const char *const text)
+static void put(struct staging *staging, const char *name, const char *text)
 {
 	struct error err = {0};
-	ck_assert_msg(staging_put(staging, span_text(name), span_text(text), &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		staging_put(staging, span_text(name), span_text(text), &err) == 0, "%s", err.text);
 }
 
-static bool holds(const char *const name, const char *const text)
+static bool holds(const char *name, const char *text)
 {
 	struct error err = {0};
 	struct buffer bytes;
 	char path[4200];
 	snprintf(path, sizeof path, "%s%s", out, name);
 	buffer_init(&bytes, 100);
-	const bool same = file_read_all(path, &bytes, &err) == 0 && strcmp(buffer_text(&bytes), text) == 0;
+	const bool same =
+		file_read_all(path, &bytes, &err) == 0 && strcmp(buffer_text(&bytes), text) == 0;
 	buffer_release(&bytes);
 	return same;
 }
@@ -114,8 +116,11 @@ START_TEST(a_sync_that_fails_leaves_nothing)
 	int syncs = 0;
 	for (; failed; syncs++) {
 		struct staging *const staging = begin(true);
-		const struct staged_file *const file = staging_add(staging, span_text("sub/a"), &err);
-		ck_assert_int_eq(file_write_at(&faults.ops, file->fd, span_text("one"), 0, file->path, &err), 0);
+		const struct staged_file *const file =
+			staging_add(staging, span_text("sub/a"), &err);
+		ck_assert_int_eq(
+			file_write_at(&faults.ops, file->fd, span_text("one"), 0, file->path, &err),
+			0);
 		faults.kinds = FILE_FAULT_SYNC;
 		faults.countdown = syncs;
 		failed = staging_commit(staging, &err) != 0;
@@ -124,7 +129,8 @@ START_TEST(a_sync_that_fails_leaves_nothing)
 		ck_assert_msg(file_exists(out) == !failed, "sync %d", syncs);
 		ck_assert_uint_eq(count_names(), failed ? 0 : 1);
 	}
-	ck_assert_int_eq(syncs, 5); /* the file, both folders, the one around them; then all is well */
+	/* the file, both folders, the one around them; then all is well */
+	ck_assert_int_eq(syncs, 5);
 }
 END_TEST
 
@@ -253,8 +259,10 @@ END_TEST
 START_TEST(the_root_folder_is_a_place)
 {
 	struct error err = {0};
-	struct staging *const staging = staging_begin(&faults.ops, "/deltabucket-unit-out", true, &err);
-	ck_assert_msg(staging != NULL || err.os_errno == EACCES || err.os_errno == EROFS, "%s", err.text);
+	struct staging *const staging =
+		staging_begin(&faults.ops, "/deltabucket-unit-out", true, &err);
+	ck_assert_msg(
+		staging != NULL || err.os_errno == EACCES || err.os_errno == EROFS, "%s", err.text);
 	staging_free(staging);
 }
 END_TEST

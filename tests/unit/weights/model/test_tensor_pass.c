@@ -42,13 +42,15 @@ struct seen {
 	bool fails;
 };
 
-static int look(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
+static int look(void *state, unsigned worker, const struct tensor_block *block, struct error *err)
 {
 	struct seen *const seen = state;
 	(void)worker;
-	const struct span wanted[2] = {checkpoint_tensor(checkpoints[0], block->tensor), checkpoint_tensor(checkpoints[1], block->tensor)};
+	const struct span wanted[2] = {checkpoint_tensor(checkpoints[0], block->tensor),
+		checkpoint_tensor(checkpoints[1], block->tensor)};
 	if (seen->fails && block->tensor == seen->fail_tensor && block->number >= seen->fail_from)
-		return error_set(err, ERROR_NO_SPACE, "block %llu", (unsigned long long)block->number);
+		return error_set(
+			err, ERROR_NO_SPACE, "block %llu", (unsigned long long)block->number);
 	seen->bytes[block->tensor] += block->next.len;
 	if (!span_equal(block->base, span_slice(wanted[0], (size_t)block->at, block->base.len)) ||
 		!span_equal(block->next, span_slice(wanted[1], (size_t)block->at, block->next.len)))
@@ -63,15 +65,22 @@ START_TEST(every_block_is_seen_once_and_hashed)
 	struct seen seen = {0};
 	struct digest128 digests[2][4];
 	const struct tensor_pass pass = {
-		.base = sources[0], .next = sources[1], .threads = threads[_i], .keeps_tensors = _i == 3, .block = look, .state = &seen,
-		.base_digests = digests[0], .next_digests = digests[1],
+		.base = sources[0],
+		.next = sources[1],
+		.threads = threads[_i],
+		.keeps_tensors = _i == 3,
+		.block = look,
+		.state = &seen,
+		.base_digests = digests[0],
+		.next_digests = digests[1],
 	};
 	ck_assert_msg(tensor_pass_run(&pass, &err) == 0, "%s", err.text);
 	ck_assert(!seen.misplaced);
 	for (size_t i = 0; i < 4; i++) {
 		ck_assert_uint_eq(seen.bytes[i], checkpoint_tensor(checkpoints[0], i).len);
 		for (unsigned side = 0; side < 2; side++) {
-			const struct digest128 wanted = xxh3_128(checkpoint_tensor(checkpoints[side], i));
+			const struct digest128 wanted =
+				xxh3_128(checkpoint_tensor(checkpoints[side], i));
 			ck_assert(digest128_equal(&digests[side][i], &wanted));
 		}
 	}
@@ -86,7 +95,11 @@ START_TEST(what_is_known_is_not_hashed_again)
 	bool same[4] = {false, false, true, false};
 	for (size_t i = 0; i < 4; i++)
 		base[i] = (struct digest128){{(uint8_t)i, 7}};
-	const struct tensor_pass pass = {.next = sources[1], .threads = 3, .same = same, .known_base = base, .next_digests = next};
+	const struct tensor_pass pass = {.next = sources[1],
+		.threads = 3,
+		.same = same,
+		.known_base = base,
+		.next_digests = next};
 	ck_assert_msg(tensor_pass_run(&pass, &err) == 0, "%s", err.text);
 	for (size_t i = 0; i < 4; i++) {
 		const struct digest128 made = xxh3_128(checkpoint_tensor(checkpoints[1], i));
@@ -103,7 +116,12 @@ START_TEST(a_failure_ends_the_walk_with_the_first_block_that_failed)
 		struct error err = {0};
 		struct seen seen = {.fails = true, .fail_tensor = 1, .fail_from = from};
 		const struct tensor_pass pass = {
-			.base = sources[0], .next = sources[1], .threads = 5, .block = look, .state = &seen, .next_digests = digests,
+			.base = sources[0],
+			.next = sources[1],
+			.threads = 5,
+			.block = look,
+			.state = &seen,
+			.next_digests = digests,
 		};
 		ck_assert(span_equal_text(schema_tensor(sources[0]->schema, 1)->name, "large"));
 		ck_assert_int_eq(tensor_pass_run(&pass, &err), -1);
@@ -124,8 +142,10 @@ START_TEST(cursors_begin_at_any_block)
 		struct span out;
 		ck_assert_int_eq(tensor_source_move(sources[1], &cursor, 1, block, &err), 0);
 		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), 1);
-		ck_assert(span_equal(out, span_slice(whole, (size_t)(block * block_bytes), (size_t)block_bytes)));
-		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), block + 1 < PAIR_LARGE_BLOCKS ? 1 : 0);
+		ck_assert(span_equal(out,
+			span_slice(whole, (size_t)(block * block_bytes), (size_t)block_bytes)));
+		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err),
+			block + 1 < PAIR_LARGE_BLOCKS ? 1 : 0);
 	}
 	tensor_cursor_close(cursor);
 }

@@ -5,21 +5,26 @@
 
 #include "tests/unit/unit.h"
 
-#define STATEMENT(principal, action, resource) \
-	"{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action ",\"Resource\":" resource "}"
-#define POLICY(statements) "{\"Version\":\"2012-10-17\",\"Statement\":[" statements "]}"
+#define STATEMENT(principal, action, resource)                                                     \
+	"{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action                     \
+	",\"Resource\":" resource "}"
+#define POLICY(statements)               "{\"Version\":\"2012-10-17\",\"Statement\":[" statements "]}"
 #define ONE(principal, action, resource) POLICY(STATEMENT(principal, action, resource))
-#define BUCKET "\"arn:aws:s3:::bkt\""
-#define KEYS "\"arn:aws:s3:::bkt/*\""
+#define BUCKET                           "\"arn:aws:s3:::bkt\""
+#define KEYS                             "\"arn:aws:s3:::bkt/*\""
 
 /* Each grant as ACCOUNT:PREFIX=bits, '*' for everyone; "400" and "501" for what is refused. */
-static const struct { const char *json; const char *grants; } policies[] = {
+static const struct {
+	const char *json;
+	const char *grants;
+} policies[] = {
 	{ONE("\"*\"", "\"s3:GetObject\"", KEYS), "*:=1 "},
 	{ONE("{\"AWS\":\"*\"}", "[\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/b*\""), "*:a/b=1 "},
 	{ONE("{\"AWS\":\"arn:aws:iam::team:root\"}", "\"s3:ListBucket\"", BUCKET), "team:=4 "},
 	{ONE("{\"AWS\":[\"team\",\"lab\"]}", "\"s3:PutObject\"", KEYS), "team:=2 lab:=2 "},
 	{ONE("{\"CanonicalUser\":\"team\"}", "\"s3:DeleteObject\"", KEYS), "team:=16 "},
-	{ONE("\"*\"", "[\"s3:GetObject\",\"s3:ListBucket\"]", "[" BUCKET "," KEYS "]"), "*:=4 *:=1 "},
+	{ONE("\"*\"", "[\"s3:GetObject\",\"s3:ListBucket\"]", "[" BUCKET "," KEYS "]"),
+		"*:=4 *:=1 "},
 	{ONE("\"*\"", "\"s3:ListBucket\"", "[" BUCKET "," KEYS "]"), "*:=4 "},
 	{ONE("\"*\"", "\"S3:getobject\"", KEYS), "*:=1 "},
 	{ONE("\"*\"", "\"s3:Get*\"", KEYS), "*:=33 "},
@@ -29,8 +34,11 @@ static const struct { const char *json; const char *grants; } policies[] = {
 	{ONE("\"team\"", "\"s3:GetObject\"", KEYS), "400"},
 	{ONE("{\"AWS\":\"team\"}", "\"s3:*\"", KEYS), "team:=49 team:=19 "},
 	{ONE("{\"AWS\":\"team\"}", "\"*\"", "\"*\""), "team:=49 team:=19 team:=36 "},
-	{ONE("{\"AWS\":\"team\"}", "[\"s3:GetBucketLocation\",\"s3:ListBucket\"]", BUCKET), "team:=4 "},
-	{POLICY(STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "," STATEMENT("{\"AWS\":\"lab\"}", "\"s3:PutObject\"", KEYS)), "*:=1 lab:=2 "},
+	{ONE("{\"AWS\":\"team\"}", "[\"s3:GetBucketLocation\",\"s3:ListBucket\"]", BUCKET),
+		"team:=4 "},
+	{POLICY(STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "," STATEMENT(
+		 "{\"AWS\":\"lab\"}", "\"s3:PutObject\"", KEYS)),
+		"*:=1 lab:=2 "},
 	{"{\"Statement\":" STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "}", "*:=1 "},
 	/* No policy of this bucket, or none at all. */
 	{"", "400"},
@@ -38,7 +46,9 @@ static const struct { const char *json; const char *grants; } policies[] = {
 	{"{}", "400"},
 	{"{\"Statement\":[]}", "400"},
 	{"{\"Statement\":[1]}", "400"},
-	{"{\"Version\":\"2024-01-01\",\"Statement\":" STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "}", "400"},
+	{"{\"Version\":\"2024-01-01\",\"Statement\":" STATEMENT(
+		 "\"*\"", "\"s3:GetObject\"", KEYS) "}",
+		"400"},
 	{"{\"Other\":1,\"Statement\":" STATEMENT("\"*\"", "\"s3:GetObject\"", KEYS) "}", "400"},
 	{ONE("\"*\"", "\"s3:GetObject\"", "\"arn:aws:s3:::other/*\""), "400"},
 	{ONE("\"*\"", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt2/*\""), "400"},
@@ -53,15 +63,29 @@ static const struct { const char *json; const char *grants; } policies[] = {
 	{ONE("{}", "\"s3:GetObject\"", KEYS), "400"},
 	{ONE("{\"AWS\":[]}", "\"s3:GetObject\"", KEYS), "400"},
 	{ONE("{\"AWS\":\"a b:c\"}", "\"s3:GetObject\"", KEYS), "400"},
-	{"{\"Statement\":{\"Effect\":\"Maybe\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "400"},
-	{"{\"Statement\":{\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "400"},
-	{"{\"Statement\":{\"Effect\":\"Allow\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "400"},
-	{"{\"Statement\":{\"Effect\":\"Allow\",\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "400"},
+	{"{\"Statement\":{\"Effect\":\"Maybe\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
+	 "}}",
+		"400"},
+	{"{\"Statement\":{\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}",
+		"400"},
+	{"{\"Statement\":{\"Effect\":\"Allow\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}",
+		"400"},
+	{"{\"Statement\":{\"Effect\":\"Allow\",\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
+	 "}}",
+		"400"},
 	/* Policies that grants cannot say. */
-	{"{\"Statement\":{\"Effect\":\"Deny\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "501"},
-	{"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"NotAction\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "501"},
-	{"{\"Statement\":{\"Effect\":\"Allow\",\"NotPrincipal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS "}}", "501"},
-	{"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS ",\"Condition\":{}}}", "501"},
+	{"{\"Statement\":{\"Effect\":\"Deny\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
+	 "}}",
+		"501"},
+	{"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"NotAction\":\"s3:GetObject\",\"Resource\":" KEYS
+	 "}}",
+		"501"},
+	{"{\"Statement\":{\"Effect\":\"Allow\",\"NotPrincipal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
+	 "}}",
+		"501"},
+	{"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":" KEYS
+	 ",\"Condition\":{}}}",
+		"501"},
 	{ONE("{\"Service\":\"logging.s3.amazonaws.com\"}", "\"s3:PutObject\"", KEYS), "501"},
 	{ONE("{\"AWS\":\"arn:aws:iam::team:user/one\"}", "\"s3:GetObject\"", KEYS), "501"},
 	{ONE("\"*\"", "\"s3:GetObjectAcl\"", KEYS), "501"},
@@ -74,12 +98,14 @@ static const struct { const char *json; const char *grants; } policies[] = {
 	{ONE("\"*\"", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt/${aws:username}/*\""), "501"},
 };
 
-static void print(const struct bucket_grant *const grants, const size_t count, struct buffer *const out)
+static void print(const struct bucket_grant *grants, size_t count, struct buffer *out)
 {
 	for (size_t i = 0; i < count; i++)
-		buffer_format(out, "%.*s:%.*s=%u ", grants[i].account.len == 0 ? 1 : (int)grants[i].account.len,
-			grants[i].account.len == 0 ? "*" : (const char *)grants[i].account.data, (int)grants[i].prefix.len,
-			(const char *)grants[i].prefix.data, grants[i].permissions);
+		buffer_format(out, "%.*s:%.*s=%u ",
+			grants[i].account.len == 0 ? 1 : (int)grants[i].account.len,
+			grants[i].account.len == 0 ? "*" : (const char *)grants[i].account.data,
+			(int)grants[i].prefix.len, (const char *)grants[i].prefix.data,
+			grants[i].permissions);
 }
 
 START_TEST(test_policies)
@@ -90,11 +116,16 @@ START_TEST(test_policies)
 	struct error err = {0};
 	size_t count;
 	buffer_init(&printed, 64 * 1024);
-	if (policy_document_parse(span_text(policies[_i].json), span_text("bkt"), arena, &grants, &count, &err) == 0)
+	if (policy_document_parse(span_text(policies[_i].json), span_text("bkt"), arena, &grants,
+		    &count, &err) == 0)
 		print(grants, count, &printed);
 	else
-		buffer_add_text(&printed, err.kind == ERROR_INVALID ? "400" : err.kind == ERROR_UNSUPPORTED ? "501" : "other");
-	ck_assert_msg(strcmp(buffer_text(&printed), policies[_i].grants) == 0, "%s: %s (%s)", policies[_i].json, buffer_text(&printed), err.text);
+		buffer_add_text(&printed,
+			err.kind == ERROR_INVALID               ? "400"
+				: err.kind == ERROR_UNSUPPORTED ? "501"
+								: "other");
+	ck_assert_msg(strcmp(buffer_text(&printed), policies[_i].grants) == 0, "%s: %s (%s)",
+		policies[_i].json, buffer_text(&printed), err.text);
 	buffer_release(&printed);
 	arena_free(arena);
 }
@@ -108,15 +139,20 @@ START_TEST(test_sizes)
 	struct buffer json;
 	size_t count;
 	buffer_init(&json, 64 * 1024);
-	buffer_add_text(&json, "{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":[");
+	buffer_add_text(&json,
+		"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"s3:GetObject\",\"Resource\":[");
 	for (unsigned i = 0; i <= BUCKET_GRANTS_MAX; i++)
 		buffer_format(&json, "%s\"arn:aws:s3:::bkt/%u/*\"", i > 0 ? "," : "", i);
 	buffer_add_text(&json, "]}}");
-	ck_assert_int_eq(policy_document_parse(buffer_span(&json), span_text("bkt"), arena, &grants, &count, &err), -1);
+	ck_assert_int_eq(policy_document_parse(buffer_span(&json), span_text("bkt"), arena, &grants,
+				 &count, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	for (unsigned i = 0; i < POLICY_DOCUMENT_MAX_BYTES; i++)
 		buffer_add_byte(&json, ' ');
-	ck_assert_int_eq(policy_document_parse(buffer_span(&json), span_text("bkt"), arena, &grants, &count, &err), -1);
+	ck_assert_int_eq(policy_document_parse(buffer_span(&json), span_text("bkt"), arena, &grants,
+				 &count, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	buffer_release(&json);
 	arena_free(arena);

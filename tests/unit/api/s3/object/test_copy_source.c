@@ -2,7 +2,12 @@
 
 #include "tests/unit/unit.h"
 
-static const struct { const char *text; const char *bucket; const char *key; const char *version; } good[] = {
+static const struct {
+	const char *text;
+	const char *bucket;
+	const char *key;
+	const char *version;
+} good[] = {
 	{"bkt/key", "bkt", "key", NULL},
 	{"/bkt/key", "bkt", "key", NULL},
 	{"bkt/dir/key", "bkt", "dir/key", NULL},
@@ -15,7 +20,8 @@ static const struct { const char *text; const char *bucket; const char *key; con
 	{"bkt/what?", "bkt", "what?", NULL},
 	{"bkt/what%3FversionId=null", "bkt", "what?versionId=null", NULL},
 	{"bkt/what%3FversionId=x?versionId=null", "bkt", "what?versionId=x", "null"},
-	{"bkt/k?versionId=00112233445566778899aabbccddeeff", "bkt", "k", "00112233445566778899aabbccddeeff"},
+	{"bkt/k?versionId=00112233445566778899aabbccddeeff", "bkt", "k",
+		"00112233445566778899aabbccddeeff"},
 	{" bkt/k ", "bkt", "k", NULL},
 };
 
@@ -24,7 +30,8 @@ START_TEST(test_good)
 	struct copy_source source;
 	struct error err = {0};
 	struct arena *const arena = arena_new(65536);
-	ck_assert_msg(copy_source_parse(span_text(good[_i].text), arena, &source, &err) == 0, "%s: %s", good[_i].text, err.text);
+	ck_assert_msg(copy_source_parse(span_text(good[_i].text), arena, &source, &err) == 0,
+		"%s: %s", good[_i].text, err.text);
 	ck_assert(span_equal_text(source.bucket, good[_i].bucket));
 	ck_assert(span_equal_text(source.key, good[_i].key));
 	ck_assert_int_eq(source.has_version, good[_i].version != NULL);
@@ -40,15 +47,17 @@ START_TEST(test_good)
 }
 END_TEST
 
-static const char *const bad[] = {"", "/", "bkt", "bkt/", "/bkt", "//key", "bkt/%zz", "bkt/%ff", "bkt/a%00b", "bkt/k?versionId=",
-	"bkt/k?versionId=rubbish", "bkt/k?versionId=null?versionId=null"};
+static const char *const bad[] = {"", "/", "bkt", "bkt/", "/bkt", "//key", "bkt/%zz", "bkt/%ff",
+	"bkt/a%00b", "bkt/k?versionId=", "bkt/k?versionId=rubbish",
+	"bkt/k?versionId=null?versionId=null"};
 
 START_TEST(test_bad)
 {
 	struct copy_source source;
 	struct error err = {0};
 	struct arena *const arena = arena_new(65536);
-	ck_assert_msg(copy_source_parse(span_text(bad[_i]), arena, &source, &err) == -1, "%s was taken", bad[_i]);
+	ck_assert_msg(copy_source_parse(span_text(bad[_i]), arena, &source, &err) == -1,
+		"%s was taken", bad[_i]);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	arena_free(arena);
 }

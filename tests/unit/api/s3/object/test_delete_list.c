@@ -13,8 +13,10 @@ START_TEST(test_fields)
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct delete_list list;
 	struct error err = {0};
-	const struct span xml = span_text("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>"
-		"<Object><Key>a%20b&amp;c</Key></Object><Object><VersionId>" ID "</VersionId><Key>k</Key></Object>"
+	const struct span xml = span_text(
+		"<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>"
+		"<Object><Key>a%20b&amp;c</Key></Object><Object><VersionId>" ID
+		"</VersionId><Key>k</Key></Object>"
 		"<Object><Key>n</Key><VersionId>null</VersionId><ETag>\"x\"</ETag><Size>7</Size>"
 		"<LastModifiedTime>1994-11-06T08:49:37Z</LastModifiedTime></Object><Object><Key>bad</Key><VersionId>no</VersionId></Object></Delete>");
 	ck_assert_msg(delete_list_read(xml, arena, &list, &err) == 0, "%s", err.text);
@@ -36,7 +38,7 @@ START_TEST(test_fields)
 }
 END_TEST
 
-static void write_many(struct buffer *const xml, const size_t count)
+static void write_many(struct buffer *xml, size_t count)
 {
 	buffer_add_text(xml, "<Delete>");
 	for (size_t i = 0; i < count; i++)
@@ -65,18 +67,22 @@ START_TEST(test_thousand_and_one)
 }
 END_TEST
 
-static const char *const bad[] = {"", "<Delete/>", "<Delete><Quiet>true</Quiet></Delete>", "<Other><Object><Key>a</Key></Object></Other>",
-	"<Delete><Object></Object></Delete>", "<Delete><Object><Key></Key></Object></Delete>",
-	"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>", "<Delete><Object><VersionId>null</VersionId></Object></Delete>",
+static const char *const bad[] = {"", "<Delete/>", "<Delete><Quiet>true</Quiet></Delete>",
+	"<Other><Object><Key>a</Key></Object></Other>", "<Delete><Object></Object></Delete>",
+	"<Delete><Object><Key></Key></Object></Delete>",
+	"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>",
+	"<Delete><Object><VersionId>null</VersionId></Object></Delete>",
 	"<Delete><Object><Key>a</Key><Size>x</Size></Object></Delete>",
-	"<Delete><Object><Key>a</Key><LastModifiedTime>x</LastModifiedTime></Object></Delete>", "<Delete><Object><Key>a</Key></Object>"};
+	"<Delete><Object><Key>a</Key><LastModifiedTime>x</LastModifiedTime></Object></Delete>",
+	"<Delete><Object><Key>a</Key></Object>"};
 
 START_TEST(test_bad)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct delete_list list;
 	struct error err = {0};
-	ck_assert_msg(delete_list_read(span_text(bad[_i]), arena, &list, &err) == -1, "%s was taken", bad[_i]);
+	ck_assert_msg(delete_list_read(span_text(bad[_i]), arena, &list, &err) == -1,
+		"%s was taken", bad[_i]);
 	ck_assert_int_eq(err.kind, ERROR_MALFORMED_XML);
 	arena_free(arena);
 }
@@ -92,7 +98,9 @@ START_TEST(test_long_key_is_that_keys_error)
 	memset(key, 'k', sizeof(key));
 	key[sizeof(key) - 1] = '\0';
 	buffer_init(&xml, 1 << 20);
-	buffer_format(&xml, "<Delete><Object><Key>%s</Key></Object><Object><Key>ok</Key></Object></Delete>", key);
+	buffer_format(&xml,
+		"<Delete><Object><Key>%s</Key></Object><Object><Key>ok</Key></Object></Delete>",
+		key);
 	ck_assert_int_eq(delete_list_read(buffer_span(&xml), arena, &list, &err), 0);
 	ck_assert_int_eq(list.entries[0].item.error.kind, ERROR_KEY_TOO_LONG);
 	ck_assert_int_eq(list.entries[1].item.error.kind, ERROR_NONE);

@@ -19,19 +19,20 @@ static void teardown(void)
 	face_fixture_close(&fixture);
 }
 
-#define HEADERS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define TEXT "The quick brown fox jumps over the lazy dog"
-#define TEXT_MD5 "9e107d9d372bb6826bd81d3542a419d6"
+#define HEADERS(...)    ((const char *const[]){__VA_ARGS__, NULL})
+#define TEXT            "The quick brown fox jumps over the lazy dog"
+#define TEXT_MD5        "9e107d9d372bb6826bd81d3542a419d6"
 #define TEXT_MD5_BASE64 "nhB9nTcrtoJr2B01QqQZ1g=="
 
-static void put_text(const char *const target)
+static void put_text(const char *target)
 {
 	face_fixture_expect(&fixture, 200, METHOD_PUT, target, NULL, TEXT);
 }
 
 START_TEST(test_put_get_head)
 {
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/dir/k", NULL, TEXT);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/dir/k", NULL, TEXT);
 	face_fixture_assert_header(fake, "ETag", "\"" TEXT_MD5 "\"");
 	face_fixture_assert_body(fake, "");
 	fake_exchange_free(fake);
@@ -60,17 +61,20 @@ START_TEST(test_large_body_in_pieces)
 	char *const bytes = memory_new(SIZE);
 	for (size_t i = 0; i < SIZE; i++)
 		bytes[i] = (char)((i * 2654435761u) >> 13);
-	struct fake_exchange *const put = fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/large");
+	struct fake_exchange *const put =
+		fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/large");
 	fake_exchange_add(put, "Authorization", "Bearer root-token-of-the-tests");
 	put->piece_bytes = 100000;
 	ck_assert_int_eq(fake_exchange_run(put, span_of(bytes, SIZE)), 200);
 	fake_exchange_free(put);
 
-	struct fake_exchange *get = face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/large", NULL, NULL);
+	struct fake_exchange *get =
+		face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/large", NULL, NULL);
 	ck_assert_uint_eq(get->exchange.reply.length, SIZE);
 	ck_assert(span_equal(buffer_span(&get->body), span_of(bytes, SIZE)));
 	fake_exchange_free(get);
-	get = face_fixture_ask(&fixture, 206, METHOD_GET, "/bkt/large", HEADERS("Range", "bytes=1000000-2999999"), NULL);
+	get = face_fixture_ask(&fixture, 206, METHOD_GET, "/bkt/large",
+		HEADERS("Range", "bytes=1000000-2999999"), NULL);
 	ck_assert(span_equal(buffer_span(&get->body), span_of(bytes + 1000000, 2000000)));
 	fake_exchange_free(get);
 	free(bytes);
@@ -79,17 +83,23 @@ END_TEST
 
 START_TEST(test_stored_headers_come_back)
 {
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("Content-Type", "text/plain", "Cache-Control", "no-cache",
-		"Content-Disposition", "attachment; filename=\"x\"", "Content-Encoding", "aws-chunked, gzip,aws-chunked", "x-amz-decoded-content-length", "43",
-		"Content-Language", "en", "Expires", "never",
-		"X-Amz-Meta-Mtime", "123.5", "x-amz-meta-list", "a", "X-Amz-Meta-List", "b", "x-amz-meta-empty", "", "x-amz-storage-class",
-		"STANDARD_IA", "x-amz-acl", "private", "x-amz-website-redirect-location", "/other"), TEXT);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-Type", "text/plain", "Cache-Control", "no-cache",
+			"Content-Disposition", "attachment; filename=\"x\"", "Content-Encoding",
+			"aws-chunked, gzip,aws-chunked", "x-amz-decoded-content-length", "43",
+			"Content-Language", "en", "Expires", "never", "X-Amz-Meta-Mtime", "123.5",
+			"x-amz-meta-list", "a", "X-Amz-Meta-List", "b", "x-amz-meta-empty", "",
+			"x-amz-storage-class", "STANDARD_IA", "x-amz-acl", "private",
+			"x-amz-website-redirect-location", "/other"),
+		TEXT);
 	for (int pass = 0; pass < 2; pass++) {
-		struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, pass == 0 ? METHOD_GET : METHOD_HEAD, "/bkt/k", NULL, NULL);
+		struct fake_exchange *const fake = face_fixture_ask(
+			&fixture, 200, pass == 0 ? METHOD_GET : METHOD_HEAD, "/bkt/k", NULL, NULL);
 		ck_assert_str_eq(fake->exchange.reply.content_type, "text/plain");
 		face_fixture_assert_header(fake, "Content-Type", NULL);
 		face_fixture_assert_header(fake, "Cache-Control", "no-cache");
-		face_fixture_assert_header(fake, "Content-Disposition", "attachment; filename=\"x\"");
+		face_fixture_assert_header(
+			fake, "Content-Disposition", "attachment; filename=\"x\"");
 		face_fixture_assert_header(fake, "Content-Encoding", "gzip");
 		face_fixture_assert_header(fake, "Content-Language", "en");
 		face_fixture_assert_header(fake, "Expires", "never");
@@ -108,9 +118,12 @@ END_TEST
 
 START_TEST(test_overwrite_replaces_headers)
 {
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-a", "1"), "one");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-b", "2"), "two");
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL);
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-a", "1"), "one");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-b", "2"), "two");
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL);
 	face_fixture_assert_body(fake, "two");
 	face_fixture_assert_header(fake, "x-amz-meta-a", NULL);
 	face_fixture_assert_header(fake, "x-amz-meta-b", "2");
@@ -118,7 +131,10 @@ START_TEST(test_overwrite_replaces_headers)
 }
 END_TEST
 
-static const struct { const char *target; const char *same; } keys[] = {
+static const struct {
+	const char *target;
+	const char *same;
+} keys[] = {
 	{"/bkt/a/", "/bkt/a%2F"},
 	{"/bkt//double//slash", "/bkt/%2fdouble%2f%2fslash"},
 	{"/bkt/../dots/./x", "/bkt/%2E%2E/dots/%2E/x"},
@@ -129,7 +145,8 @@ static const struct { const char *target; const char *same; } keys[] = {
 START_TEST(test_key_forms)
 {
 	put_text(keys[_i].target);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, keys[_i].same, NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_GET, keys[_i].same, NULL, NULL);
 	face_fixture_assert_body(fake, TEXT);
 	fake_exchange_free(fake);
 }
@@ -143,7 +160,12 @@ START_TEST(test_prefix_of_a_key_is_no_key)
 }
 END_TEST
 
-static const struct { const char *range; int status; const char *content_range; const char *body; } ranges[] = {
+static const struct {
+	const char *range;
+	int status;
+	const char *content_range;
+	const char *body;
+} ranges[] = {
 	{"bytes=0-2", 206, "bytes 0-2/43", "The"},
 	{"bytes=40-", 206, "bytes 40-42/43", "dog"},
 	{"bytes=-3", 206, "bytes 40-42/43", "dog"},
@@ -156,12 +178,13 @@ static const struct { const char *range; int status; const char *content_range; 
 START_TEST(test_range)
 {
 	put_text("/bkt/k");
-	struct fake_exchange *fake = face_fixture_ask(&fixture, ranges[_i].status, METHOD_GET, "/bkt/k", HEADERS("Range", ranges[_i].range),
-		NULL);
+	struct fake_exchange *fake = face_fixture_ask(&fixture, ranges[_i].status, METHOD_GET,
+		"/bkt/k", HEADERS("Range", ranges[_i].range), NULL);
 	face_fixture_assert_body(fake, ranges[_i].body);
 	face_fixture_assert_header(fake, "Content-Range", ranges[_i].content_range);
 	fake_exchange_free(fake);
-	fake = face_fixture_ask(&fixture, ranges[_i].status, METHOD_HEAD, "/bkt/k", HEADERS("Range", ranges[_i].range), NULL);
+	fake = face_fixture_ask(&fixture, ranges[_i].status, METHOD_HEAD, "/bkt/k",
+		HEADERS("Range", ranges[_i].range), NULL);
 	ck_assert_uint_eq(fake->exchange.reply.length, strlen(ranges[_i].body));
 	face_fixture_assert_header(fake, "Content-Range", ranges[_i].content_range);
 	fake_exchange_free(fake);
@@ -171,15 +194,18 @@ END_TEST
 START_TEST(test_unsatisfiable_range)
 {
 	put_text("/bkt/k");
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 416, METHOD_GET, "/bkt/k", HEADERS("Range", "bytes=43-"), NULL);
+	struct fake_exchange *fake = face_fixture_ask(
+		&fixture, 416, METHOD_GET, "/bkt/k", HEADERS("Range", "bytes=43-"), NULL);
 	face_fixture_assert_header(fake, "Content-Range", "bytes */43");
 	face_fixture_assert_header(fake, "ETag", NULL);
 	face_fixture_assert_holds(fake, "<Code>InvalidRange</Code>");
-	face_fixture_assert_holds(fake, "<RangeRequested>bytes=43-</RangeRequested><ActualObjectSize>43</ActualObjectSize>");
+	face_fixture_assert_holds(fake,
+		"<RangeRequested>bytes=43-</RangeRequested><ActualObjectSize>43</ActualObjectSize>");
 	fake_exchange_free(fake);
 
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/empty", NULL, NULL);
-	face_fixture_expect(&fixture, 416, METHOD_GET, "/bkt/empty", HEADERS("Range", "bytes=0-9"), NULL);
+	face_fixture_expect(
+		&fixture, 416, METHOD_GET, "/bkt/empty", HEADERS("Range", "bytes=0-9"), NULL);
 	fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/empty", NULL, NULL);
 	face_fixture_assert_body(fake, "");
 	face_fixture_assert_header(fake, "ETag", "\"d41d8cd98f00b204e9800998ecf8427e\"");
@@ -190,46 +216,59 @@ END_TEST
 START_TEST(test_if_range)
 {
 	put_text("/bkt/k");
-	face_fixture_expect(&fixture, 206, METHOD_GET, "/bkt/k", HEADERS("Range", "bytes=0-1", "If-Range", "\"" TEXT_MD5 "\""), NULL);
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("Range", "bytes=0-1", "If-Range", "\"other\""), NULL);
+	face_fixture_expect(&fixture, 206, METHOD_GET, "/bkt/k",
+		HEADERS("Range", "bytes=0-1", "If-Range", "\"" TEXT_MD5 "\""), NULL);
+	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k",
+		HEADERS("Range", "bytes=0-1", "If-Range", "\"other\""), NULL);
 }
 END_TEST
 
 START_TEST(test_conditional_reads)
 {
 	put_text("/bkt/k");
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""), NULL);
-	face_fixture_expect_text(&fixture, 412, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"x\""), NULL, "<Condition>If-Match</Condition>");
+	face_fixture_expect(
+		&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""), NULL);
+	face_fixture_expect_text(&fixture, 412, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"x\""),
+		NULL, "<Condition>If-Match</Condition>");
 	/* Conditions go before ranges. */
-	face_fixture_expect(&fixture, 412, METHOD_GET, "/bkt/k", HEADERS("If-Match", "\"x\"", "Range", "bytes=900-"), NULL);
-	face_fixture_expect(&fixture, 412, METHOD_HEAD, "/bkt/k", HEADERS("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 304, METHOD_GET, "/bkt/k", HEADERS("If-None-Match", "\"" TEXT_MD5 "\""),
-		NULL);
+	face_fixture_expect(&fixture, 412, METHOD_GET, "/bkt/k",
+		HEADERS("If-Match", "\"x\"", "Range", "bytes=900-"), NULL);
+	face_fixture_expect(&fixture, 412, METHOD_HEAD, "/bkt/k",
+		HEADERS("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
+	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k",
+		HEADERS("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, 304, METHOD_GET, "/bkt/k",
+		HEADERS("If-None-Match", "\"" TEXT_MD5 "\""), NULL);
 	face_fixture_assert_body(fake, "");
 	face_fixture_assert_header(fake, "ETag", "\"" TEXT_MD5 "\"");
 	const char *const modified = fake_exchange_reply_header(fake, "Last-Modified");
 	ck_assert_ptr_nonnull(modified);
-	face_fixture_expect(&fixture, 304, METHOD_GET, "/bkt/k",
-		HEADERS("If-Modified-Since", modified), NULL);
+	face_fixture_expect(
+		&fixture, 304, METHOD_GET, "/bkt/k", HEADERS("If-Modified-Since", modified), NULL);
 	fake_exchange_free(fake);
 }
 END_TEST
 
 START_TEST(test_conditional_writes)
 {
-	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "\"x\""), "0", "<Code>NoSuchKey</Code>");
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "\"x\""),
+		"0", "<Code>NoSuchKey</Code>");
 	face_fixture_expect(&fixture, 404, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "*"), "0");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("If-None-Match", "*"), TEXT);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 412, METHOD_PUT, "/bkt/k", HEADERS("If-None-Match", "*"), "1");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("If-None-Match", "*"), TEXT);
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 412, METHOD_PUT, "/bkt/k", HEADERS("If-None-Match", "*"), "1");
 	face_fixture_assert_holds(fake, "<Code>PreconditionFailed</Code>");
 	face_fixture_assert_holds(fake, "<Condition>If-None-Match</Condition>");
 	fake_exchange_free(fake);
 	face_fixture_expect(&fixture, 412, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "\"x\""), "1");
-	face_fixture_expect(&fixture, 412, METHOD_PUT, "/bkt/k", HEADERS("If-None-Match", "\"" TEXT_MD5 "\""), "1");
+	face_fixture_expect(&fixture, 412, METHOD_PUT, "/bkt/k",
+		HEADERS("If-None-Match", "\"" TEXT_MD5 "\""), "1");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, TEXT);
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""), "2");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "*", "If-None-Match", "\"x\""), "3");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""), "2");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k",
+		HEADERS("If-Match", "*", "If-None-Match", "\"x\""), "3");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, "3");
 }
 END_TEST
@@ -237,7 +276,8 @@ END_TEST
 /* The condition held when the body was asked for and no longer holds at the commit. */
 START_TEST(test_condition_is_judged_at_the_commit)
 {
-	struct fake_exchange *const slow = fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/k");
+	struct fake_exchange *const slow =
+		fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/k");
 	fake_exchange_add(slow, "Authorization", "Bearer root-token-of-the-tests");
 	fake_exchange_add(slow, "If-None-Match", "*");
 	slow->exchange.has_length = true;
@@ -249,7 +289,9 @@ START_TEST(test_condition_is_judged_at_the_commit)
 	ck_assert_int_eq(sink->write(sink, span_text("late"), &err), SINK_TAKEN);
 	ck_assert_int_eq(sink->finish(sink, &err), 0);
 	slow->exchange.sink = NULL;
-	const struct route resume_only = {.begin = slow->exchange.route->finish, .resume = slow->exchange.route->resume, .face = &face_s3};
+	const struct route resume_only = {.begin = slow->exchange.route->finish,
+		.resume = slow->exchange.route->resume,
+		.face = &face_s3};
 	ck_assert_int_eq(fake_exchange_run_route(slow, &resume_only, span_text("")), 412);
 	fake_exchange_free(slow);
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, TEXT);
@@ -258,19 +300,24 @@ END_TEST
 
 START_TEST(test_content_md5)
 {
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/good", HEADERS("Content-MD5", TEXT_MD5_BASE64), TEXT);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("Content-MD5", TEXT_MD5_BASE64), "other",
-		"<Code>BadDigest</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("Content-MD5", ""), TEXT, "<Code>InvalidDigest</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("Content-MD5", "rubbish"), TEXT, "<Code>InvalidDigest</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("Content-MD5", "AAAA"), TEXT, "<Code>InvalidDigest</Code>");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/good",
+		HEADERS("Content-MD5", TEXT_MD5_BASE64), TEXT);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-MD5", TEXT_MD5_BASE64), "other", "<Code>BadDigest</Code>");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("Content-MD5", ""),
+		TEXT, "<Code>InvalidDigest</Code>");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-MD5", "rubbish"), TEXT, "<Code>InvalidDigest</Code>");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-MD5", "AAAA"), TEXT, "<Code>InvalidDigest</Code>");
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
 }
 END_TEST
 
 START_TEST(test_cut_upload_leaves_nothing)
 {
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/k");
+	struct fake_exchange *const fake =
+		fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/k");
 	fake_exchange_add(fake, "Authorization", "Bearer root-token-of-the-tests");
 	fake_exchange_cut(fake, span_text("half"), 100000);
 	fake_exchange_free(fake);
@@ -293,7 +340,8 @@ START_TEST(test_lengths)
 	fake->exchange.length = fixture.context.put_max_bytes + 1;
 	ck_assert_int_eq(fake_exchange_run(fake, span_text("")), 400);
 	face_fixture_assert_holds(fake, "<Code>EntityTooLarge</Code>");
-	face_fixture_assert_holds(fake, "<ProposedSize>5368709121</ProposedSize><MaxSizeAllowed>5368709120</MaxSizeAllowed>");
+	face_fixture_assert_holds(fake,
+		"<ProposedSize>5368709121</ProposedSize><MaxSizeAllowed>5368709120</MaxSizeAllowed>");
 	fake_exchange_free(fake);
 
 	fake = fake_exchange_new(&fixture.context, METHOD_PUT, "/bkt/chunked");
@@ -323,9 +371,12 @@ START_TEST(test_key_length)
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, target, NULL, NULL, TEXT);
 	target[5 + 1024] = 'k';
 	target[5 + 1025] = '\0';
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, target, NULL, TEXT, "<Code>KeyTooLongError</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/%ff", NULL, TEXT, "<Code>InvalidURI</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/a%00b", NULL, TEXT, "<Code>InvalidURI</Code>");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, target, NULL, TEXT, "<Code>KeyTooLongError</Code>");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, "/bkt/%ff", NULL, TEXT, "<Code>InvalidURI</Code>");
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, "/bkt/a%00b", NULL, TEXT, "<Code>InvalidURI</Code>");
 }
 END_TEST
 
@@ -334,8 +385,10 @@ START_TEST(test_metadata_limits)
 	char value[2048];
 	memset(value, 'v', sizeof(value));
 	value[2047] = '\0';
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-a", value), TEXT);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-ab", value), TEXT, "<Code>MetadataTooLarge</Code>");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-a", value), TEXT);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS("x-amz-meta-ab", value), TEXT, "<Code>MetadataTooLarge</Code>");
 
 	/* As many as 2 KiB of names and values can be, in headers of 8 KiB. */
 	enum { MANY = 300 };
@@ -347,28 +400,42 @@ START_TEST(test_metadata_limits)
 		headers[2 * i + 1] = "v";
 	}
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/many", headers, TEXT);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 206, METHOD_GET, "/bkt/many", HEADERS("Range", "bytes=0-0"), NULL);
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 206, METHOD_GET, "/bkt/many", HEADERS("Range", "bytes=0-0"), NULL);
 	for (size_t i = 0; i < MANY; i++)
 		face_fixture_assert_header(fake, names[i], "v");
 	fake_exchange_free(fake);
 }
 END_TEST
 
-static const struct { const char *name; const char *value; } refused_headers[] = {
-	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "aws-exec-read"},
-		{"x-amz-acl", "log-delivery-write"}, {"x-amz-grant-read", "id=x"},
-	{"x-amz-server-side-encryption", "AES256"}, {"x-amz-server-side-encryption-customer-algorithm", "AES256"},
+static const struct {
+	const char *name;
+	const char *value;
+} refused_headers[] = {
+	{"x-amz-write-offset-bytes", "0"},
+	{"x-amz-acl", "aws-exec-read"},
+	{"x-amz-acl", "log-delivery-write"},
+	{"x-amz-grant-read", "id=x"},
+	{"x-amz-server-side-encryption", "AES256"},
+	{"x-amz-server-side-encryption-customer-algorithm", "AES256"},
 	{"x-amz-object-lock-mode", "GOVERNANCE"},
 };
 
-static const struct { const char *name; const char *value; const char *code; } bad_headers[] = {
-	{"x-amz-storage-class", "COLD", "InvalidStorageClass"}, {"x-amz-acl", "everybody", "InvalidArgument"},
+static const struct {
+	const char *name;
+	const char *value;
+	const char *code;
+} bad_headers[] = {
+	{"x-amz-storage-class", "COLD", "InvalidStorageClass"},
+	{"x-amz-acl", "everybody", "InvalidArgument"},
 	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"},
-		{"x-amz-tagging", "a=b&a=c", "InvalidArgument"},
-	{"x-amz-tagging", "a=%zz", "InvalidArgument"}, {"x-amz-tagging", "aws:a=b", "InvalidTag"},
-	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "BadRequest"}, {"x-amz-checksum-crc32", "rubbish",
-		"BadDigest"},
-	{"x-amz-checksum-nonsense", "AAAA", "InvalidRequest"}, {"x-amz-sdk-checksum-algorithm", "CRC32", "InvalidRequest"},
+	{"x-amz-tagging", "a=b&a=c", "InvalidArgument"},
+	{"x-amz-tagging", "a=%zz", "InvalidArgument"},
+	{"x-amz-tagging", "aws:a=b", "InvalidTag"},
+	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "BadRequest"},
+	{"x-amz-checksum-crc32", "rubbish", "BadDigest"},
+	{"x-amz-checksum-nonsense", "AAAA", "InvalidRequest"},
+	{"x-amz-sdk-checksum-algorithm", "CRC32", "InvalidRequest"},
 	{"x-amz-copy-source", "/bkt/other", "InvalidArgument"},
 };
 
@@ -376,14 +443,16 @@ START_TEST(test_bad_header)
 {
 	char code[64];
 	snprintf(code, sizeof(code), "<Code>%s</Code>", bad_headers[_i].code);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS(bad_headers[_i].name, bad_headers[_i].value), TEXT, code);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS(bad_headers[_i].name, bad_headers[_i].value), TEXT, code);
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
 }
 END_TEST
 
 START_TEST(test_refused_header)
 {
-	face_fixture_expect_text(&fixture, 501, METHOD_PUT, "/bkt/k", HEADERS(refused_headers[_i].name, refused_headers[_i].value), TEXT,
+	face_fixture_expect_text(&fixture, 501, METHOD_PUT, "/bkt/k",
+		HEADERS(refused_headers[_i].name, refused_headers[_i].value), TEXT,
 		"<Code>NotImplemented</Code>");
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
 }
@@ -398,19 +467,24 @@ START_TEST(test_marker_is_no_plain_request)
 	put_text("/bkt/k");
 	snprintf(target, sizeof(target), "/bkt/k?%s", markers[_i]);
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		face_fixture_expect_text(&fixture, 501, methods[i], target, NULL, "other", "<Code>NotImplemented</Code>");
+		face_fixture_expect_text(&fixture, 501, methods[i], target, NULL, "other",
+			"<Code>NotImplemented</Code>");
 	face_fixture_expect(&fixture, 501, METHOD_HEAD, target, NULL, NULL);
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?x-id=GetObject&unknown=1", NULL, NULL, TEXT);
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, "/bkt/k?x-id=GetObject&unknown=1", NULL, NULL, TEXT);
 }
 END_TEST
 
 START_TEST(test_response_overrides)
 {
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("Content-Type", "text/plain", "Cache-Control", "no-cache"), TEXT);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, "/bkt/k?response-content-type=image%2Fpng"
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-Type", "text/plain", "Cache-Control", "no-cache"), TEXT);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET,
+		"/bkt/k?response-content-type=image%2Fpng"
 		"&response-cache-control=private&response-content-disposition=attachment%3B%20filename%3Dx&response-expires=1"
 		"&response-content-encoding=br"
-		"&response-content-language=de", NULL, NULL);
+		"&response-content-language=de",
+		NULL, NULL);
 	ck_assert_str_eq(fake->exchange.reply.content_type, "image/png");
 	face_fixture_assert_header(fake, "Cache-Control", "private");
 	face_fixture_assert_header(fake, "Content-Disposition", "attachment; filename=x");
@@ -418,14 +492,17 @@ START_TEST(test_response_overrides)
 	face_fixture_assert_header(fake, "Content-Encoding", "br");
 	face_fixture_assert_header(fake, "Content-Language", "de");
 	fake_exchange_free(fake);
-	face_fixture_expect_text(&fixture, 400, METHOD_GET, "/bkt/k?response-content-type=a%0d%0aSet-Cookie:x", NULL, NULL,
+	face_fixture_expect_text(&fixture, 400, METHOD_GET,
+		"/bkt/k?response-content-type=a%0d%0aSet-Cookie:x", NULL, NULL,
 		"<ArgumentName>response-content-type</ArgumentName>");
 }
 END_TEST
 
-static void assert_disarmed(const int status, const enum method method, const char *const target, const char *const *const headers)
+static void assert_disarmed(
+	int status, enum method method, const char *target, const char *const *headers)
 {
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, status, method, target, headers, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, status, method, target, headers, NULL);
 	face_fixture_assert_header(fake, "X-Content-Type-Options", "nosniff");
 	face_fixture_assert_header(fake, "Content-Security-Policy", "sandbox");
 	fake_exchange_free(fake);
@@ -434,9 +511,11 @@ static void assert_disarmed(const int status, const enum method method, const ch
 /* A browser that opens a stored page gives it neither scripts nor the server's origin. */
 START_TEST(test_stored_pages_are_disarmed)
 {
-	static const char *const targets[] = {"/bkt/k", "/bkt/k?response-content-type=image%2Fsvg%2Bxml&response-content-disposition=inline",
+	static const char *const targets[] = {"/bkt/k",
+		"/bkt/k?response-content-type=image%2Fsvg%2Bxml&response-content-disposition=inline",
 		"/buckets/main/bkt/resolve/k"};
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("Content-Type", "text/html"), "<script>alert(1)</script>");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k",
+		HEADERS("Content-Type", "text/html"), "<script>alert(1)</script>");
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		assert_disarmed(200, METHOD_GET, targets[i], NULL);
 		assert_disarmed(200, METHOD_HEAD, targets[i], NULL);
@@ -449,35 +528,47 @@ END_TEST
 START_TEST(test_delete)
 {
 	put_text("/bkt/k");
-	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"x\""), NULL);
-	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "42"), NULL);
-	face_fixture_expect(&fixture, 400, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "many"), NULL);
+	face_fixture_expect(
+		&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"x\""), NULL);
+	face_fixture_expect(
+		&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "42"), NULL);
+	face_fixture_expect(&fixture, 400, METHOD_DELETE, "/bkt/k",
+		HEADERS("x-amz-if-match-size", "many"), NULL);
 	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k",
-		HEADERS("x-amz-if-match-last-modified-time", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
+		HEADERS("x-amz-if-match-last-modified-time", "Sun, 06 Nov 1994 08:49:37 GMT"),
+		NULL);
 	face_fixture_expect(&fixture, 400, METHOD_DELETE, "/bkt/k?versionId=rubbish", NULL, NULL);
-	face_fixture_expect(&fixture, 501, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-mfa", "1 2"), NULL);
+	face_fixture_expect(
+		&fixture, 501, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-mfa", "1 2"), NULL);
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\"",
-		"x-amz-if-match-size", "43", "x-amz-bypass-governance-retention", "true"), NULL);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_DELETE, "/bkt/k",
+		HEADERS("If-Match", "\"" TEXT_MD5 "\"", "x-amz-if-match-size", "43",
+			"x-amz-bypass-governance-retention", "true"),
+		NULL);
 	face_fixture_assert_body(fake, "");
 	fake_exchange_free(fake);
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/k", NULL, NULL);
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "*"), NULL);
-	face_fixture_expect_text(&fixture, 404, METHOD_DELETE, "/nope/k", NULL, NULL, "<BucketName>nope</BucketName>");
+	face_fixture_expect_text(&fixture, 404, METHOD_DELETE, "/nope/k", NULL, NULL,
+		"<BucketName>nope</BucketName>");
 }
 END_TEST
 
 START_TEST(test_errors_name_their_object)
 {
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 404, METHOD_GET, "/bkt/a%26b", NULL, NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 404, METHOD_GET, "/bkt/a%26b", NULL, NULL);
 	ck_assert_str_eq(fake->exchange.reply.content_type, "application/xml");
-	face_fixture_assert_holds(fake, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchKey</Code><Message>");
+	face_fixture_assert_holds(fake,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchKey</Code><Message>");
 	face_fixture_assert_holds(fake,
 		"<Key>a&amp;b</Key><Resource>/bkt/a%26b</Resource><RequestId>0123456789abcdef0123456789abcdef</RequestId>");
 	fake_exchange_free(fake);
-	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/nope/k", NULL, NULL, "<Code>NoSuchBucket</Code>");
-	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/nope/k", NULL, TEXT, "<BucketName>nope</BucketName>");
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_GET, "/nope/k", NULL, NULL, "<Code>NoSuchBucket</Code>");
+	face_fixture_expect_text(
+		&fixture, 404, METHOD_PUT, "/nope/k", NULL, TEXT, "<BucketName>nope</BucketName>");
 	fake = face_fixture_ask(&fixture, 405, METHOD_OPTIONS, "/", NULL, NULL);
 	face_fixture_assert_holds(fake, "<Code>MethodNotAllowed</Code>");
 	face_fixture_assert_holds(fake, "<Method>OPTIONS</Method>");
@@ -493,10 +584,12 @@ START_TEST(test_who_may)
 	put_text("/bkt/pub/k");
 	put_text("/bkt/secret");
 	fixture.token = NULL;
-	face_fixture_expect_text(&fixture, 403, METHOD_GET, "/bkt/pub/k", NULL, NULL, "<Code>AccessDenied</Code>");
+	face_fixture_expect_text(
+		&fixture, 403, METHOD_GET, "/bkt/pub/k", NULL, NULL, "<Code>AccessDenied</Code>");
 	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/pub/k", NULL, TEXT);
 	fixture.token = "nonsense";
-	face_fixture_expect_text(&fixture, 403, METHOD_GET, "/bkt/pub/k", NULL, NULL, "<Code>InvalidAccessKeyId</Code>");
+	face_fixture_expect_text(&fixture, 403, METHOD_GET, "/bkt/pub/k", NULL, NULL,
+		"<Code>InvalidAccessKeyId</Code>");
 	fixture.token = stranger;
 	face_fixture_expect(&fixture, 403, METHOD_GET, "/bkt/pub/k", NULL, NULL);
 	fixture.token = reader;
@@ -510,12 +603,16 @@ END_TEST
 START_TEST(test_expected_owner)
 {
 	put_text("/bkt/k");
-	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", HEADERS("x-amz-expected-bucket-owner", "main"), NULL);
-	face_fixture_expect(&fixture, 403, METHOD_GET, "/bkt/k", HEADERS("x-amz-expected-bucket-owner", "other"), NULL);
-	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/k", HEADERS("x-amz-expected-bucket-owner", "other"), "x");
-	face_fixture_expect(&fixture, 403, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-expected-bucket-owner", "other"), NULL);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("x-amz-storage-class", "COLD"), "x",
-		"<Code>InvalidStorageClass</Code>");
+	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k",
+		HEADERS("x-amz-expected-bucket-owner", "main"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_GET, "/bkt/k",
+		HEADERS("x-amz-expected-bucket-owner", "other"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/k",
+		HEADERS("x-amz-expected-bucket-owner", "other"), "x");
+	face_fixture_expect(&fixture, 403, METHOD_DELETE, "/bkt/k",
+		HEADERS("x-amz-expected-bucket-owner", "other"), NULL);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k",
+		HEADERS("x-amz-storage-class", "COLD"), "x", "<Code>InvalidStorageClass</Code>");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, TEXT);
 }
 END_TEST
@@ -544,9 +641,12 @@ Suite *test_s3_objects_suite(void)
 	tcase_add_test(objects, test_lengths);
 	tcase_add_test(objects, test_key_length);
 	tcase_add_test(objects, test_metadata_limits);
-	tcase_add_loop_test(objects, test_bad_header, 0, sizeof(bad_headers) / sizeof(bad_headers[0]));
-	tcase_add_loop_test(objects, test_refused_header, 0, sizeof(refused_headers) / sizeof(refused_headers[0]));
-	tcase_add_loop_test(objects, test_marker_is_no_plain_request, 0, sizeof(markers) / sizeof(markers[0]));
+	tcase_add_loop_test(
+		objects, test_bad_header, 0, sizeof(bad_headers) / sizeof(bad_headers[0]));
+	tcase_add_loop_test(objects, test_refused_header, 0,
+		sizeof(refused_headers) / sizeof(refused_headers[0]));
+	tcase_add_loop_test(
+		objects, test_marker_is_no_plain_request, 0, sizeof(markers) / sizeof(markers[0]));
 	tcase_add_test(objects, test_response_overrides);
 	tcase_add_test(objects, test_stored_pages_are_disarmed);
 	tcase_add_test(objects, test_delete);

@@ -5,8 +5,11 @@
 #include "api/s3/post/form_data.h"
 #include "base/buffer.h"
 
-#define PART(name, value) "--B\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n" value "\r\n"
-#define FILE_PART(value) "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n" value "\r\n"
+#define PART(name, value)                                                                          \
+	"--B\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n" value "\r\n"
+#define FILE_PART(value)                                                                                                     \
+	"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n" value \
+	"\r\n"
 
 struct reader {
 	struct buffer notes; /* what came: name=value; name=value; [file name]content */
@@ -18,14 +21,16 @@ static int take_field(void *owner, struct span name, struct span value, struct e
 {
 	struct reader *const reader = owner;
 	(void)err;
-	buffer_format(&reader->notes, "%.*s=%.*s; ", (int)name.len, (const char *)name.data, (int)value.len, (const char *)value.data);
+	buffer_format(&reader->notes, "%.*s=%.*s; ", (int)name.len, (const char *)name.data,
+		(int)value.len, (const char *)value.data);
 	return 0;
 }
 
 static int take_file(void *owner, struct span file_name, struct error *err)
 {
 	(void)err;
-	buffer_format(&((struct reader *)owner)->notes, "[%.*s]", (int)file_name.len, (const char *)file_name.data);
+	buffer_format(&((struct reader *)owner)->notes, "[%.*s]", (int)file_name.len,
+		(const char *)file_name.data);
 	return 0;
 }
 
@@ -50,7 +55,8 @@ static enum sink_result push(struct form_data *form, struct span bytes, struct e
 	return result;
 }
 
-static int read_split(struct reader *reader, struct span body, size_t cut, unsigned busy, struct error *err)
+static int read_split(
+	struct reader *reader, struct span body, size_t cut, unsigned busy, struct error *err)
 {
 	const struct form_data_events events = {take_field, take_file, take_bytes, reader};
 	struct arena *const arena = arena_new(1 << 20);
@@ -58,22 +64,34 @@ static int read_split(struct reader *reader, struct span body, size_t cut, unsig
 	*reader = (struct reader){.busy = busy};
 	buffer_init(&reader->notes, 1 << 20);
 	int outcome = -1;
-	if (push(form, span_slice(body, 0, cut), err) == SINK_TAKEN && push(form, span_slice(body, cut, body.len), err) == SINK_TAKEN)
+	if (push(form, span_slice(body, 0, cut), err) == SINK_TAKEN &&
+		push(form, span_slice(body, cut, body.len), err) == SINK_TAKEN)
 		outcome = form_data_finish(form, err);
 	form_data_free(form);
 	arena_free(arena);
 	return outcome;
 }
 
-static const struct { const char *body; const char *notes; enum error_kind error; } forms[] = {
-	{PART("key", "a") PART("acl", "private") FILE_PART("hello") "--B--\r\n", "key=a; acl=private; [f.txt]hello", ERROR_NONE},
+static const struct {
+	const char *body;
+	const char *notes;
+	enum error_kind error;
+} forms[] = {
+	{PART("key", "a") PART("acl", "private") FILE_PART("hello") "--B--\r\n",
+		"key=a; acl=private; [f.txt]hello", ERROR_NONE},
 	{FILE_PART("") "--B--", "[f.txt]", ERROR_NONE},
-	{"preamble\r\n" PART("key", "") FILE_PART("x") "--B--\r\nepilogue --B", "key=; [f.txt]x", ERROR_NONE},
-	{PART("key", "a\r\n--A\r\nb") FILE_PART("\r\n--\r\n-\r\r\n-B\r\n--") "--B--", "key=a\r\n--A\r\nb; [f.txt]\r\n--\r\n-\r\r\n-B\r\n--", ERROR_NONE},
-	{PART("key", "a") FILE_PART("1") PART("later", "b") PART("key", "c") "--B--", "key=a; [f.txt]1", ERROR_NONE},
-	{"--B \t\r\ncontent-disposition:form-data;filename=\"a;b=\\\"c\\\\\";name=file\r\n\r\n1\r\n--B--", "[a;b=\"c\\]1", ERROR_NONE},
+	{"preamble\r\n" PART("key", "") FILE_PART("x") "--B--\r\nepilogue --B", "key=; [f.txt]x",
+		ERROR_NONE},
+	{PART("key", "a\r\n--A\r\nb") FILE_PART("\r\n--\r\n-\r\r\n-B\r\n--") "--B--",
+		"key=a\r\n--A\r\nb; [f.txt]\r\n--\r\n-\r\r\n-B\r\n--", ERROR_NONE},
+	{PART("key", "a") FILE_PART("1") PART("later", "b") PART("key", "c") "--B--",
+		"key=a; [f.txt]1", ERROR_NONE},
+	{"--B \t\r\ncontent-disposition:form-data;filename=\"a;b=\\\"c\\\\\";name=file\r\n\r\n1\r\n--B--",
+		"[a;b=\"c\\]1", ERROR_NONE},
 	{PART("FILE", "1") "--B--", "[]1", ERROR_NONE},
-	{"--B\r\nContent-Disposition: form-data; name=\"key\"; filename=\"x\"\r\n\r\na\r\n" PART("file", "1") "--B--", "key=a; []1", ERROR_NONE},
+	{"--B\r\nContent-Disposition: form-data; name=\"key\"; filename=\"x\"\r\n\r\na\r\n" PART(
+		 "file", "1") "--B--",
+		"key=a; []1", ERROR_NONE},
 	{PART("key", "a") "--B--", "key=a; ", ERROR_NONE},
 	{"--B--", "", ERROR_NONE},
 
@@ -84,7 +102,8 @@ static const struct { const char *body; const char *notes; enum error_kind error
 	{FILE_PART("cut") "--B-", NULL, ERROR_INVALID},
 	{"--Bx\r\n" FILE_PART("1") "--B--", NULL, ERROR_INVALID},
 	{"--B\r\nContent-Disposition: form-data\r\n\r\n1\r\n--B--", NULL, ERROR_INVALID},
-	{"--B\r\nContent-Disposition: attachment; name=\"a\"\r\n\r\n1\r\n--B--", NULL, ERROR_INVALID},
+	{"--B\r\nContent-Disposition: attachment; name=\"a\"\r\n\r\n1\r\n--B--", NULL,
+		ERROR_INVALID},
 	{"--B\r\nContent-Type: text/plain\r\n\r\n1\r\n--B--", NULL, ERROR_INVALID},
 	{"--B\r\nno header\r\n\r\n1\r\n--B--", NULL, ERROR_INVALID},
 	{"--B\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B--", NULL, ERROR_INVALID},
@@ -96,9 +115,11 @@ START_TEST(forms_cut_anywhere)
 	for (size_t cut = 0; cut <= strlen(forms[_i].body); cut++) {
 		struct reader reader;
 		struct error err = {0};
-		const int outcome = read_split(&reader, span_text(forms[_i].body), cut, (unsigned)(cut % 3), &err);
-		ck_assert_msg(err.kind == forms[_i].error && (outcome == 0) == (err.kind == ERROR_NONE), "cut at %zu: %s %s", cut,
-			error_kind_name(err.kind), err.text);
+		const int outcome = read_split(
+			&reader, span_text(forms[_i].body), cut, (unsigned)(cut % 3), &err);
+		ck_assert_msg(
+			err.kind == forms[_i].error && (outcome == 0) == (err.kind == ERROR_NONE),
+			"cut at %zu: %s %s", cut, error_kind_name(err.kind), err.text);
 		if (outcome == 0)
 			ck_assert_str_eq(buffer_text(&reader.notes), forms[_i].notes);
 		buffer_release(&reader.notes);
@@ -111,10 +132,12 @@ START_TEST(fields_are_bounded_together)
 	struct buffer body;
 	buffer_init(&body, 1 << 20);
 	for (int i = 0; i < 60; i++)
-		buffer_add_text(&body, PART("name", "................................................................................................................"
-			"................................................................................................................"
-			"................................................................................................................"
-			"................................................................................................................"));
+		buffer_add_text(&body,
+			PART("name",
+				"................................................................................................................"
+				"................................................................................................................"
+				"................................................................................................................"
+				"................................................................................................................"));
 	struct reader reader;
 	struct error err = {0};
 	ck_assert_int_eq(read_split(&reader, buffer_span(&body), 100, 0, &err), -1);
@@ -165,12 +188,23 @@ START_TEST(a_large_file_passes)
 }
 END_TEST
 
-static const struct { const char *type; bool is_form; const char *boundary; } types[] = {
-	{"multipart/form-data; boundary=abc", true, "abc"}, {"Multipart/Form-Data;BOUNDARY=\"a b\"; x=y", true, "a b"},
-	{"multipart/form-data; charset=utf-8; boundary=----WebKitFormBoundary7MA4", true, "----WebKitFormBoundary7MA4"},
-	{"multipart/form-data", true, NULL}, {"multipart/form-data; boundary=", true, NULL}, {"multipart/form-data; boundary=\"a\rb\"", true, NULL},
-	{"multipart/form-data; boundary=01234567890123456789012345678901234567890123456789012345678901234567890", true, NULL},
-	{"multipart/mixed; boundary=abc", false, "abc"}, {"application/x-www-form-urlencoded", false, NULL}, {"", false, NULL},
+static const struct {
+	const char *type;
+	bool is_form;
+	const char *boundary;
+} types[] = {
+	{"multipart/form-data; boundary=abc", true, "abc"},
+	{"Multipart/Form-Data;BOUNDARY=\"a b\"; x=y", true, "a b"},
+	{"multipart/form-data; charset=utf-8; boundary=----WebKitFormBoundary7MA4", true,
+		"----WebKitFormBoundary7MA4"},
+	{"multipart/form-data", true, NULL},
+	{"multipart/form-data; boundary=", true, NULL},
+	{"multipart/form-data; boundary=\"a\rb\"", true, NULL},
+	{"multipart/form-data; boundary=01234567890123456789012345678901234567890123456789012345678901234567890",
+		true, NULL},
+	{"multipart/mixed; boundary=abc", false, "abc"},
+	{"application/x-www-form-urlencoded", false, NULL},
+	{"", false, NULL},
 };
 
 START_TEST(boundaries)
@@ -178,7 +212,8 @@ START_TEST(boundaries)
 	struct arena *const arena = arena_new(100000);
 	struct span boundary;
 	ck_assert_int_eq(form_data_is_form(span_text(types[_i].type)), types[_i].is_form);
-	ck_assert_int_eq(form_data_boundary(span_text(types[_i].type), arena, &boundary), types[_i].boundary != NULL);
+	ck_assert_int_eq(form_data_boundary(span_text(types[_i].type), arena, &boundary),
+		types[_i].boundary != NULL);
 	ck_assert(types[_i].boundary == NULL || span_equal_text(boundary, types[_i].boundary));
 	arena_free(arena);
 }

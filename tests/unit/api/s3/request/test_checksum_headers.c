@@ -19,42 +19,66 @@ static const struct read_row {
 	enum checksum_type type;
 } rows[] = {
 	{.use = CHECKSUM_OF_BODY},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg=="}, .algorithm = CHECKSUM_CRC32, .has_value = true, .type = CHECKSUM_COMPOSITE},
-	{CHECKSUM_OF_BODY, {"X-Amz-Checksum-CRC64NVME", " rosUhgp5mIg= "}, .algorithm = CHECKSUM_CRC64NVME, .has_value = true},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "crc32"}, .algorithm = CHECKSUM_CRC32,
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg=="}, .algorithm = CHECKSUM_CRC32,
 		.has_value = true, .type = CHECKSUM_COMPOSITE},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "FULL_OBJECT"}, .algorithm = CHECKSUM_CRC32,
-		.has_value = true, .has_type = true},
-	{CHECKSUM_OF_BODY, {NULL}, .trailer = CHECKSUM_CRC32C, .algorithm = CHECKSUM_CRC32C, .type = CHECKSUM_COMPOSITE},
-	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "CRC32C"}, .trailer = CHECKSUM_CRC32C, .algorithm = CHECKSUM_CRC32C,
+	{CHECKSUM_OF_BODY, {"X-Amz-Checksum-CRC64NVME", " rosUhgp5mIg= "},
+		.algorithm = CHECKSUM_CRC64NVME, .has_value = true},
+	{CHECKSUM_OF_BODY,
+		{"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "crc32"},
+		.algorithm = CHECKSUM_CRC32, .has_value = true, .type = CHECKSUM_COMPOSITE},
+	{CHECKSUM_OF_BODY,
+		{"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "FULL_OBJECT"},
+		.algorithm = CHECKSUM_CRC32, .has_value = true, .has_type = true},
+	{CHECKSUM_OF_BODY, {NULL}, .trailer = CHECKSUM_CRC32C, .algorithm = CHECKSUM_CRC32C,
 		.type = CHECKSUM_COMPOSITE},
+	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "CRC32C"}, .trailer = CHECKSUM_CRC32C,
+		.algorithm = CHECKSUM_CRC32C, .type = CHECKSUM_COMPOSITE},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-mode", "ENABLED"}, .algorithm = CHECKSUM_NONE},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-sha1", "AAAA"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-crc32", "y/Q5Jg=="}, .kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-sha1", "AAAA"},
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-crc32", "y/Q5Jg=="},
+		.kind = ERROR_INVALID_REQUEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc33", "y/Q5Jg=="}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg=="}, .trailer = CHECKSUM_CRC32, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "CRC32"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "SHA1"}, .trailer = CHECKSUM_CRC32, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "SHA256"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "CRC"}, .kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg=="}, .trailer = CHECKSUM_CRC32,
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "CRC32"},
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-sdk-checksum-algorithm", "SHA1"}, .trailer = CHECKSUM_CRC32,
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY,
+		{"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "SHA256"},
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY,
+		{"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-sdk-checksum-algorithm", "CRC"},
+		.kind = ERROR_INVALID_REQUEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-type", "FULL_OBJECT"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "COMPOSITE"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "HALF"}, .kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "COMPOSITE"},
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-type", "HALF"},
+		.kind = ERROR_INVALID_REQUEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "bad"}, .kind = ERROR_BAD_DIGEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", ""}, .kind = ERROR_BAD_DIGEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "rosUhgp5mIg="}, .kind = ERROR_BAD_DIGEST},
 	{CHECKSUM_OF_BODY, {"x-amz-checksum-crc32", "y/Q5Jg==-1"}, .kind = ERROR_BAD_DIGEST},
-	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "SHA256"}, .algorithm = CHECKSUM_SHA256, .type = CHECKSUM_COMPOSITE},
-	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "CRC64NVME"}, .algorithm = CHECKSUM_CRC64NVME, .type = CHECKSUM_FULL_OBJECT},
-	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "CRC32", "x-amz-checksum-type", "FULL_OBJECT"}, .algorithm = CHECKSUM_CRC32,
-		.has_type = true, .type = CHECKSUM_FULL_OBJECT},
-	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "CRC64NVME", "x-amz-checksum-type", "COMPOSITE"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "SHA1", "x-amz-checksum-type", "FULL_OBJECT"}, .kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "SHA256"}, .algorithm = CHECKSUM_SHA256,
+		.type = CHECKSUM_COMPOSITE},
+	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "CRC64NVME"},
+		.algorithm = CHECKSUM_CRC64NVME, .type = CHECKSUM_FULL_OBJECT},
+	{CHECKSUM_TO_STORE,
+		{"x-amz-checksum-algorithm", "CRC32", "x-amz-checksum-type", "FULL_OBJECT"},
+		.algorithm = CHECKSUM_CRC32, .has_type = true, .type = CHECKSUM_FULL_OBJECT},
+	{CHECKSUM_TO_STORE,
+		{"x-amz-checksum-algorithm", "CRC64NVME", "x-amz-checksum-type", "COMPOSITE"},
+		.kind = ERROR_INVALID_REQUEST},
+	{CHECKSUM_TO_STORE,
+		{"x-amz-checksum-algorithm", "SHA1", "x-amz-checksum-type", "FULL_OBJECT"},
+		.kind = ERROR_INVALID_REQUEST},
 	{CHECKSUM_TO_STORE, {"x-amz-checksum-type", "COMPOSITE"}, .kind = ERROR_INVALID_REQUEST},
 	{CHECKSUM_TO_STORE, {"x-amz-checksum-algorithm", "CRC33"}, .kind = ERROR_INVALID_REQUEST},
-	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-crc32", "y/Q5Jg==-3"}, .algorithm = CHECKSUM_CRC32, .has_value = true, .parts = 3,
+	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-crc32", "y/Q5Jg==-3"}, .algorithm = CHECKSUM_CRC32,
+		.has_value = true, .parts = 3, .type = CHECKSUM_COMPOSITE},
+	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-type", "COMPOSITE"}, .has_type = true,
 		.type = CHECKSUM_COMPOSITE},
-	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-type", "COMPOSITE"}, .has_type = true, .type = CHECKSUM_COMPOSITE},
 	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-crc32", "y/Q5Jg==-0"}, .kind = ERROR_BAD_DIGEST},
 	{CHECKSUM_OF_OBJECT, {"x-amz-checksum-crc32", "y/Q5Jg==-x"}, .kind = ERROR_BAD_DIGEST},
 };
@@ -73,7 +97,8 @@ START_TEST(headers_are_read)
 	ck_assert_int_eq(result, row->kind == ERROR_NONE ? 0 : -1);
 	if (row->kind == ERROR_NONE) {
 		ck_assert_int_eq(got.algorithm, row->algorithm);
-		ck_assert_int_eq(got.value.algorithm, row->has_value ? row->algorithm : CHECKSUM_NONE);
+		ck_assert_int_eq(
+			got.value.algorithm, row->has_value ? row->algorithm : CHECKSUM_NONE);
 		ck_assert_uint_eq(got.value_parts, row->parts);
 		ck_assert_int_eq(got.has_type, row->has_type);
 		ck_assert_int_eq(got.type, row->type);
@@ -98,7 +123,8 @@ START_TEST(the_expected_value_comes_from_header_or_trailer)
 	fake->exchange.trailer_algorithm = CHECKSUM_NONE;
 	fake_exchange_add(fake, "x-amz-checksum-crc32", "y/Q5Jg==");
 	ck_assert_int_eq(checksum_headers_read(&fake->exchange, CHECKSUM_OF_BODY, &got, &err), 0);
-	ck_assert(checksum_equal(checksum_headers_expected(&fake->exchange, &got), &fake->exchange.trailer));
+	ck_assert(checksum_equal(
+		checksum_headers_expected(&fake->exchange, &got), &fake->exchange.trailer));
 	fake_exchange_free(fake);
 }
 END_TEST

@@ -4,7 +4,11 @@
 #include "tests/unit/unit.h"
 
 /* Requests with a parameter that nobody here knows: none may list, make, delete, read or write. */
-static const struct { enum method method; const char *target; const char *name; } unknown[] = {
+static const struct {
+	enum method method;
+	const char *target;
+	const char *name;
+} unknown[] = {
 	{METHOD_PUT, "/bkt/k?annotation", "annotation"},
 	{METHOD_PUT, "/bkt/k?annotation&annotationName=n", "annotation"},
 	{METHOD_PUT, "/bkt/k?versionid-x=1", "versionid-x"},
@@ -33,11 +37,17 @@ static const struct { enum method method; const char *target; const char *name; 
 	{METHOD_GET, "/?x-id=ListDirectoryBuckets", "x-id=ListDirectoryBuckets"},
 };
 
-static const struct { enum method method; const char *target; int status; } known[] = {
+static const struct {
+	enum method method;
+	const char *target;
+	int status;
+} known[] = {
 	{METHOD_PUT, "/bkt/other?x-id=PutObject", 200},
 	{METHOD_PUT, "/bkt/other?x-for-the-log", 200},
-	{METHOD_PUT, "/bkt/other?content-type=text%2Fplain&Content-MD5=1B2M2Y8AsgTpgAmY7PhCfg", 200},
-	{METHOD_DELETE, "/bkt/other?x-id=DeleteObject&versionId=null&Content-Type=text%2Fplain", 204},
+	{METHOD_PUT, "/bkt/other?content-type=text%2Fplain&Content-MD5=1B2M2Y8AsgTpgAmY7PhCfg",
+		200},
+	{METHOD_DELETE, "/bkt/other?x-id=DeleteObject&versionId=null&Content-Type=text%2Fplain",
+		204},
 	{METHOD_GET, "/bkt/k?response-content-type=&versionId=null&partNumber=1", 206},
 	{METHOD_GET, "/bkt/k?_=1722470400&download=true", 200},
 	{METHOD_HEAD, "/bkt/k?response-expires", 200},
@@ -48,7 +58,7 @@ static const struct { enum method method; const char *target; int status; } know
 	{METHOD_DELETE, "/other-bucket?x-id=DeleteBucket", 204},
 };
 
-static void put_all(struct face_fixture *const fixture)
+static void put_all(struct face_fixture *fixture)
 {
 	face_fixture_expect(fixture, 200, METHOD_PUT, "/bkt/k", NULL, "content");
 	face_fixture_expect(fixture, 200, METHOD_PUT, "/empty", NULL, NULL);
@@ -59,11 +69,12 @@ START_TEST(what_nobody_knows_is_never_a_plain_request)
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
 	put_all(&fixture);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 501, unknown[_i].method,
-		unknown[_i].target, NULL, "other");
+	struct fake_exchange *const fake = face_fixture_ask(
+		&fixture, 501, unknown[_i].method, unknown[_i].target, NULL, "other");
 	const char *const name = unknown[_i].name;
 	if (name != NULL)
-		face_fixture_assert_holds(fake, arena_format(fixture.arena, "<Header>%s</Header>", name));
+		face_fixture_assert_holds(
+			fake, arena_format(fixture.arena, "<Header>%s</Header>", name));
 	fake_exchange_free(fake);
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, "content");
 	face_fixture_expect(&fixture, 200, METHOD_HEAD, "/empty", NULL, NULL);
@@ -78,8 +89,8 @@ START_TEST(what_clients_send_with_plain_requests_is_known)
 	face_fixture_open(&fixture);
 	put_all(&fixture);
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		face_fixture_expect(&fixture, known[i].status, known[i].method, known[i].target, NULL,
-			NULL);
+		face_fixture_expect(
+			&fixture, known[i].status, known[i].method, known[i].target, NULL, NULL);
 	face_fixture_close(&fixture);
 }
 END_TEST

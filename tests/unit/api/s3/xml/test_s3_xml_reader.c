@@ -4,25 +4,32 @@
 #include "tests/unit/unit.h"
 
 /* Writes each event as text: "(name" and "name=text)". */
-static int trace_open(void *const owner, const size_t depth, const struct span name, struct error *const err)
+static int trace_open(void *owner, size_t depth, struct span name, struct error *err)
 {
 	(void)err;
 	buffer_format(owner, "(%zu%.*s", depth, (int)name.len, (const char *)name.data);
 	return 0;
 }
 
-static int trace_close(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int trace_close(
+	void *owner, size_t depth, struct span name, struct span text, struct error *err)
 {
 	(void)depth;
-	buffer_format(owner, "%.*s=%.*s)", (int)name.len, (const char *)name.data, (int)text.len, (const char *)text.data);
-	return span_equal_text(name, "Stop") ? error_set(err, ERROR_INVALID, "stopped by the test") : 0;
+	buffer_format(owner, "%.*s=%.*s)", (int)name.len, (const char *)name.data, (int)text.len,
+		(const char *)text.data);
+	return span_equal_text(name, "Stop") ? error_set(err, ERROR_INVALID, "stopped by the test")
+					     : 0;
 }
 
 static const struct xml_reader_events events = {.open = trace_open, .close = trace_close};
 
-static const struct { const char *xml; const char *trace; } good[] = {
+static const struct {
+	const char *xml;
+	const char *trace;
+} good[] = {
 	{"<A/>", "(1AA=)"},
-	{"<?xml version=\"1.0\"?>\n<A x=\"1\"><B>text</B><B>&lt;&#65;&amp;</B></A>", "(1A(2BB=text)(2BB=<A&)A=)"},
+	{"<?xml version=\"1.0\"?>\n<A x=\"1\"><B>text</B><B>&lt;&#65;&amp;</B></A>",
+		"(1A(2BB=text)(2BB=<A&)A=)"},
 	{"<s3:A xmlns:s3=\"urn:x\"><s3:B>1</s3:B></s3:A>", "(1A(2BB=1)A=)"},
 	{"<A><![CDATA[<b>]]></A>", "(1AA=<b>)"},
 	{"<A> x<!-- no --> y</A>", "(1AA= x y)"},
@@ -33,7 +40,8 @@ START_TEST(test_good)
 	struct buffer trace;
 	struct error err = {0};
 	buffer_init(&trace, 4096);
-	ck_assert_msg(xml_reader_parse(span_text(good[_i].xml), &events, &trace, &err) == 0, "%s", err.text);
+	ck_assert_msg(xml_reader_parse(span_text(good[_i].xml), &events, &trace, &err) == 0, "%s",
+		err.text);
 	ck_assert_str_eq(buffer_text(&trace), good[_i].trace);
 	ck_assert_int_eq(err.kind, ERROR_NONE);
 	buffer_release(&trace);
@@ -41,7 +49,14 @@ START_TEST(test_good)
 END_TEST
 
 static const char *const bad[] = {
-	"", "x", "<A>", "<A></B>", "<A/><B/>", "<A>&unknown;</A>", "<A>\x01</A>", "<A>\xff</A>",
+	"",
+	"x",
+	"<A>",
+	"<A></B>",
+	"<A/><B/>",
+	"<A>&unknown;</A>",
+	"<A>\x01</A>",
+	"<A>\xff</A>",
 	"<!DOCTYPE A><A/>",
 	"<!DOCTYPE A [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;\">]><A>&c;</A>",
 	"<!DOCTYPE A [<!ENTITY f SYSTEM \"file:///etc/passwd\">]><A>&f;</A>",
@@ -70,7 +85,8 @@ START_TEST(test_text_cap)
 			buffer_add_byte(&xml, 'x');
 		buffer_add_text(&xml, "</A>");
 		const struct xml_reader_events none = {NULL, NULL};
-		ck_assert_int_eq(xml_reader_parse(buffer_span(&xml), &none, NULL, &err), over == 0 ? 0 : -1);
+		ck_assert_int_eq(
+			xml_reader_parse(buffer_span(&xml), &none, NULL, &err), over == 0 ? 0 : -1);
 		buffer_release(&xml);
 	}
 	ck_assert_int_eq(err.kind, ERROR_MALFORMED_XML);
@@ -82,7 +98,8 @@ START_TEST(test_event_stops)
 	struct buffer trace;
 	struct error err = {0};
 	buffer_init(&trace, 4096);
-	ck_assert_int_eq(xml_reader_parse(span_text("<A><Stop/><Never/></A>"), &events, &trace, &err), -1);
+	ck_assert_int_eq(
+		xml_reader_parse(span_text("<A><Stop/><Never/></A>"), &events, &trace, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_str_eq(buffer_text(&trace), "(1A(2StopStop=)");
 	buffer_release(&trace);

@@ -20,8 +20,12 @@ START_TEST(test_walk)
 {
 	struct xml_node *root;
 	struct error err = {0};
-	ck_assert_int_eq(xml_tree_parse(span_text("<R xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"> <a>1</a>\n<b><c>x &amp; y</c></b><a>2</a><d/></R>"),
-		"R", arena, &root, &err), 0);
+	ck_assert_int_eq(
+		xml_tree_parse(
+			span_text(
+				"<R xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"> <a>1</a>\n<b><c>x &amp; y</c></b><a>2</a><d/></R>"),
+			"R", arena, &root, &err),
+		0);
 	const struct xml_node *const first = xml_tree_child(root, "a");
 	ck_assert(span_equal_text(first->text, "1"));
 	ck_assert(span_equal_text(xml_tree_again(first)->text, "2"));
@@ -40,7 +44,8 @@ START_TEST(test_check)
 {
 	struct xml_node *root;
 	struct error err = {0};
-	ck_assert_int_eq(xml_tree_parse(span_text("<R><a/><b/><a/></R>"), "R", arena, &root, &err), 0);
+	ck_assert_int_eq(
+		xml_tree_parse(span_text("<R><a/><b/><a/></R>"), "R", arena, &root, &err), 0);
 	ck_assert_int_eq(xml_tree_check(root, "a|b", "b", &err), 0);
 	ck_assert_int_eq(xml_tree_check(root, "a|b", "a", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_MALFORMED_XML);
@@ -64,7 +69,8 @@ START_TEST(test_other_root)
 {
 	struct xml_node *root;
 	struct error err = {0};
-	ck_assert_int_eq(xml_tree_parse(span_text("<Q/>"), "AccessControlPolicy", arena, &root, &err), -1);
+	ck_assert_int_eq(
+		xml_tree_parse(span_text("<Q/>"), "AccessControlPolicy", arena, &root, &err), -1);
 	ck_assert_str_eq(err.text, "The root of the body must be AccessControlPolicy.");
 }
 END_TEST
@@ -74,7 +80,9 @@ START_TEST(test_full_arena)
 	struct arena *const small = arena_new(256);
 	struct xml_node *root;
 	struct error err = {0};
-	ck_assert_int_eq(xml_tree_parse(span_text("<R><a/><a/><a/><a/><a/><a/><a/><a/></R>"), "R", small, &root, &err), -1);
+	ck_assert_int_eq(xml_tree_parse(span_text("<R><a/><a/><a/><a/><a/><a/><a/><a/></R>"), "R",
+				 small, &root, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_MEMORY);
 	arena_free(small);
 }

@@ -20,14 +20,20 @@ START_TEST(test_document)
 	xml_writer_etag(&xml, "ETag", "ab-2");
 	xml_writer_open(&xml, "Open");
 	xml_writer_end(&xml);
-	ck_assert_str_eq(buffer_text(&out), PROLOG "<Root xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Item><Name>a</Name>"
+	ck_assert_str_eq(buffer_text(&out),
+		PROLOG
+		"<Root xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Item><Name>a</Name>"
 		"<Size>18446744073709551615</Size></Item><Yes>true</Yes><No>false</No><When>1994-11-06T08:49:37.123Z</When>"
 		"<ETag>&quot;ab-2&quot;</ETag><Open></Open></Root>");
 	buffer_release(&out);
 }
 END_TEST
 
-static const struct { const char *text; size_t len; const char *escaped; } escapes[] = {
+static const struct {
+	const char *text;
+	size_t len;
+	const char *escaped;
+} escapes[] = {
 	{"", 0, ""},
 	{"plain/key.txt", 13, "plain/key.txt"},
 	{"&<>\"'", 5, "&amp;&lt;&gt;&quot;&apos;"},
@@ -50,7 +56,8 @@ START_TEST(test_escape)
 	xml_writer_text(&xml, "K", span_of(escapes[_i].text, escapes[_i].len));
 	xml_writer_content(&xml, span_of(escapes[_i].text, escapes[_i].len));
 	xml_writer_end(&xml);
-	buffer_format(&expected, PROLOG "<R><K>%s</K>%s</R>", escapes[_i].escaped, escapes[_i].escaped);
+	buffer_format(
+		&expected, PROLOG "<R><K>%s</K>%s</R>", escapes[_i].escaped, escapes[_i].escaped);
 	ck_assert_str_eq(buffer_text(&out), buffer_text(&expected));
 	buffer_release(&out);
 	buffer_release(&expected);
