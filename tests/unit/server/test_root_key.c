@@ -10,7 +10,7 @@ static char *all[] = {"DELTABUCKET_ROOT_KEY_ID=ROOT", "DELTABUCKET_ROOT_SECRET=s
 	"DELTABUCKET_ROOT_TOKEN=token", NULL};
 static char *other[] = {"DELTABUCKET_ROOT_KEY_ID=ROOT2", "DELTABUCKET_ROOT_SECRET=secret2",
 	"DELTABUCKET_ROOT_TOKEN=token2", NULL};
-static char *token_only[] = {"DELTABUCKET_ROOT_TOKEN=mine", "DELTABUCKET_ROOT_SECRET=", NULL};
+static char *token_only[] = {"DELTABUCKET_ROOT_TOKEN=mine-alone", "DELTABUCKET_ROOT_SECRET=", NULL};
 
 static struct start_place place;
 
@@ -172,7 +172,7 @@ START_TEST(what_the_environment_leaves_out_is_made_and_shown)
 	server_fixture_open(&fixture);
 	buffer_init(&notice, 10000);
 	prepare(&fixture, token_only, &notice);
-	ck_assert(is_root(&fixture, "mine"));
+	ck_assert(is_root(&fixture, "mine-alone"));
 	ck_assert_ptr_nonnull(strstr(buffer_text(&notice), "secret  "));
 	buffer_release(&notice);
 	server_fixture_close(&fixture);
