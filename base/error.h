@@ -45,7 +45,7 @@ const char *error_kind_name(enum error_kind kind);
 
 /* Faults of ours, never of input: print file, line and condition and abort. On in release builds
  * too. */
-#define ASSERT(condition)                                                                          \
+#define ASSERT(condition) \
 	((condition) ? (void)0 : error_assert_failed(#condition, __FILE__, __LINE__))
 void error_assert_failed(const char *condition, const char *file, int line)
 	__attribute__((noreturn));

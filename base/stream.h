@@ -10,8 +10,9 @@
 enum sink_result {
 	SINK_FAILED = -1, /* the error is set; only abort may follow */
 	SINK_TAKEN = 0,   /* all bytes were taken */
-	SINK_WAIT =
-		1 /* nothing was taken; the sink wakes its owner when there is room, then the same bytes come again */
+	/* nothing was taken; the sink wakes its owner when there is room, then the same bytes
+	 * come again */
+	SINK_WAIT = 1
 };
 
 struct body_sink {

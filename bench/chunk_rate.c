@@ -1,6 +1,7 @@
-/* What chunking costs: BLAKE3 alone, boundaries alone, both in one pass, and the codec trial, over random bytes on one core. Each is the
- * best of several rounds taken in turn, by CPU time, so that other work on the machine touches all of them alike. Prints `name value unit`;
- * the ratio is of the one pass to BLAKE3 alone in pieces of a chunk's size.
+/* What chunking costs: BLAKE3 alone, boundaries alone, both in one pass, and the codec trial, over
+ * random bytes on one core. Each is the best of several rounds taken in turn, by CPU time, so that
+ * other work on the machine touches all of them alike. Prints `name value unit`; the ratio is of
+ * the one pass to BLAKE3 alone in pieces of a chunk's size.
  *
  *   chunk_rate [MIB]      MIB defaults to 256 */
 #include <stdio.h>

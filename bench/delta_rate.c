@@ -1,13 +1,14 @@
-/* How fast and how small the ulp-class codec is in memory, on one core, beside XOR + zstd-1 on the same tensors: GB of weights per second of CPU time,
- * best of several rounds.
+/* How fast and how small the ulp-class codec is in memory, on one core, beside XOR + zstd-1 on the
+ * same tensors: GB of weights per second of CPU time, best of several rounds.
  *
  *   delta_rate [MIB [PERCENT]]   a generated BF16 tensor of MIB mebibytes (128): fp32 master weights moved by an Adam-like step so far that PERCENT (1.35)
  *                                of the BF16 casts change
  *   delta_rate BASE NEXT         two checkpoints, files or folders
  *
- * Encoding includes finding the changes. Decoding includes the XXH3-128 of base and of result for ulp-class, of the result alone for the rival, which
- * also gets its frames in pieces that fit the cache. Sizes are bits per changed element; `entropy` is that of the change given the class of the old weight,
- * a direction, and the length in ulps. */
+ * Encoding includes finding the changes. Decoding includes the XXH3-128 of base and of result for
+ * ulp-class, of the result alone for the rival, which also gets its frames in pieces that fit the
+ * cache. Sizes are bits per changed element; `entropy` is that of the change given the class of the
+ * old weight, a direction, and the length in ulps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

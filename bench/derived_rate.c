@@ -1,5 +1,7 @@
-/* What reading full checkpoints costs that are stored as deltas, beside one that lies as it was uploaded, and what making them so costs; in
- * process, without a network, reads of 256 KiB as a connection makes them. Weights are made up: normal ones, of which 1.35 % change by one ulp a step.
+/* What reading full checkpoints costs that are stored as deltas, beside one that lies as it was
+ * uploaded, and what making them so costs; in process, without a network, reads of 256 KiB as a
+ * connection makes them. Weights are made up: normal ones, of which 1.35 % change by one ulp a
+ * step.
  *
  *   derived_rate FOLDER [MIB]      FOLDER is made and filled; MIB of weights defaults to 256 */
 #include <math.h>

@@ -1,5 +1,6 @@
-/* What an upload cannot do without, each measured alone: CPU seconds per GB of MD5, BLAKE3 in chunks, boundaries, CRC32, XXH3-64, SHA-256,
- * writing with fdatasync, and libmicrohttpd receiving a body and dropping it. Prints `name value unit`.
+/* What an upload cannot do without, each measured alone: CPU seconds per GB of MD5, BLAKE3 in
+ * chunks, boundaries, CRC32, XXH3-64, SHA-256, writing with fdatasync, and libmicrohttpd receiving
+ * a body and dropping it. Prints `name value unit`.
  *
  *   floor_rate FOLDER [NAME...]     FOLDER is for the file that is written; NAMEs are those to measure, without any it is all */
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
-/* What storing and reading costs without a network: ingests random bytes in process, in writes of 256 KiB as a connection makes them,
- * then reads them back. Prints seconds per GB: of the writing thread's CPU, of the process's, and of the clock; beside plain MD5 in
- * the same run.
+/* What storing and reading costs without a network: ingests random bytes in process, in writes of
+ * 256 KiB as a connection makes them, then reads them back. Prints seconds per GB: of the writing
+ * thread's CPU, of the process's, and of the clock; beside plain MD5 in the same run.
  *
  *   ingest_rate FOLDER [MIB]      FOLDER is made and filled; MIB defaults to 1024 */
 #include <pthread.h>

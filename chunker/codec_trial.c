@@ -1,9 +1,11 @@
 /* Four pieces of 1 KiB, spread over the content, are looked at in two ways.
- * - Counts of byte values, apart for each position modulo 4. Random bytes collide (two draws equal) once in 256; skewed ones, be it
- *   in one plane of 2- or 4-byte elements only, do so more often. It costs a multiplication per value, so random content is told
- *   from the rest before a logarithm is taken. For the rest the entropy of each plane is what its codec can reach.
- * - zstd, for matches, which counts do not see. Where the counts look random, a level that seeks matches only, and skips
- * fast. */
+ *
+ * - Counts of byte values, apart for each position modulo 4. Random bytes collide (two draws equal)
+ *   once in 256; skewed ones, be it in one plane of 2- or 4-byte elements only, do so more often.
+ *   It costs a multiplication per value, so random content is told from the rest before a logarithm
+ *   is taken. For the rest the entropy of each plane is what its codec can reach.
+ * - zstd, for matches, which counts do not see. Where the counts look random, a level that seeks
+ *   matches only, and skips fast. */
 #include "chunker/codec_trial.h"
 
 #include <math.h>

@@ -1,9 +1,11 @@
 /* hash = 2 * hash + table[byte], a cut where its top 16 bits are zero. 64 doublings push a byte out
  * of the hash, so it depends on the last 64 bytes alone. Two things follow.
+ *
  * - The first bytes of a chunk, too early for a cut to depend on them, are not hashed at all.
- * - A second cursor can start anywhere, 64 bytes early. The doubling is a chain of dependent steps that leaves most of the
- *   processor idle, so two cursors side by side go nearly twice as fast as one. What the far one reads behind a cut of the
- *   near one is wasted, which keeps the lanes short. */
+ * - A second cursor can start anywhere, 64 bytes early. The doubling is a chain of dependent steps
+ *   that leaves most of the processor idle, so two cursors side by side go nearly twice as fast
+ *   as one. What the far one reads behind a cut of the near one is wasted, which keeps the lanes
+ *   short. */
 #include "chunker/gear.h"
 
 #include "chunker/chunk.h"

@@ -7,8 +7,8 @@
 
 enum {
 	MERKLE_FANOUT = 9, /* most children of a node */
-	MERKLE_LEVELS =
-		42 /* nodes have at least three children except at the end: enough for 2^64 chunks */
+	/* nodes have at least three children except at the end: enough for 2^64 chunks */
+	MERKLE_LEVELS = 42
 };
 
 struct merkle {

@@ -1,4 +1,5 @@
-/* The data folder and what the server itself keeps in it: the lock that makes its holder the only writer, and the master key.
+/* The data folder and what the server itself keeps in it: the lock that makes its holder the only
+ * writer, and the master key.
  *
  *   DIR/          0700 when it is made here; all that is made in it is 0600 and 0700, whatever its mode (folder_modes.h)
  *   DIR/lock      held (flock) by the running server or command

@@ -12,8 +12,9 @@
 
 enum {
 	HANG_UPS_AT_ONCE = 128, /* so many ends of waits a reactor has done with soon */
-	LEAVING_MAX =
-		1024 /* connections that were cut and are not closed yet; libmicrohttpd has room for more (SPARE_CONNECTIONS) */
+	/* connections that were cut and are not closed yet; libmicrohttpd has room for more
+	 * (SPARE_CONNECTIONS) */
+	LEAVING_MAX = 1024
 };
 
 static void displace(struct share_hold *hold)

@@ -1,13 +1,16 @@
 /* A request on its way through its steps. libmicrohttpd calls the access handler once when the
  * headers are there, then with pieces of the body, then with an empty piece until a reply is
- * queued. What follows from its habits (each measured): - A reply queued in the first call closes
- * the connection. So the first call replies only when the client waits for 100 Continue, or
- *    when a body would follow that is too large to be dropped. What still comes of it is dropped behind the close (lingering_close.h).
- *  - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and for the others `begin` runs in the
- *    last call.
- *  - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the last call queues it. Where the rest is
- *    long the reply is written past libmicrohttpd, and the connection closed.
- *  - A call with a piece may suspend only when it consumed nothing of it. */
+ * queued. What follows from its habits (each measured):
+ *
+ * - A reply queued in the first call closes the connection. So the first call replies only when
+ *   the client waits for 100 Continue, or when a body would follow that is too large to be dropped.
+ *   What still comes of it is dropped behind the close (lingering_close.h).
+ * - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and
+ *   for the others `begin` runs in the last call.
+ * - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the
+ *   last call queues it. Where the rest is long the reply is written past libmicrohttpd, and the
+ *   connection closed.
+ * - A call with a piece may suspend only when it consumed nothing of it. */
 #include "server/listener_internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The rows of configuration.def, as a table: for what reads the settings (configuration.c) and what prints them (configuration_print.c). */
+/* The rows of configuration.def, as a table: for what reads the settings (configuration.c) and what
+ * prints them (configuration_print.c). */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 

@@ -208,8 +208,9 @@ static int judge(struct exchange *exchange, const struct question *question, int
 		bucket.owner = (struct span){NULL, 0};
 	*out_bucket = bucket.id;
 	const bool own_allows = key_allows(principal, question, bucket.owner);
+	/* said now: while a body comes somebody else could make the bucket */
 	if (own_allows && !exists)
-		*err = missing; /* said now: while a body comes somebody else could make the bucket */
+		*err = missing;
 	if (own_allows)
 		return exists ? 0 : -1;
 	/* A key with grants may do what they name and nothing else. */

@@ -1,12 +1,13 @@
-/* Takes the aws-chunked framing off a body, for all three keywords of x-amz-content-sha256 that say so (s3.md 2.5), and checks it: sizes,
- * signatures of chunks and trailer, the announced trailer. Resumable at any byte. Content goes on as it comes, without being copied; it is
- * good only when `finish` said so.
+/* Takes the aws-chunked framing off a body, for all three keywords of x-amz-content-sha256 that say
+ * so (s3.md 2.5), and checks it: sizes, signatures of chunks and trailer, the announced trailer.
+ * Resumable at any byte. Content goes on as it comes, without being copied; it is good only when
+ * `finish` said so.
  *
  *   chunk    HEX[;chunk-signature=SIG] CRLF bytes CRLF          every chunk but the last with bytes has at least 8 KiB
  *   end      0[;chunk-signature=SIG] CRLF [name:value CRLF] [x-amz-trailer-signature:SIG CRLF] CRLF
  *
- * Older SDKs are met halfway: a trailer line may end with LF alone, an empty line may stand before the trailer's signature, the last line
- * break may be missing. */
+ * Older SDKs are met halfway: a trailer line may end with LF alone, an empty line may stand before
+ * the trailer's signature, the last line break may be missing. */
 #ifndef API_EXCHANGE_AWS_CHUNKED_H
 #define API_EXCHANGE_AWS_CHUNKED_H
 

@@ -1,5 +1,5 @@
-/* While `finish` runs elsewhere the reactor waits for its end, and for nothing else. What `finish` has started may wake the
- * exchange before that end: such a wake is kept. So:
+/* While `finish` runs elsewhere the reactor waits for its end, and for nothing else. What `finish`
+ * has started may wake the exchange before that end: such a wake is kept. So:
  *
  *   RUNS --end--> the reactor resumes: a reply, or NEXT_WAIT --> OVER: the next wake is the exchange's own
  *   RUNS --own wake--> WOKEN --end--> the reactor resumes: a reply, or the exchange's own resume at once */

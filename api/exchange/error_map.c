@@ -2,9 +2,9 @@
 
 #include "storage/core/store.h"
 
-#define ROW(name, status, s3, json)                                                                \
-	{                                                                                          \
-		ERROR_##name, status, status, s3, json                                             \
+#define ROW(name, status, s3, json)                    \
+	{                                              \
+		ERROR_##name, status, status, s3, json \
 	}
 
 static const struct error_row rows[] = {

@@ -1,13 +1,15 @@
-/* One request and its reply, as handlers see it: the only door between the protocol faces and whatever speaks HTTP. server/listener
- * implements it over libmicrohttpd, tests/unit/fake_exchange fakes it.
+/* One request and its reply, as handlers see it: the only door between the protocol faces and
+ * whatever speaks HTTP. server/listener implements it over libmicrohttpd, tests/unit/fake_exchange
+ * fakes it.
  *
  * A handler is a row of up to three named steps, each read straight down (api/route/router.h):
  *   begin   headers are here: parse, authorise, preconditions. Gives a reply, a body sink or a wait.
  *   finish  the body is whole (the sink's finish gave 0).
  *   resume  what it waited for is here.
- * A route with a body (router.h) never waits in `begin`; it accepts or replies. A step returns what comes next. State between steps lies
- * in the arena (exchange->state), which dies with the exchange; what the arena cannot free goes into `release`. All steps of one
- * exchange run on its reactor thread; only exchange_wake may come from elsewhere. */
+ * A route with a body (router.h) never waits in `begin`; it accepts or replies. A step returns what
+ * comes next. State between steps lies in the arena (exchange->state), which dies with the
+ * exchange; what the arena cannot free goes into `release`. All steps of one exchange run on its
+ * reactor thread; only exchange_wake may come from elsewhere. */
 #ifndef API_EXCHANGE_EXCHANGE_H
 #define API_EXCHANGE_EXCHANGE_H
 
@@ -52,9 +54,9 @@ struct exchange_ops { /* the transport */
 };
 
 enum {
-	EXCHANGE_REPLY_HEADERS_MAX =
-		640, /* the most an object can have: 2 KiB of metadata in headers that came within 8 KiB, and those of
-	                                     every reply */
+	/* the most an object can have: 2 KiB of metadata in headers that came within 8 KiB, and
+	 * those of every reply */
+	EXCHANGE_REPLY_HEADERS_MAX = 640,
 	EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024,
 	EXCHANGE_ERROR_FIELDS_MAX = 12,
 	EXCHANGE_ERROR_FIELD_MAX_BYTES = 16 * 1024

@@ -17,8 +17,9 @@ enum access {
 	ACCESS_ROOT,      /* admin routes, control socket */
 	ACCESS_CREATE_BUCKET,
 	ACCESS_BUCKET_KNOWN, /* any permission on anything in the bucket */
-	ACCESS_BUCKET_CHANGES, /* PERMISSION_WRITE or _DELETE on anything in the bucket: bodies that name many keys, each of
-	                          which the handler judges */
+	/* PERMISSION_WRITE or _DELETE on anything in the bucket: bodies that name many keys,
+	 * each of which the handler judges */
+	ACCESS_BUCKET_CHANGES,
 	ACCESS_BUCKET_LIST, /* PERMISSION_LIST on bucket (with the `prefix` query as prefix) */
 	/* PERMISSION_LIST on the whole bucket: runs are not listed by prefix */
 	ACCESS_BUCKET_RUNS,

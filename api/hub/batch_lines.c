@@ -5,7 +5,7 @@
 #include "storage/files/tree_path.h"
 
 enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
-#define SECONDS_BELOW                                                                              \
+#define SECONDS_BELOW \
 	INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */
 
 struct line_parse {

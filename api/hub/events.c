@@ -1,10 +1,12 @@
-/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the next one only when the last one is out: a reader who
- * is slow falls behind in the feed, not here. Arrows:
+/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the
+ * next one only when the last one is out: a reader who is slow falls behind in the feed, not here.
+ * Arrows:
  *
  *   LOOK --changes--> sent, LOOK --nothing more--> ready or ping, REST --a change--> PAUSE (more may come) --> LOOK
  *                                                                    --time-------------------------------^
  *
- * Each round asks anew whether the caller may know of the bucket, and which of its files: by what keys and grants are then. */
+ * Each round asks anew whether the caller may know of the bucket, and which of its files: by what
+ * keys and grants are then. */
 #include "api/hub/events.h"
 
 #include <string.h>

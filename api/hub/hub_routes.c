@@ -21,12 +21,12 @@
 #define PAGE   "/buckets/{namespace}/{bucket}"
 
 /* What is asked of models, datasets and spaces: there are none, and none can be made. */
-#define NO_REPOSITORY(pattern, operation)                                                          \
-	{METHOD_GET | METHOD_DELETE, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub,           \
-		operation, hub_no_repository_begin, NULL, NULL},                                   \
-	{                                                                                          \
-		METHOD_PUT | METHOD_POST, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub,      \
-			operation, hub_no_repositories_begin, NULL, NULL                           \
+#define NO_REPOSITORY(pattern, operation)                                                     \
+	{METHOD_GET | METHOD_DELETE, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub,      \
+		operation, hub_no_repository_begin, NULL, NULL},                              \
+	{                                                                                     \
+		METHOD_PUT | METHOD_POST, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, \
+			operation, hub_no_repositories_begin, NULL, NULL                      \
 	}
 
 const struct route hub_routes[] = {

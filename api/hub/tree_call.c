@@ -3,8 +3,8 @@
 #include "storage/files/file_hash.h"
 
 enum {
-	LOOKS_MAX =
-		5 /* each beyond the second means that files without a hash came while others got theirs */
+	/* each beyond the second means that files without a hash came while others got theirs */
+	LOOKS_MAX = 5
 };
 
 static void hang_up(struct exchange *exchange)

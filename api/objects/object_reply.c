@@ -9,8 +9,8 @@
 
 enum {
 	SMALL_BYTES = 32 * 1024,
-	FIND_TRIES =
-		4 /* each further try means that the key was overwritten in the microseconds since the last */
+	/* each further try means that the key was overwritten in the microseconds since the last */
+	FIND_TRIES = 4
 };
 
 /* what S3 says when the writer said nothing */

@@ -23,7 +23,7 @@ struct hub_name hub_name_of(const char *default_namespace, struct span bucket);
 int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err);
 
 /* What this server says to whom asks for a model, dataset or space. */
-#define HUB_NAME_NO_REPOSITORY                                                                     \
+#define HUB_NAME_NO_REPOSITORY \
 	"This server has buckets alone, no models, datasets or spaces: hf://buckets/NAMESPACE/NAME"
 /* Whether a path is where clients of a Hub look for a file of such a repository:
  * [/datasets|/spaces]/NAMESPACE/NAME/resolve/REVISION/FILE. */

@@ -51,44 +51,44 @@ const struct face face_s3 = {.name = "s3",
 enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHOD_DELETE };
 
 /* methods, pattern, marker, name of what is refused */
-#define REFUSED(methods, pattern, marker, name)                                                    \
-	{                                                                                          \
-		methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name,             \
-			not_implemented_begin, NULL, NULL                                          \
+#define REFUSED(methods, pattern, marker, name)                                        \
+	{                                                                              \
+		methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name, \
+			not_implemented_begin, NULL, NULL                              \
 	}
 
 /* On the wrong kind of path: api/s3/request/misplaced.c. */
-#define OFF_KEY(methods, marker)                                                                   \
-	{                                                                                          \
-		methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket",           \
-			misplaced_on_key_begin, NULL, NULL                                         \
+#define OFF_KEY(methods, marker)                                                         \
+	{                                                                                \
+		methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", \
+			misplaced_on_key_begin, NULL, NULL                               \
 	}
-#define OFF_BUCKET(methods, marker)                                                                \
-	{                                                                                          \
-		methods, BUCKET, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfKey",              \
-			misplaced_on_bucket_begin, NULL, NULL                                      \
+#define OFF_BUCKET(methods, marker)                                                   \
+	{                                                                             \
+		methods, BUCKET, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfKey", \
+			misplaced_on_bucket_begin, NULL, NULL                         \
 	}
 
 /* Settings of a bucket: read by whoever may list all of it, changed by its administrators. */
-#define SETTING_GET(marker, name, begin)                                                           \
-	{                                                                                          \
-		METHOD_GET, BUCKET, marker, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_s3, name,     \
-			begin, NULL, NULL                                                          \
+#define SETTING_GET(marker, name, begin)                                                       \
+	{                                                                                      \
+		METHOD_GET, BUCKET, marker, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_s3, name, \
+			begin, NULL, NULL                                                      \
 	}
-#define SETTING_PUT(marker, name, finish)                                                          \
-	{                                                                                          \
-		METHOD_PUT, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_s3, name,       \
-			bucket_setting_put_begin, finish, bucket_setting_resume                    \
+#define SETTING_PUT(marker, name, finish)                                                    \
+	{                                                                                    \
+		METHOD_PUT, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_s3, name, \
+			bucket_setting_put_begin, finish, bucket_setting_resume              \
 	}
-#define SETTING_DELETE(marker, name, begin)                                                        \
-	{                                                                                          \
-		METHOD_DELETE, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, name,     \
-			begin, NULL, bucket_setting_resume                                         \
+#define SETTING_DELETE(marker, name, begin)                                                    \
+	{                                                                                      \
+		METHOD_DELETE, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, name, \
+			begin, NULL, bucket_setting_resume                                     \
 	}
 /* Those that this server does not have: api/s3/bucket/bucket_fixed.c. */
-#define FIXED(marker, name)                                                                        \
-	SETTING_GET(marker, "Get" name, bucket_fixed_get_begin),                                   \
-		SETTING_PUT(marker, "Put" name, bucket_fixed_put_finish),                          \
+#define FIXED(marker, name)                                               \
+	SETTING_GET(marker, "Get" name, bucket_fixed_get_begin),          \
+		SETTING_PUT(marker, "Put" name, bucket_fixed_put_finish), \
 		SETTING_DELETE(marker, "Delete" name, bucket_fixed_delete_begin)
 #define OBJECT_FIXED(marker, name)                                                                 \
 	{METHOD_GET, OBJECT, marker, ACCESS_OBJECT_TAGS_READ, BODY_NONE, &face_s3, "Get" name,     \
@@ -99,15 +99,15 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 	}
 
 /* What MinIO's client asks beside S3, at the paths where it asks. */
-#define MINIO_HEALTH(path, name, begin)                                                            \
-	{                                                                                          \
-		METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE,   \
-			&face_s3, name, begin, NULL, NULL                                          \
+#define MINIO_HEALTH(path, name, begin)                                                          \
+	{                                                                                        \
+		METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE, \
+			&face_s3, name, begin, NULL, NULL                                        \
 	}
-#define MINIO_ADMIN(version)                                                                       \
-	{                                                                                          \
-		METHODS_ALL, "/minio/admin/" version "/{rest*}", NULL, ACCESS_SIGNED_IN,           \
-			BODY_NONE, &face_s3, "MinioAdmin", minio_admin_begin, NULL, NULL           \
+#define MINIO_ADMIN(version)                                                             \
+	{                                                                                \
+		METHODS_ALL, "/minio/admin/" version "/{rest*}", NULL, ACCESS_SIGNED_IN, \
+			BODY_NONE, &face_s3, "MinioAdmin", minio_admin_begin, NULL, NULL \
 	}
 
 const struct route s3_routes[] = {

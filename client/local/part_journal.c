@@ -81,8 +81,9 @@ static bool take_text(struct part_journal *journal, struct span text)
 	buffer_release(&first);
 	while (rest.len > 0) {
 		const ptrdiff_t end = span_find(rest, '\n');
+		/* the last write was cut off: rewriting keeps the lines after it whole */
 		if (end < 0)
-			return false; /* the last write was cut off: rewriting keeps the lines after it whole */
+			return false;
 		take_line(journal, span_slice(rest, 0, (size_t)end));
 		rest = span_slice(rest, (size_t)end + 1, rest.len);
 	}

@@ -9,11 +9,12 @@
  *       sent          pending only: request targets whose upload is done, a line each
  *       source        committed only: where the trainer's own checkpoint lies (client/publish/publish_source.h)
  *
- * The baseline of the next delta is the committed step: its copy, or the base with the deltas behind it.
+ * The baseline of the next delta is the committed step: its copy, or the base with the deltas
+ * behind it.
  *
- * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state
- * before or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is
- * published.
+ * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill
+ * -9 anywhere leaves either the state before or the state after; opening removes what no state
+ * names. The baseline advances only when the server has said that the step is published.
  *
  * The copies of checkpoints are not synced: that would cost more than the publish. So what a power
  * cut has left of the committed one is held against its digest before a delta is made of it

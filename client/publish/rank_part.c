@@ -1,4 +1,5 @@
-/* A rank's part of a step on its way to the server: its objects, the part itself, and the wait for those of the other ranks. */
+/* A rank's part of a step on its way to the server: its objects, the part itself, and the wait for
+ * those of the other ranks. */
 #include "client/publish/rank_publisher_internal.h"
 
 #include <inttypes.h>
@@ -173,7 +174,8 @@ int rank_part_check(struct rank_publisher *self, struct error *err)
 	struct step_message found;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	int result = remote_run_step(self->remote, &self->run, step, arena, &found, err);
-	if (result == 0 && !rank_publisher_has_files(&found, self->share.files, self->share.file_count))
+	if (result == 0 &&
+		!rank_publisher_has_files(&found, self->share.files, self->share.file_count))
 		result = error_set(err, ERROR_STEP_DIFFERS,
 			"step %" PRIu64 " of run %s was published by others", step, self->run.text);
 	if (result == 0)

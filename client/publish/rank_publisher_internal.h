@@ -28,7 +28,8 @@ struct rank_publisher {
 };
 
 /* rank_publisher.c: whether the step's files are these. */
-bool rank_publisher_has_files(const struct step_message *step, const struct step_file *files, size_t count);
+bool rank_publisher_has_files(
+	const struct step_message *step, const struct step_file *files, size_t count);
 
 /* rank_part.c, in the order in which they are called. */
 int rank_part_describe(struct rank_publisher *self, struct error *err);

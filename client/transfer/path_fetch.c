@@ -1,4 +1,5 @@
-/* In `work`, a folder per link (named by step, kind, what it starts from and digest, so that another path never takes it for its own):
+/* In `work`, a folder per link (named by step, kind, what it starts from and digest, so that
+ * another path never takes it for its own):
  *
  *   <link>/files/...   the link's objects by name, each renamed there only when proven
  *   <link>/parts/N     the object on its way, with its journal */

@@ -30,9 +30,9 @@ struct transfer_download {
 	bool has_digest;
 	struct digest128 digest;
 	bool has_hash;
-	struct chunk_id
-		hash; /* the file hash of Xet: tells a file that is there already where there is no digest. It proves no other, since one
-	                             * file has as many hashes as ways to cut it into chunks */
+	/* the file hash of Xet: tells a file that is there already where there is no digest. It
+	 * proves no other, since one file has as many hashes as ways to cut it into chunks */
+	struct chunk_id hash;
 	const char *etag; /* NULL: none; the object must still have it */
 	/* what appears when all is there and proven; replaced when it exists */
 	const char *path;

@@ -4,7 +4,8 @@
  *                      |                    |                                                            |
  *                      change fails         +--------------- the whole batch fails -----------------------+
  *
- * A change that was refused inside a batch that then failed gets the batch's error: its refusal may rest on a neighbour that never was. */
+ * A change that was refused inside a batch that then failed gets the batch's error: its refusal may
+ * rest on a neighbour that never was. */
 #include "storage/core/committer.h"
 
 #include <stdlib.h>

@@ -89,7 +89,8 @@ static int take_over(struct store *store, struct pack_index *index, const struct
 	const struct pack_id pack = index->pack;
 	struct move move = {.change = {.apply = apply_move}, .to = index, .patch = patch};
 	if (committer_run(store_committer(store), &move.change, err) != 0) {
-		if (!move.change.in_doubt) /* else the catalog may yet come to name it: the next start judges */
+		/* else the catalog may yet come to name it: the next start judges */
+		if (!move.change.in_doubt)
 			pack_store_remove_files(packs, &index->file);
 		pack_index_free(index);
 		return -1;

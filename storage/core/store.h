@@ -1,8 +1,9 @@
-/* What every room of storage works with: the catalog's connections, the committer, the packs, helpers, clock, log and settings of one data
- * folder. storage/open makes a store out of it (store_open.h) and puts what the rooms above keep with it into its parts. Any thread.
+/* What every room of storage works with: the catalog's connections, the committer, the packs,
+ * helpers, clock, log and settings of one data folder. storage/open makes a store out of it
+ * (store_open.h) and puts what the rooms above keep with it into its parts. Any thread.
  *
  *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   DIR/scratch/
- *   DIR/acknowledged   DIR/set-aside/   */
+ *   DIR/acknowledged   DIR/set-aside/ */
 #ifndef STORAGE_CORE_STORE_H
 #define STORAGE_CORE_STORE_H
 

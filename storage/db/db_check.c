@@ -194,7 +194,8 @@ static int check_all(struct check_run *run, struct table_sums *tables, struct er
 			return -1;
 	tell_lost_tables(run, tables);
 	run->table = "";
-	if (run->any_at_all) /* it would be found once more; another check follows what is done about it */
+	/* it would be found once more; another check follows what is done about it */
+	if (run->any_at_all)
 		return 0;
 	return ask_sqlite(run, SQL_STRUCTURE, err) == 0
 		? 0

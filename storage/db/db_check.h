@@ -10,7 +10,8 @@ enum db_finding_kind {
 	DB_FINDING_TABLE, /* rows of a table are damaged, lost, or not the newest */
 	/* an index is damaged, or is not what its table says: it can be made from that */
 	DB_FINDING_INDEX,
-	DB_FINDING_STRUCTURE /* pages that nothing or more than one thing uses: VACUUM puts that right */
+	/* pages that nothing or more than one thing uses: VACUUM puts that right */
+	DB_FINDING_STRUCTURE
 };
 struct db_finding {
 	enum db_finding_kind kind;

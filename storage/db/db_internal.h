@@ -2,7 +2,7 @@
 #ifndef STORAGE_DB_DB_INTERNAL_H
 #define STORAGE_DB_DB_INTERNAL_H
 
-#define SQLITE_ENABLE_PREUPDATE_HOOK                                                               \
+#define SQLITE_ENABLE_PREUPDATE_HOOK \
 	1 /* what it declares, the library must have: configure looks */
 #include <sqlite3.h>
 

@@ -11,8 +11,9 @@
 enum log_state {
 	LOG_EMPTY, /* no log, or nothing in it */
 	LOG_SOUND, /* every transaction is there; a last one that never committed may follow */
-	LOG_TORN, /* the last transaction is not whole: a power cut leaves it so, and nobody was told of
-	                it. If nothing but damage explains it, what is told beside the log knows */
+	/* the last transaction is not whole: a power cut leaves it so, and nobody was told of
+	 * it. If nothing but damage explains it, what is told beside the log knows */
+	LOG_TORN,
 	LOG_DAMAGED /* transactions stand behind frames that are bad: they were committed */
 };
 

@@ -19,8 +19,9 @@
 
 enum {
 	WORK_ARENA_BYTES = 1024 * 1024,
-	LEAST_SAVED =
-		3 /* a delta takes no more than this part of the object, since plain ones are compressed too */
+	/* a delta takes no more than this part of the object, since plain ones are compressed
+	 * too */
+	LEAST_SAVED = 3
 };
 
 struct work {
@@ -215,9 +216,9 @@ static int encode_against(struct work *work, int64_t base, struct error *err)
 		};
 		result = derive_encode(&params, &work->encoded, err);
 	}
+	/* the version stays as it is; who reads it is told what is wrong with it */
 	if (result < 0 && (err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT))
-		result =
-			0; /* the version stays as it is; who reads it is told what is wrong with it */
+		result = 0;
 	shard_header_release(&header);
 	return result;
 }

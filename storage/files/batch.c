@@ -1,6 +1,7 @@
 /* start --[files are added: a helper proves that they can be read]--> change queued --> apply: line by line, each judged before its rows are written --COMMIT--> done
  *
- * What a line is refused for is found before anything of it is written, so no line needs a savepoint; a failure behind that is the whole change's. */
+ * What a line is refused for is found before anything of it is written, so no line needs a
+ * savepoint; a failure behind that is the whole change's. */
 #include "storage/files/batch.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define FILE_TIME_HEADER "x-amz-meta-mtime"
 
 enum { FILE_TIME_TEXT_BYTES = 32 };
-#define FILE_TIME_MAX_MS                                                                           \
+#define FILE_TIME_MAX_MS \
 	INT64_C(253402300799999) /* the end of the year 9999: dates have four digits */
 
 /* "1700000000.123". Times outside [1970, FILE_TIME_MAX_MS] become the nearest inside. */

@@ -5,7 +5,7 @@
 #include "storage/files/file_time.h"
 #include "storage/versions/header_blob.h"
 
-#define ENTRY_ROWS                                                                                 \
+#define ENTRY_ROWS \
 	"SELECT sequence, key, size, file_hash, modified_ms, headers FROM versions WHERE bucket = ?1 AND state = 1 AND is_marker = 0"
 
 static const char SQL_TREE_SCAN[] = ENTRY_ROWS " AND key >= ?2 ORDER BY key";

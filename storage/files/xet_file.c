@@ -20,7 +20,7 @@ static const char SQL_FILE_TOUCH[] =
 static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
 static const char SQL_FILE_EXPIRED[] =
 	"SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
-#define FILE_UNUSED                                                                                \
+#define FILE_UNUSED \
 	"xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
 static const char SQL_FILE_UNUSED_BYTES[] = "SELECT COALESCE(SUM(x.size), 0) FROM " FILE_UNUSED;
 /* What is still being written has no sum yet. A hash of another length is damaged: its row goes

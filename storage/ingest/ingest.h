@@ -1,16 +1,19 @@
-/* One stream of bytes on its way into packs: chunked, identified, deduplicated, encoded, written. A chunk that is stored already counts once its
- * stored bytes were read since the start and found right; else, and where a helper finds them wrong, it is stored anew. Or a serialized xorb, whose records are
- * verified and kept as they lie, all of them in one run. Streams that leave up to
- * INGEST_SMALL_BYTES to store stay in memory until the committer places them in the shared pack; others fill packs of their own, which
- * helpers write and sync. Digests of long streams run on helpers too: the writer's thread never waits for the disk. Nothing here is
- * visible until a change commits what ingest_part says.
+/* One stream of bytes on its way into packs: chunked, identified, deduplicated, encoded, written. A
+ * chunk that is stored already counts once its stored bytes were read since the start and found
+ * right; else, and where a helper finds them wrong, it is stored anew. Or a serialized xorb, whose
+ * records are verified and kept as they lie, all of them in one run. Streams that leave up to
+ * INGEST_SMALL_BYTES to store stay in memory until the committer places them in the shared pack;
+ * others fill packs of their own, which helpers write and sync. Digests of long streams run on
+ * helpers too: the writer's thread never waits for the disk. Nothing here is visible until a change
+ * commits what ingest_part says.
  *
- *   open --write*--> --finish--> (helpers) --done--> [small: place, by the committer] --> part goes into a change --> committed --> free
- *   free without `committed` or `in_doubt`: own packs are deleted (invariant 4), holds are released.
+ *   open --write*--> --finish--> (helpers) --done--> [small: place, by the committer]
+ *        --> part goes into a change --> committed --> free
+ *   free without `committed` or `in_doubt`: own packs are deleted (invariant 4), holds released.
  *
- * write, finish and free by one thread at a time, free not between finish and done; it never waits. done comes from a helper or from
- * inside finish. One ingest takes up to 28 MiB while it works, and 80 bytes for each of its chunks; a write of more than 1 MiB at a
- * time adds its size. */
+ * write, finish and free by one thread at a time, free not between finish and done; it never waits.
+ * done comes from a helper or from inside finish. One ingest takes up to 28 MiB while it works, and
+ * 80 bytes for each of its chunks; a write of more than 1 MiB at a time adds its size. */
 #ifndef STORAGE_INGEST_INGEST_H
 #define STORAGE_INGEST_INGEST_H
 

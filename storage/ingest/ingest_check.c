@@ -1,6 +1,7 @@
-/* A chunk that is found in the store counts once its stored bytes were read since the start and found right: else a PUT
- * would be acknowledged of which bytes cannot be read back. The stream goes on meanwhile: each such hit waits with its
- * content, and helpers read what is stored. What they find wrong goes back to the writer, which stores the content.
+/* A chunk that is found in the store counts once its stored bytes were read since the start and
+ * found right: else a PUT would be acknowledged of which bytes cannot be read back. The stream goes
+ * on meanwhile: each such hit waits with its content, and helpers read what is stored. What they
+ * find wrong goes back to the writer, which stores the content.
  *
  *   find --> [hits gather] --> check lane: read, note --> wrong ones: stored at the next write, or at the end
  *   finish --> check lane, behind the last of them: close

@@ -6,7 +6,7 @@
 #include "storage/run_tables/run_settings.h"
 #include "storage/run_tables/webhook_row.h"
 
-#define RUN_COLUMNS                                                                                                  \
+#define RUN_COLUMNS \
 	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
 	" parent_run, parent_step, parent_digest"
 enum { RUN_NAME_COLUMN = 11 };

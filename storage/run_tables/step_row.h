@@ -38,7 +38,7 @@ struct step_row {
 };
 
 /* In the order that step_row_read takes them. */
-#define STEP_COLUMNS                                                                                           \
+#define STEP_COLUMNS \
 	"id, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, verified, made, made_bytes," \
 	" made_until_ms, wants_made"
 enum { STEP_COLUMN_COUNT = 13 };

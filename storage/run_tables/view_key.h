@@ -1,7 +1,8 @@
-/* The keys of views: a run's steps in the layouts of other readers. docs/PROTOCOL.md, "Views". Internal to storage.
+/* The keys of views: a run's steps in the layouts of other readers. docs/PROTOCOL.md, "Views".
+ * Internal to storage.
  *
  *   trl     {run}/deltas/step_%06d.safetensors, {run}/anchors/step_%06d.safetensors
- *   slime   {run}/updates/weight_v%06d/...   */
+ *   slime   {run}/updates/weight_v%06d/... */
 #ifndef STORAGE_RUN_TABLES_VIEW_KEY_H
 #define STORAGE_RUN_TABLES_VIEW_KEY_H
 

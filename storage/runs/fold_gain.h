@@ -4,7 +4,7 @@
 
 #include "storage/db/db.h"
 
-#define FOLD_GAIN_LEAST                                                                            \
+#define FOLD_GAIN_LEAST \
 	0.15 /* part of the best way there is that a fold has to save to be worth its making */
 
 /* Part of the sum of the single deltas that a fold of as many steps takes: as measured on bf16

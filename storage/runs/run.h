@@ -85,8 +85,9 @@ struct run_path_params {
 	bool want_latest;
 	uint64_t want;
 	bool may_take_long;
-	bool asks_fold; /* a direct fold from `have` to the head that would save much is queued, unless it was before; so it is when a
-	                        * replica with a lease holds that step */
+	/* a direct fold from `have` to the head that would save much is queued, unless it was
+	 * before; so it is when a replica with a lease holds that step */
+	bool asks_fold;
 };
 struct run_path_facts {
 	uint64_t anchor; /* with collected; UINT64_MAX: none */

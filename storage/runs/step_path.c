@@ -86,8 +86,8 @@ static int add_step(struct walk *walk, uint64_t step, struct error *err)
 	struct step_row row;
 	if (find_row(walk, step, &row, err) != 1)
 		return -1;
-	if (row.verified ==
-		STEP_FAILED) /* nobody has what it claims to be, so nothing that is built on it helps */
+	/* nobody has what it claims to be, so nothing that is built on it helps */
+	if (row.verified == STEP_FAILED)
 		return 0;
 	if (is_held(walk->params, &row))
 		step_plan_start(walk->plan, true, 0);

@@ -1,6 +1,7 @@
 /* start --helper: step_check--> queued --apply: judge, resolve, write, retain--> COMMIT --> waiters woken, done
  *
- * Everything is judged in the change, in this order: epoch, a repeat, head, base, objects, tensors. The helper only reads ahead. */
+ * Everything is judged in the change, in this order: epoch, a repeat, head, base, objects, tensors.
+ * The helper only reads ahead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +138,8 @@ int step_resolve_object(struct db *db, int64_t bucket, const struct step_object 
 		return error_set(err, ERROR_DIGEST_MISMATCH,
 			"The object '%.*s' does not have the %llu bytes that the manifest says.",
 			shown, (const char *)object->key.data, (unsigned long long)object->size);
-	if (!out_version->has_digest) /* overwritten by a multipart upload since the helper looked */
+	/* overwritten by a multipart upload since the helper looked */
+	if (!out_version->has_digest)
 		return error_set(err, ERROR_BUSY,
 			"The object '%.*s' was replaced while the step was on its way: publish it again.",
 			shown, (const char *)object->key.data);

@@ -1,8 +1,11 @@
 /* In this order, so that what is refused is refused before anything moves:
  *
- *   acknowledged ; the log, before SQLite sees it ; the catalog, asked before it migrates ; its identity
- *   against what was acknowledged ; the packs' headers against that ; then the packs are settled, and a
- *   new life begins
+ *   1. acknowledged
+ *   2. the log, before SQLite sees it
+ *   3. the catalog, asked before it migrates
+ *   4. its identity against what was acknowledged
+ *   5. the packs' headers against that
+ *   6. then the packs are settled, and a new life begins
  *
  * A store that is only read goes the same way on a copy of its catalog, and settles nothing. */
 #include "storage/start/store_start.h"

@@ -360,8 +360,8 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 		take_over(work, pack, index);
 		return;
 	}
-	if (result == 0 ||
-		!move.in_doubt) /* else the catalog may yet come to name it: the next start judges */
+	/* else the catalog may yet come to name it: the next start judges */
+	if (result == 0 || !move.in_doubt)
 		pack_store_remove_files(packs_of(work), &index->file);
 	pack_index_free(index);
 	if (result != 0)

@@ -1,18 +1,23 @@
-/* The way of one pack through gc. Nothing here waits: what must be waited for is looked at again when gc_pack_advance is called again.
+/* The way of one pack through gc. Nothing here waits: what must be waited for is looked at again
+ * when gc_pack_advance is called again.
  *
- *   look: which chunks do rows of `segments` lead to, or belong to xorbs that are promised (xorb_row.h)?  none: delete   few: compact   else: nothing
+ *   look        which chunks do rows of `segments` lead to, or belong to promised xorbs (xorb_row.h)?
+ *               none: delete; few: compact; else nothing
  *   begin       retiring: dedup finds nothing in it any more. To be deleted: condemned, committed
- *   references  every ingest that found chunks in it before is through, and its rows are in the catalog or never will be.
- *               From here on the living chunks only become fewer
- *   view        looked at again, in a snapshot: these chunks stay. Some live though it was to be deleted: it is spared
- *   readers     connections that were out before the snapshot are back: whoever saw more chunks live holds the pack by now. If one that
- *               copies rows does, back to references
+ *   references  every ingest that found chunks in it before is through, and its rows are in the
+ *               catalog or never will be. From here on the living chunks only become fewer
+ *   view        looked at again, in a snapshot: these chunks stay. Some live though it was to be
+ *               deleted: it is spared
+ *   readers     connections that were out before the snapshot are back: whoever saw more chunks live
+ *               holds the pack by now. If one that copies rows does, back to references
  *   reads       those holds are gone
- *   act         looked at once more, for names and promises, in the same change. delete: the row goes, and those of its xorbs, then the files
- *               compact: the new file is written and synced, the row names it and xorbs that lack chunks are forgotten, the cache takes it, then
- *               the old files go
+ *   act         looked at once more, for names and promises, in the same change.
+ *               delete: the row goes, and those of its xorbs, then the files.
+ *               compact: the new file is written and synced, the row names it and xorbs that lack
+ *               chunks are forgotten, the cache takes it, then the old files go
  *
- * A crash before the row changed leaves the new file to recovery, one after it the old. gc's thread alone. Internal to storage. */
+ * A crash before the row changed leaves the new file to recovery, one after it the old. gc's thread
+ * alone. Internal to storage. */
 #ifndef STORAGE_UPKEEP_GC_PACK_H
 #define STORAGE_UPKEEP_GC_PACK_H
 

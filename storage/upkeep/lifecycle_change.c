@@ -109,8 +109,9 @@ static int judge_version(struct lifecycle_change *change, struct db *db,
 	const int found = version_find_sequence(db, item->sequence, change->arena, &version, err);
 	const enum version_state wanted =
 		item->kind == LIFECYCLE_CURRENT ? VERSION_CURRENT : VERSION_OLDER;
+	/* a damaged row is not for this to remove, and keeps no other from going */
 	if (found < 0 && err->kind == ERROR_CORRUPT)
-		return 0; /* a damaged row is not for this to remove, and keeps no other from going */
+		return 0;
 	if (found <= 0 || version.state != wanted)
 		return found < 0 ? -1 : 0;
 	if (server_key_guard(db, change->bucket, version.key, err) != 0)

@@ -1,7 +1,8 @@
 /* start --helper: judge--> change queued: apply (judged state still true? conditions, version row) --COMMIT--> done
  *              ^                    |
  *              +-- a part came meanwhile
- * A list whose upload is completed already is answered from what the upload remembers, if it is the same list. */
+ * A list whose upload is completed already is answered from what the upload remembers, if it is the
+ * same list. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* start --helper: plan--> [helper: read a slice, again and again] --edges stored--> change queued: place, apply --COMMIT--> done A slice at a time,
- * so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy is stored anew. The source's packs are held from
- * the plan until the end (invariant 5). */
+ * so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy
+ * is stored anew. The source's packs are held from the plan until the end (invariant 5). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,9 +120,9 @@ static void committed(struct change *change)
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
 			put_body_settle(&copy->edges[i].body, change);
+	/* its rows may come back: the packs stay referred to until the process ends */
 	if (change->in_doubt)
-		copy->held_count =
-			0; /* its rows may come back: the packs stay referred to until the process ends */
+		copy->held_count = 0;
 	upload_call_take_change(&copy->call);
 	upload_call_settle(&copy->call);
 }

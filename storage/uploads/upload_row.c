@@ -5,7 +5,7 @@
 static const char SQL_UPLOAD_ADD[] =
 	"INSERT INTO uploads (upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind,"
 	" etag_policy, part_set, revision) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
-#define UPLOAD_COLUMNS                                                                                                                       \
+#define UPLOAD_COLUMNS \
 	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind, etag_policy, part_set," \
 	" revision, result"
 static const char SQL_UPLOAD_FIND[] =

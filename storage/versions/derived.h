@@ -15,8 +15,9 @@ enum {
 	DERIVED_DEPTH_MAX = 2, /* a derived version of a derived version of others */
 	DERIVED_SOURCES_MAX = 64,
 	DERIVED_RECIPE_MAX_BYTES = 32 * 1024 * 1024,
-	DERIVED_PIECE_BLOCKS =
-		16 /* what derived_recipe_add_blocks puts in one piece: a range has at most so many headers to walk */
+	/* what derived_recipe_add_blocks puts in one piece: a range has at most so many headers
+	 * to walk */
+	DERIVED_PIECE_BLOCKS = 16
 };
 
 /* How a version's bytes are made, piece by piece in the order of the result. Built once, then

@@ -323,8 +323,9 @@ int version_unpin(struct db *db, int64_t sequence, struct error *err)
 	if (pinned)
 		return 0;
 	const int got = version_find_sequence(db, sequence, NULL, &version, err);
+	/* a damaged row costs its space, and keeps nothing else from being swept */
 	if (got < 0 && err->kind == ERROR_CORRUPT)
-		return 0; /* a damaged row costs its space, and keeps nothing else from being swept */
+		return 0;
 	if (got <= 0 || version.state != VERSION_HIDDEN)
 		return got < 0 ? -1 : 0;
 	return drop(db, &version, err);

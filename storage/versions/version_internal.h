@@ -5,7 +5,7 @@
 #include "storage/versions/version.h"
 
 /* In the order that version_read_row takes them. */
-#define VERSION_COLUMNS                                                                                                                         \
+#define VERSION_COLUMNS \
 	"sequence, id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set, contents, checksum," \
 	" has_id, retired_ms, part_count, checksum_kind, checksum_value, storage_class, acl, tags"
 

@@ -10,7 +10,7 @@
 #include "storage/versions/key_walk.h"
 #include "storage/versions/version_internal.h"
 
-#define LISTED                                                                                     \
+#define LISTED \
 	"SELECT key, id, has_id, is_marker, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1"
 
 static const char SQL_LIST_CURRENT[] = LISTED " AND key >= ?2 AND state = 1 ORDER BY key";

@@ -1,5 +1,6 @@
 /* write --> check, and spool when the xorb was seen damaged; finish --> [spooled] --> run, on a helper: look, and mend --> done. Who holds a
- * reference on a pack keeps gc off it, and all mending is one lane: so nobody else moves the pack meanwhile. */
+ * reference on a pack keeps gc off it, and all mending is one lane: so nobody else moves the pack
+ * meanwhile. */
 #include "storage/xet/xorb_repeat.h"
 
 #include <stdlib.h>

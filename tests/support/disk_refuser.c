@@ -1,9 +1,11 @@
-/* A library for LD_PRELOAD: while a file exists, a folder takes no writes, as on a file system that was made read-only under a running program.
+/* A library for LD_PRELOAD: while a file exists, a folder takes no writes, as on a file system that
+ * was made read-only under a running program.
  *
  *   DELTABUCKET_REFUSE_FOLDER   the folder: absolute, without links on the way
  *   DELTABUCKET_REFUSE_FLAG     the file
  *
- * Calls that would change something below the folder fail with EROFS; files that were open for writing before are no exception. */
+ * Calls that would change something below the folder fail with EROFS; files that were open for
+ * writing before are no exception. */
 #undef _FORTIFY_SOURCE
 #undef _FILE_OFFSET_BITS
 #include <errno.h>

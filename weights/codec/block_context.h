@@ -29,8 +29,9 @@ void block_context_need(struct block_code_context *context, size_t elements, siz
 /* A block is hashed in one piece or many: start, pieces in order, end, which gives the hash of the
  * result. */
 enum {
-	BLOCK_CONTEXT_PIECE = 1
-		<< 15 /* elements, where it goes piece by piece: what stays in the cache from one use to the next */
+	/* elements, where it goes piece by piece: what stays in the cache from one use to the
+	 * next */
+	BLOCK_CONTEXT_PIECE = 1 << 15
 };
 void block_context_hash_start(struct block_code_context *context);
 void block_context_hash_add(

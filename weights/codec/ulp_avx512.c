@@ -7,8 +7,8 @@
 #include "weights/codec/ulp_tile.h"
 
 /* What takes a width is inlined where the width is a constant. */
-#define WIDE                                                                                       \
-	__attribute__((target(                                                                     \
+#define WIDE                   \
+	__attribute__((target( \
 		"avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi,bmi2,popcnt")))
 #define WIDE_INLINE WIDE static inline __attribute__((always_inline))
 

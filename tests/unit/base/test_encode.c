@@ -4,9 +4,9 @@
 
 #include "base/encode.h"
 
-#define LITERAL(text)                                                                              \
-	{                                                                                          \
-		(const uint8_t *)(text), sizeof(text) - 1                                          \
+#define LITERAL(text)                                     \
+	{                                                 \
+		(const uint8_t *)(text), sizeof(text) - 1 \
 	}
 
 START_TEST(hex_goes_there_and_back)

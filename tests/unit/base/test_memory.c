@@ -106,7 +106,7 @@ START_TEST(memory_that_was_freed_goes_back)
 			free(blocks[i]);
 		const size_t before = resident_bytes();
 		memory_give_back(&rest);
-#if !defined(__SANITIZE_ADDRESS__) &&                                                              \
+#if !defined(__SANITIZE_ADDRESS__) && \
 	!defined(__SANITIZE_THREAD__) /* they have a heap of their own */
 		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 #else

@@ -2,9 +2,9 @@
 
 #include "base/span.h"
 
-#define LITERAL(text)                                                                              \
-	{                                                                                          \
-		(const uint8_t *)(text), sizeof(text) - 1                                          \
+#define LITERAL(text)                                     \
+	{                                                 \
+		(const uint8_t *)(text), sizeof(text) - 1 \
 	}
 
 START_TEST(equality)

@@ -14,13 +14,13 @@ Suite *test_codec_lz4_suite(void);
 enum { RUN_BYTES = 1000, FRAME_MAX_BYTES = 2048 };
 
 #define MAGIC "04224d18"
-#define BLOCK                                                                                      \
-	"0e000000"                                                                                 \
+#define BLOCK      \
+	"0e000000" \
 	"1f610100ffffffd2506161616161"
-#define TWO_BLOCKS                                                                                 \
-	"0c000000"                                                                                 \
-	"1f610100ffdc506161616161"                                                                 \
-	"0b000000"                                                                                 \
+#define TWO_BLOCKS                 \
+	"0c000000"                 \
+	"1f610100ffdc506161616161" \
+	"0b000000"                 \
 	"0f0100ffdd506161616161" /* the second reaches back into the first */
 #define END         "00000000"
 #define BLOCK_SUM   "5a0a6b03"

@@ -5,13 +5,13 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-#define PRINTED_FORM(kind, format)                                                                 \
-	"{\"kind\":\"" kind "\",\"format\":\"" format                                              \
+#define PRINTED_FORM(kind, format)                    \
+	"{\"kind\":\"" kind "\",\"format\":\"" format \
 	"\",\"bytes\":7,\"objects\":[" OBJECT_TEXT("o") "]}"
-#define FROM(from, step, form)                                                                     \
-	"{\"step\":" step ",\"from\":" from ",\"digest\":\"" DIGEST_A "\",\"form\":" form          \
+#define FROM(from, step, form)                                                            \
+	"{\"step\":" step ",\"from\":" from ",\"digest\":\"" DIGEST_A "\",\"form\":" form \
 	",\"files\":" FILES_TEXT "}"
-#define LINK(step, form)                                                                           \
+#define LINK(step, form) \
 	"{\"step\":" step ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
 #define ANCHOR(step)          LINK(step, PRINTED_FORM("anchor", "full"))
 #define DELTA(step)           LINK(step, PRINTED_FORM("delta", "trl-gap"))

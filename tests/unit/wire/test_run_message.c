@@ -5,7 +5,7 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-#define ADOPT_DEFAULTS                                                                             \
+#define ADOPT_DEFAULTS \
 	"\"view_trl\":false,\"view_slime\":false,\"adopt\":\"\",\"adopt_prefix\":\"{run}/\",\"hot_load\":\"\",\"hot_load_prefix\":\"{run}/\",\"webhook\":\"\""
 
 static const char full_run[] =

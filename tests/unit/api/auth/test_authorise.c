@@ -114,8 +114,8 @@ START_TEST(test_ignored_acls)
 }
 END_TEST
 
-#define POLICY(principal, action, resource)                                                        \
-	"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action      \
+#define POLICY(principal, action, resource)                                                   \
+	"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action \
 	",\"Resource\":" resource "}}"
 
 static void set_policy(const char *json)

@@ -6,12 +6,12 @@
 #include "api/auth/signing_key.h"
 
 #define ALGORITHM "X-Amz-Algorithm=AWS4-HMAC-SHA256"
-#define CREDENTIAL                                                                                 \
+#define CREDENTIAL \
 	"X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request"
 #define DATE      "X-Amz-Date=20130524T000000Z"
 #define SIGNED    "X-Amz-SignedHeaders=host"
 #define SIGNATURE "X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
-#define GOOD                                                                                       \
+#define GOOD \
 	"/test.txt?" ALGORITHM "&" CREDENTIAL "&" DATE "&X-Amz-Expires=86400&" SIGNED "&" SIGNATURE
 
 static const int64_t signed_ms = INT64_C(1369353600000);

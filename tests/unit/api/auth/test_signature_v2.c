@@ -5,9 +5,9 @@
 
 #include "api/auth/signature_v2.h"
 
-#define PUPPY                                                                                      \
+#define PUPPY \
 	"AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D&Expires=1175139620"
-#define BUSY                                                                                       \
+#define BUSY \
 	"AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=y81yDj1SYXmekJIVYgfufTEqJCk%3D&Expires=1175139620"
 
 static const char secret[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

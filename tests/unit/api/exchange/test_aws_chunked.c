@@ -128,7 +128,7 @@ static int run(const struct kind *kind, struct span body, struct error *err)
 	return outcome;
 }
 
-#define TRAILER_SIGNATURE                                                                          \
+#define TRAILER_SIGNATURE \
 	"x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435"
 static const struct vector {
 	struct kind kind;

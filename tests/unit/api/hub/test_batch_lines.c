@@ -5,10 +5,10 @@
 
 #include "tests/unit/unit.h"
 
-#define HASH                                                                                       \
-	"0706050403020100"                                                                         \
-	"0f0e0d0c0b0a0908"                                                                         \
-	"1716151413121110"                                                                         \
+#define HASH               \
+	"0706050403020100" \
+	"0f0e0d0c0b0a0908" \
+	"1716151413121110" \
 	"1f1e1d1c1b1a1918"
 #define ADD  "\"type\":\"addFile\",\"path\":\"p\",\"xetHash\":\"" HASH "\""
 #define COPY "\"type\":\"copyFile\",\"path\":\"p\",\"xetHash\":\"" HASH "\""

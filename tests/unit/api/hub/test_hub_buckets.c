@@ -296,8 +296,8 @@ START_TEST(settings_change_who_sees_it)
 }
 END_TEST
 
-#define BLOCK(bits)                                                                                \
-	"<PublicAccessBlockConfiguration><BlockPublicAcls>" bits                                   \
+#define BLOCK(bits)                                              \
+	"<PublicAccessBlockConfiguration><BlockPublicAcls>" bits \
 	"</BlockPublicAcls></PublicAccessBlockConfiguration>"
 static const char open_policy[] =
 	"{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":[\"s3:GetObject\",\"s3:ListBucket\"],"

@@ -18,7 +18,7 @@ Suite *test_xet_xorbs_suite(void);
 #define HELLO "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
 #define ZERO  "0000000000000000000000000000000000000000000000000000000000000000"
 #define OTHER "df93298cdbf67cd507aed28d6290c0cf7f9aa0aa88dfa629cffcf98680659410"
-#define GRANT_BODY                                                                                 \
+#define GRANT_BODY \
 	"{\"length\":20,\"checksum\":{\"algo\":\"crc64nvme\",\"value\":\"3879687725877942381\"}}"
 
 static const uint8_t hello[] = {

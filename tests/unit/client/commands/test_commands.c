@@ -10,24 +10,24 @@
 #include "tests/unit/client/web_fixture.h"
 
 #define DIGEST "xxh3-128:00112233445566778899aabbccddeeff"
-#define RUN_FACTS                                                                                  \
+#define RUN_FACTS \
 	"\"steps\":2,\"bytes\":1500,\"keep_steps\":64,\"created\":\"2026-01-02T03:04:05.000Z\"}"
-#define RUN_R                                                                                      \
-	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST         \
+#define RUN_R                                                                              \
+	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
 	"\"," RUN_FACTS
-#define RUN_DUE                                                                                    \
-	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST         \
+#define RUN_DUE                                                                            \
+	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
 	"\",\"anchor_due\":true," RUN_FACTS
-#define RUN_0                                                                                      \
-	"{\"bucket\":\"b\",\"run\":\"t\",\"epoch\":1,\"head\":0,\"head_digest\":\"" DIGEST         \
+#define RUN_0                                                                              \
+	"{\"bucket\":\"b\",\"run\":\"t\",\"epoch\":1,\"head\":0,\"head_digest\":\"" DIGEST \
 	"\"," RUN_FACTS
-#define RUN_S                                                                                      \
+#define RUN_S \
 	"{\"bucket\":\"b\",\"run\":\"s\",\"epoch\":0,\"head\":null,\"head_digest\":null," RUN_FACTS
-#define OBJECT(name, size)                                                                         \
+#define OBJECT(name, size) \
 	"{\"name\":\"" name "\",\"key\":\"k\",\"size\":" size ",\"digest\":\"" DIGEST "\"}"
-#define STEP_3                                                                                     \
-	"{\"step\":3,\"epoch\":2,\"label\":\"\",\"digest\":\"" DIGEST                              \
-	"\",\"base\":null,\"collected\":true,"                                                     \
+#define STEP_3                                                        \
+	"{\"step\":3,\"epoch\":2,\"label\":\"\",\"digest\":\"" DIGEST \
+	"\",\"base\":null,\"collected\":true,"                        \
 	"\"created\":\"2026-01-02T03:04:05.000Z\",\"files\":[],\"forms\":[]}"
 #define STEP_4                                                                                                   \
 	"{\"step\":4,\"epoch\":2,\"label\":\"it-4\",\"digest\":\"" DIGEST                                        \
@@ -41,17 +41,17 @@
 #define BUCKETS(rest)                                                                                   \
 	"<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name><CreationDate>2026-01-02T03:04:05.000Z" \
 	"</CreationDate></Bucket></Buckets>" rest "</ListAllMyBucketsResult>"
-#define BUCKETS_B_C                                                                                \
-	"<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name></Bucket>"                         \
+#define BUCKETS_B_C                                                        \
+	"<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name></Bucket>" \
 	"<Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"
-#define CONTENT(key)                                                                               \
-	"<Contents><Key>" key                                                                      \
-	"</Key><Size>7</Size><LastModified>2026-01-02T03:04:05.000Z</LastModified>"                \
+#define CONTENT(key)                                                                \
+	"<Contents><Key>" key                                                       \
+	"</Key><Size>7</Size><LastModified>2026-01-02T03:04:05.000Z</LastModified>" \
 	"<ETag>\"e\"</ETag></Contents>"
-#define LIST(content)                                                                              \
+#define LIST(content) \
 	"<ListBucketResult><EncodingType>url</EncodingType>" content "</ListBucketResult>"
-#define REPLICA(id, rest)                                                                          \
-	"{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\","           \
+#define REPLICA(id, rest)                                                                \
+	"{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\"," \
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
 #define STATES                                                                                                     \
 	"\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \

@@ -11,17 +11,17 @@
 #include "tests/unit/client/command_fixture.h"
 #include "tests/unit/client/web_fixture.h"
 
-#define CONTENT(key)                                                                               \
-	"<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z"         \
+#define CONTENT(key)                                                                       \
+	"<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z" \
 	"</LastModified><ETag>\"e\"</ETag></Contents>"
-#define LIST(truncated, content)                                                                   \
-	"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated                \
+#define LIST(truncated, content)                                                    \
+	"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated \
 	"</IsTruncated>" content "</ListBucketResult>"
 
 #define HASH "0000000000000001000000000000000000000000000000000000000000000000"
 
 static const char TOKEN[] = "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
-#define FILE_OF(path, size)                                                                        \
+#define FILE_OF(path, size) \
 	"{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" HASH "\"}"
 static const char TREE[] = "[" FILE_OF("old", "4") "]";
 

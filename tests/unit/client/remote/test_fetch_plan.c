@@ -5,9 +5,9 @@
 #include "client/remote/fetch_plan.h"
 
 #define X1 "0000000000000001000000000000000000000000000000000000000000000000"
-#define TERMS(range)                                                                               \
+#define TERMS(range) \
 	"\"terms\":[{\"hash\":\"" X1 "\",\"unpacked_length\":8192,\"range\":" range "}]"
-#define ENTRY(url, chunks, bytes)                                                                  \
+#define ENTRY(url, chunks, bytes) \
 	"{\"url\":\"" url "\",\"ranges\":[{\"chunks\":" chunks ",\"bytes\":" bytes "}]}"
 
 START_TEST(terms_and_fetches_come_as_they_are)

@@ -10,7 +10,7 @@
 
 #define H1 "0000000000000001000000000000000000000000000000000000000000000000"
 #define H2 "0000000000000002000000000000000000000000000000000000000000000000"
-#define FILE_OF(path, size, hash)                                                                  \
+#define FILE_OF(path, size, hash) \
 	"{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" hash "\"}"
 
 static struct web *web;

@@ -66,7 +66,7 @@ static void put(const char *name, const char *endpoint, const char *token, const
 		profile_write(file_system(), path, name, &profile, &err) == 0, "%s", err.text);
 }
 
-#define TWO                                                                                        \
+#define TWO \
 	"# mine\nendpoint = http://a\n token=t=1 \r\n\n[ lab ]\nendpoint = http://lab\nca = /lab ca.pem\n[other]\ntoken = x"
 
 START_TEST(each_profile_has_its_lines)

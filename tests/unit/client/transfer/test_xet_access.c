@@ -8,7 +8,7 @@
 #include "client/transfer/xet_access.h"
 #include "tests/unit/client/web_fixture.h"
 
-#define TOKEN(token, url, end)                                                                     \
+#define TOKEN(token, url, end) \
 	"{\"accessToken\":\"" token "\",\"casUrl\":\"" url "\",\"exp\":" end "}"
 #define ASKED "GET /api/buckets/-/b/xet-read-token\n"
 

@@ -15,14 +15,14 @@
 #include "tests/unit/client/web_fixture.h"
 
 #define XORB "0000000000000001000000000000000000000000000000000000000000000000"
-#define TERM(bytes, first, end)                                                                    \
-	"{\"hash\":\"" XORB "\",\"unpacked_length\":" bytes ",\"range\":{\"start\":" first         \
+#define TERM(bytes, first, end)                                                            \
+	"{\"hash\":\"" XORB "\",\"unpacked_length\":" bytes ",\"range\":{\"start\":" first \
 	",\"end\":" end "}}"
-#define FETCH(first, end, from, to)                                                                \
-	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":" first ",\"end\":" end  \
+#define FETCH(first, end, from, to)                                                               \
+	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":" first ",\"end\":" end \
 	"},\"bytes\":{\"start\":" from ",\"end\":" to "}}]}"
-#define PLAN(skip, terms, fetches)                                                                 \
-	"{\"offset_into_first_range\":" skip ",\"terms\":[" terms "],\"xorbs\":{\"" XORB           \
+#define PLAN(skip, terms, fetches)                                                       \
+	"{\"offset_into_first_range\":" skip ",\"terms\":[" terms "],\"xorbs\":{\"" XORB \
 	"\":[" fetches "]}}"
 #define ALL FETCH("0", "3", "0", "6023")
 

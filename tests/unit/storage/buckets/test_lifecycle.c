@@ -27,9 +27,9 @@ START_TEST(days_end_at_midnight)
 }
 END_TEST
 
-#define TEXT(text)                                                                                 \
-	{                                                                                          \
-		(const uint8_t *)(text), sizeof(text) - 1                                          \
+#define TEXT(text)                                        \
+	{                                                 \
+		(const uint8_t *)(text), sizeof(text) - 1 \
 	}
 
 static const struct tag red[] = {{TEXT("colour"), TEXT("red")}};

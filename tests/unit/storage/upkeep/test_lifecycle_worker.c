@@ -19,9 +19,9 @@
 
 enum { DAY = 1000 };
 
-#define TEXT(text)                                                                                 \
-	{                                                                                          \
-		(const uint8_t *)(text), sizeof(text) - 1                                          \
+#define TEXT(text)                                        \
+	{                                                 \
+		(const uint8_t *)(text), sizeof(text) - 1 \
 	}
 
 static struct store_fixture fixture;

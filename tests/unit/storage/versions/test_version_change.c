@@ -134,8 +134,8 @@ enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 static int (*const preparations[])(struct error *err) = {put_large, put_small, put_copied};
 enum { PREPARATIONS = sizeof(preparations) / sizeof(preparations[0]) };
 
-#define FAULT(event)                                                                               \
-	"CREATE TRIGGER fault BEFORE " event                                                       \
+#define FAULT(event)                         \
+	"CREATE TRIGGER fault BEFORE " event \
 	" BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END"
 static const char *const faults[] = {
 	FAULT("INSERT ON versions"),

@@ -84,9 +84,9 @@ static const struct {
 	uint64_t elements;
 	const char *message; /* NULL: good */
 } rows[] = {
-#define GRID(of, row, col)                                                                         \
-	{                                                                                          \
-		.form = INDEX_GRID, .columns = of, .row_bytes = row, .col_bytes = col              \
+#define GRID(of, row, col)                                                            \
+	{                                                                             \
+		.form = INDEX_GRID, .columns = of, .row_bytes = row, .col_bytes = col \
 	}
 	{{.form = INDEX_GAP16}, "", 0, 0, NULL},
 	{{.form = INDEX_GAP16}, "\x04\x00", 2, 5, NULL},

@@ -15,7 +15,7 @@ Suite *test_delta_reader_suite(void);
 #define META(rest) "\"__metadata__\":{\"format\":\"sparse_weight_patch\",\"version\":\"1\"" rest "}"
 #define GAP        ",\"encoding\":\"gap_delta\""
 #define RAW        ",\"encoding\":\"raw\""
-#define T(name, dtype, shape, offsets)                                                             \
+#define T(name, dtype, shape, offsets) \
 	",\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 struct row {
@@ -145,9 +145,9 @@ static const struct row bad[] = {
 };
 
 /* One row of result_files, in JSON within JSON. */
-#define FILE_ROW(path, size, kind, from)                                                           \
-	"{\\\"path\\\":\\\"" path "\\\",\\\"size\\\":" size ",\\\"kind\\\":\\\"" kind              \
-	"\\\",\\\"from\\\":\\\"" from                                                              \
+#define FILE_ROW(path, size, kind, from)                                              \
+	"{\\\"path\\\":\\\"" path "\\\",\\\"size\\\":" size ",\\\"kind\\\":\\\"" kind \
+	"\\\",\\\"from\\\":\\\"" from                                                 \
 	"\\\",\\\"digest\\\":\\\"xxh3-128:00000000000000000000000000000000\\\"}"
 #define FILES(rows) "{" META(GAP ",\"result_kind\":\"folder\",\"result_files\":\"[" rows "]\"") "}"
 

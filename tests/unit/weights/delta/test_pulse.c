@@ -81,9 +81,9 @@ static size_t pack(const char *header, struct span data, uint8_t frame[FRAME_BYT
 }
 
 /* "*" stands for a SHA-256: first that of delta_metadata.json, then that of the frame. */
-#define METADATA                                                                                   \
-	"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"anchor_window\":30,"    \
-	"\"created_at\":1.5,\"weights_hash\":\"" HASH "\",\"file_manifest\":{"                     \
+#define METADATA                                                                                \
+	"{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"anchor_window\":30," \
+	"\"created_at\":1.5,\"weights_hash\":\"" HASH "\",\"file_manifest\":{"                  \
 	"\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"*\"}}"
 
 static void put_metadata(const char *text, struct span delta, struct span frame)

@@ -15,7 +15,7 @@ struct header_case {
 	const char *message; /* part of it; NULL: accepted */
 };
 
-#define T(dtype, shape, offsets)                                                                   \
+#define T(dtype, shape, offsets) \
 	"{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 static const struct header_case accepted[] = {

@@ -32,7 +32,7 @@ static void get_holds(int status, const char *target, const char *text)
 	face_fixture_expect_text(&fixture, status, METHOD_GET, target, NULL, NULL, text);
 }
 
-#define STATUS(status)                                                                             \
+#define STATUS(status) \
 	"<VersioningConfiguration " XMLNS "><Status>" status "</Status></VersioningConfiguration>"
 
 START_TEST(test_versioning)
@@ -188,8 +188,8 @@ START_TEST(test_etag_policy)
 }
 END_TEST
 
-#define OWNERSHIP(value)                                                                           \
-	"<OwnershipControls " XMLNS "><Rule><ObjectOwnership>" value                               \
+#define OWNERSHIP(value)                                             \
+	"<OwnershipControls " XMLNS "><Rule><ObjectOwnership>" value \
 	"</ObjectOwnership></Rule></OwnershipControls>"
 
 START_TEST(test_ownership)

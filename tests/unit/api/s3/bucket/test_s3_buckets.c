@@ -60,8 +60,8 @@ START_TEST(test_bad_name)
 }
 END_TEST
 
-#define CONFIGURATION(inside)                                                                      \
-	"<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" inside     \
+#define CONFIGURATION(inside)                                                                  \
+	"<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" inside \
 	"</CreateBucketConfiguration>"
 
 START_TEST(test_create_body)

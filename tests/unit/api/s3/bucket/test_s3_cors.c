@@ -6,8 +6,8 @@
 #include "tests/unit/api/face_fixture.h"
 
 #define RULE(inside) "<CORSRule>" inside "</CORSRule>"
-#define CORS(rules)                                                                                \
-	"<CORSConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" rules              \
+#define CORS(rules)                                                                   \
+	"<CORSConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" rules \
 	"</CORSConfiguration>"
 #define O(origin) "<AllowedOrigin>" origin "</AllowedOrigin>"
 #define M(method) "<AllowedMethod>" method "</AllowedMethod>"

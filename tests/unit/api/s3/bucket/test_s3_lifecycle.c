@@ -9,8 +9,8 @@
 #define ON           "<Status>Enabled</Status>"
 #define ALL          "<Filter></Filter>"
 #define DAYS(n)      "<Expiration><Days>" n "</Days></Expiration>"
-#define RULES(rules)                                                                               \
-	"<LifecycleConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" rules         \
+#define RULES(rules)                                                                       \
+	"<LifecycleConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" rules \
 	"</LifecycleConfiguration>"
 #define TAG(k, v) "<Tag><Key>" k "</Key><Value>" v "</Value></Tag>"
 

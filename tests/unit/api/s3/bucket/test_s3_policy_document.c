@@ -5,8 +5,8 @@
 
 #include "tests/unit/unit.h"
 
-#define STATEMENT(principal, action, resource)                                                     \
-	"{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action                     \
+#define STATEMENT(principal, action, resource)                                 \
+	"{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action \
 	",\"Resource\":" resource "}"
 #define POLICY(statements)               "{\"Version\":\"2012-10-17\",\"Statement\":[" statements "]}"
 #define ONE(principal, action, resource) POLICY(STATEMENT(principal, action, resource))

@@ -5,7 +5,7 @@
 #include "api/s3/post/form_data.h"
 #include "base/buffer.h"
 
-#define PART(name, value)                                                                          \
+#define PART(name, value) \
 	"--B\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n" value "\r\n"
 #define FILE_PART(value)                                                                                                     \
 	"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\n" value \

@@ -32,14 +32,14 @@ END_TEST
 
 #define XSI       "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
 #define OWNER(id) "<Owner><ID>" id "</ID><DisplayName>any</DisplayName></Owner>"
-#define BY_ID(id, permission)                                                                      \
-	"<Grant><Grantee " XSI "xsi:type=\"CanonicalUser\"><ID>" id                                \
+#define BY_ID(id, permission)                                       \
+	"<Grant><Grantee " XSI "xsi:type=\"CanonicalUser\"><ID>" id \
 	"</ID></Grantee><Permission>" permission "</Permission></Grant>"
-#define BY_URI(uri, permission)                                                                    \
-	"<Grant><Grantee " XSI "xsi:type=\"Group\"><URI>" uri                                      \
+#define BY_URI(uri, permission)                               \
+	"<Grant><Grantee " XSI "xsi:type=\"Group\"><URI>" uri \
 	"</URI></Grantee><Permission>" permission "</Permission></Grant>"
-#define ACL(owner, grants)                                                                         \
-	"<AccessControlPolicy>" owner "<AccessControlList>" grants                                 \
+#define ACL(owner, grants)                                         \
+	"<AccessControlPolicy>" owner "<AccessControlList>" grants \
 	"</AccessControlList></AccessControlPolicy>"
 #define ALL      "http://acs.amazonaws.com/groups/global/AllUsers"
 #define ACCOUNTS "http://acs.amazonaws.com/groups/global/AuthenticatedUsers"

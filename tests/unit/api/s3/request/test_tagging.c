@@ -80,8 +80,8 @@ START_TEST(test_bad_header)
 END_TEST
 
 #define TAG(key, value) "<Tag><Key>" key "</Key><Value>" value "</Value></Tag>"
-#define TAGGING(tags)                                                                              \
-	"<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet>" tags                 \
+#define TAGGING(tags)                                                              \
+	"<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet>" tags \
 	"</TagSet></Tagging>"
 
 START_TEST(test_document_there_and_back)
