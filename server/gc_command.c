@@ -35,8 +35,8 @@ static const char usage[] =
 	"  --dry-run          tell what it would free, and do nothing\n"
 	"  --live-percent N   which packs are written anew (90)\n"
 	"  --end-promises     free what Hub clients have sent and no file in a bucket needs: deleted files, which\n"
-	"                     stay for a day, and what their senders were promised (xet_promise). Uploads that\n"
-	"                     count on it fail until it has been sent again\n"
+	"                     stay for a day, and what their senders were promised (xet_promise). A client\n"
+	"                     that sent it must clear its cache ($HF_HOME/xet) before it sends it again\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 

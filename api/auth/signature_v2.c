@@ -193,8 +193,20 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 	return 0;
 }
 
+static struct span resource_of(const struct exchange *exchange)
+{
+	return exchange->resource.len > 0 ? exchange->resource : exchange->path;
+}
+
+/* "/bucket", without a slash at its end. */
+static bool is_bare_bucket(struct span resource)
+{
+	return resource.len > 1 && span_find(span_slice(resource, 1, resource.len), '/') < 0;
+}
+
+/* `behind`: what stands behind the resource. */
 static int build(struct exchange *exchange, const struct signature_v2 *signature,
-	struct buffer *out, struct error *err)
+	const char *behind, struct buffer *out, struct error *err)
 {
 	const struct span parts[] = {span_text(canonical_request_method(exchange->method)),
 		exchange_header(exchange, "content-md5"), exchange_header(exchange, "content-type"),
@@ -205,7 +217,8 @@ static int build(struct exchange *exchange, const struct signature_v2 *signature
 	}
 	if (add_headers(exchange, out, err) != 0)
 		return -1;
-	buffer_add_span(out, exchange->resource.len > 0 ? exchange->resource : exchange->path);
+	buffer_add_span(out, resource_of(exchange));
+	buffer_add_text(out, behind);
 	if (add_query(exchange, out, err) != 0)
 		return -1;
 	return buffer_check(out, "the string to sign", err);
@@ -233,13 +246,30 @@ static int refuse(struct exchange *exchange, const struct signature_v2 *signatur
 		"check the secret, and that no proxy changes path or signed headers");
 }
 
+/* botocore signs a bucket as "/bucket/" and asks for "/bucket": both name the same. */
+static bool matches_with_slash(
+	struct exchange *exchange, const struct signature_v2 *signature, struct span secret)
+{
+	struct buffer text;
+	struct error ignored = {0};
+	if (!is_bare_bucket(resource_of(exchange)))
+		return false;
+	buffer_init(&text, CANONICAL_REQUEST_MAX_BYTES);
+	const bool matches = build(exchange, signature, "/", &text, &ignored) == 0 &&
+		signature_v2_matches(secret, buffer_span(&text), signature->signature);
+	buffer_release(&text);
+	return matches;
+}
+
 int signature_v2_check(struct exchange *exchange, const struct signature_v2 *signature,
 	struct span secret, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, CANONICAL_REQUEST_MAX_BYTES);
-	int outcome = build(exchange, signature, &text, err);
-	if (outcome == 0 && !signature_v2_matches(secret, buffer_span(&text), signature->signature))
+	int outcome = build(exchange, signature, "", &text, err);
+	if (outcome == 0 &&
+		!signature_v2_matches(secret, buffer_span(&text), signature->signature) &&
+		!matches_with_slash(exchange, signature, secret))
 		outcome = refuse(exchange, signature, buffer_span(&text), err);
 	buffer_release(&text);
 	return outcome;

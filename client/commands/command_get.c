@@ -59,7 +59,7 @@ static char *make_path(struct session *session, const struct object_name *name, 
 		session->options->argument_count > 1 ? session->options->arguments[1] : ".";
 	struct stat facts;
 	if (stat(given, &facts) != 0 || !S_ISDIR(facts.st_mode))
-		return memory_copy_text(given);
+		return part_file_check_target(given, err) == 0 ? memory_copy_text(given) : NULL;
 	char *const key = memory_new(name->key.len + 1);
 	memcpy(key, name->key.data, name->key.len);
 	const char *const slash = strrchr(key, '/');

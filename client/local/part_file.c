@@ -65,6 +65,17 @@ char *part_file_path(const char *path, const char *suffix)
 	return part;
 }
 
+int part_file_check_target(const char *path, struct error *err)
+{
+	struct stat facts;
+	if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"%s is a device, a pipe or a socket, whose place a download would take: name a "
+		"file, or - for stdout",
+		path);
+}
+
 int part_file_open(const struct file_ops *files, const char *path, uint64_t size, struct error *err)
 {
 	const int fd = open_locked(files, path, err);
@@ -88,7 +99,7 @@ void part_file_remove_journals(const struct file_ops *files, const char *path)
 int part_file_finish(const struct file_ops *files, int fd, const char *part_path, const char *path,
 	struct error *err)
 {
-	if (file_sync(files, fd, part_path, err) != 0)
+	if (part_file_check_target(path, err) != 0 || file_sync(files, fd, part_path, err) != 0)
 		return -1;
 	if (files->rename(files, part_path, path) != 0)
 		return error_set_errno(err, "renaming %s to %s", part_path, path);

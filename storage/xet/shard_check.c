@@ -95,8 +95,11 @@ static int no_xorb(const struct shard_check *check, const struct chunk_id *hash,
 		return error_set(err, ERROR_NO_SPACE,
 			"The shard names the xorb %s, which is not stored here, and the disk has no room for a xorb: %s",
 			text, why.text);
-	return error_set(
-		err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
+	return error_set(err, ERROR_INVALID,
+		"The shard names the xorb %s, which is not stored here. A client whose cache still "
+		"counts on it has to clear that ($HF_HOME/xet, ~/.cache/huggingface/xet) and send "
+		"again.",
+		text);
 }
 
 /* Who names a xorb does not send it: no new file shall be made of what cannot be read. */

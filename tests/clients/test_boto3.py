@@ -246,6 +246,15 @@ class Boto3Presigned(Boto3Case):
                 self.assertEqual(self.fetch('DELETE', s3.generate_presigned_url('delete_object', Params=where)).status, 204)
                 self.refused(404, '404', self.s3.head_object, **where)
 
+    def test_whole_buckets(self):
+        self.put('in a list', b'data')
+        for name, s3 in self.each_version():
+            for operation in ('list_objects_v2', 'list_objects', 'list_object_versions', 'get_bucket_location'):
+                with self.subTest(version=name, operation=operation):
+                    reply = self.fetch('GET', s3.generate_presigned_url(operation, Params={'Bucket': self.bucket}))
+                    self.assertEqual(reply.status, 200, reply.body)
+            self.assertEqual(self.fetch('HEAD', s3.generate_presigned_url('head_bucket', Params={'Bucket': self.bucket})).status, 200)
+
     def test_other_use_is_refused(self):
         self.put('guarded', b'data')
         for name, s3 in self.each_version():

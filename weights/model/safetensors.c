@@ -63,7 +63,7 @@ int safetensors_header_size(
 		return refuse_size(first8, size, err);
 	if (size > file_size - LENGTH_BYTES)
 		return error_set(err, ERROR_INVALID,
-			"the file has %llu bytes and ends inside of its header, which takes %llu: it is cut off, or no "
+			"the file has %llu bytes and ends inside of its header, which claims %llu: it is cut off, or no "
 			"safetensors file",
 			(unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
 	*out_size = size;
@@ -288,7 +288,7 @@ static int check_layout(const struct safetensors *header, size_t json_len, uint6
 	if (end == data_size)
 		return 0;
 	return error_set(err, ERROR_INVALID,
-		"%s has %llu bytes, and its header says that it has %llu: %s", path,
+		"%s has %llu bytes, and its header and tensors cover %llu: %s", path,
 		before + data_size, before + end,
 		end > data_size ? "it is cut off" : "something else stands behind the tensors");
 }

@@ -25,6 +25,8 @@ static const struct s3_request_refusal refusals[] = {
 	{"x-amz-server-side-encryption-", NULL,
 		"Server-side encryption with keys of the client or of a key service is not implemented."},
 	{"x-amz-object-lock-", NULL, "Object lock is not implemented."},
+	{"x-amz-meta-snowball-auto-extract", "false",
+		"Archives are not extracted: put the objects one by one."},
 };
 
 struct collection {

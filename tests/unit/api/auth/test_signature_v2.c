@@ -82,6 +82,23 @@ static const struct {
 	{METHOD_GET, "s3.amazonaws.com",
 		"/johnsmith/photos/puppy.jpg?AWSAccessKeyId=A&Signature=%%%&Expires=1175139621",
 		ERROR_DENIED},
+	/* A bucket, signed without and with a slash behind it; a key is another with one. */
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith?prefix=x&AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Expires=1175139620"
+		"&Signature=C2UQEgXq2OUblYhiCn4CbBlpja8%3D",
+		ERROR_NONE},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith?prefix=x&AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Expires=1175139620"
+		"&Signature=O0v6SWPdo4x4nFD0qcXbN1ErM%2F8%3D",
+		ERROR_NONE},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/?prefix=x&AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Expires=1175139620"
+		"&Signature=O0v6SWPdo4x4nFD0qcXbN1ErM%2F8%3D",
+		ERROR_NONE},
+	{METHOD_GET, "s3.amazonaws.com",
+		"/johnsmith/photos?prefix=x&AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Expires=1175139620"
+		"&Signature=hTW1pUvrh4EJi1e5SAEBjTb4gSc%3D",
+		ERROR_SIGNATURE},
 };
 
 START_TEST(a_url_is_good_or_refused)

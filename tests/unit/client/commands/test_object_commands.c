@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "client/local/folder_files.h"
 #include "tests/unit/client/command_fixture.h"
@@ -157,6 +159,25 @@ START_TEST(what_is_no_file_is_not_put)
 }
 END_TEST
 
+/* The device that it stands for here is /dev/null, of which root would have been rid. */
+START_TEST(no_device_or_pipe_is_replaced)
+{
+	char pipe[4096];
+	char link[4096];
+	struct stat facts;
+	snprintf(pipe, sizeof pipe, "%s/pipe", scratch);
+	snprintf(link, sizeof link, "%s/link", scratch);
+	ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+	ck_assert_int_eq(symlink(pipe, link), 0);
+	expect_failed(get("b/folder/key @/pipe"), ERROR_INVALID, "is a device, a pipe or a socket");
+	expect_failed(get("b/folder/key @/link"), ERROR_INVALID, "is a device, a pipe or a socket");
+	ck_assert_int_eq(lstat(pipe, &facts), 0);
+	ck_assert(S_ISFIFO(facts.st_mode));
+	ck_assert_int_eq(lstat(link, &facts), 0);
+	ck_assert(S_ISLNK(facts.st_mode));
+}
+END_TEST
+
 START_TEST(an_object_goes_to_the_file_or_below_the_folder)
 {
 	char said[4096];
@@ -211,6 +232,7 @@ Suite *test_object_commands_suite(void)
 		sizeof uploads / sizeof uploads[0]);
 	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
 	tcase_add_test(tests, what_is_no_file_is_not_put);
+	tcase_add_test(tests, no_device_or_pipe_is_replaced);
 	tcase_add_test(tests, an_object_goes_to_the_file_or_below_the_folder);
 	tcase_add_test(tests, only_the_object_goes_to_stdout);
 	tcase_add_test(tests,

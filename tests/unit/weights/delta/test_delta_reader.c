@@ -185,7 +185,7 @@ static const struct row bad_files[] = {
 	{"{" META(GAP
 		 ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW(
 			 "m", "11", "shard", "delta") "]\"") "}",
-		DATA(""), ERROR_INVALID, "has 11 bytes, and its header says that it has 10"},
+		DATA(""), ERROR_INVALID, "has 11 bytes, and its header and tensors cover 10"},
 	{"{" META(GAP
 		 ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW(
 			 "m", "10", "shard", "delta") "]\"") "}",

@@ -209,7 +209,7 @@ START_TEST(what_is_no_checkpoint_is_refused)
 	expect_refusal(scratch, ERROR_INVALID, "at least 8 bytes");
 	char *const model = fixture_path(scratch, "model.safetensors");
 	fixture_write_raw(model, "{}", 1);
-	expect_refusal(model, ERROR_INVALID, "has 11 bytes, and its header says that it has 10");
+	expect_refusal(model, ERROR_INVALID, "has 11 bytes, and its header and tensors cover 10");
 	free(model);
 }
 END_TEST

@@ -90,10 +90,10 @@ static const struct header_case refused[] = {
 	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[2,1]") "}", 2,
 		"does not begin"},
 	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3,
-		"x has 64 bytes, and its header says that it has 63: something else stands"},
+		"x has 64 bytes, and its header and tensors cover 63: something else stands"},
 	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3,
-		"x has 64 bytes, and its header says that it has 65: it is cut off"},
-	{"{}", 1, "x has 11 bytes, and its header says that it has 10"},
+		"x has 64 bytes, and its header and tensors cover 65: it is cut off"},
+	{"{}", 1, "x has 11 bytes, and its header and tensors cover 10"},
 	{"{\"a\":" T("F32", "[2]", "[0,4]") "}", 4, "needs 8"},
 	{"{\"a\":" T("F32", "[4294967296,4294967296]", "[0,4]") "}", 4, "overflows"},
 	{"{\"a\":" T("F32", "[4611686018427387904]", "[0,4]") "}", 4, "overflows"},
@@ -222,7 +222,7 @@ START_TEST(a_file_that_ends_inside_of_its_header_is_cut_off)
 	uint64_t size;
 	ck_assert_int_eq(header_size(500, 100, &size, &err), -1);
 	ck_assert_str_eq(err.text,
-		"the file has 100 bytes and ends inside of its header, which takes 508: it is cut off, or no safetensors file");
+		"the file has 100 bytes and ends inside of its header, which claims 508: it is cut off, or no safetensors file");
 }
 END_TEST
 

@@ -419,6 +419,7 @@ static const struct {
 	{"x-amz-server-side-encryption", "AES256"},
 	{"x-amz-server-side-encryption-customer-algorithm", "AES256"},
 	{"x-amz-object-lock-mode", "GOVERNANCE"},
+	{"x-amz-meta-snowball-auto-extract", "true"},
 };
 
 static const struct {
