@@ -17,9 +17,9 @@ int part_file_check_target(const char *path, struct error *err);
  * process has it. */
 int part_file_open(
 	const struct file_ops *files, const char *path, uint64_t size, struct error *err);
-/* Checks the target once more. The part file is whole and proven: its bytes are made to last, then it takes the name `path`,
- * then the journals of both kinds of download go. That the name lasts is left to
- * folder_files_sync_names, once for all files of a call. */
+/* The part file is whole and proven: the target is checked once more, the bytes are made to last,
+ * then the file takes the name `path`, then the journals of both kinds of download go. That the
+ * name lasts is left to folder_files_sync_names, once for all files of a call. */
 int part_file_finish(const struct file_ops *files, int fd, const char *part_path, const char *path,
 	struct error *err);
 /* The journals of both kinds of download. */

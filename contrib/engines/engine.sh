@@ -31,7 +31,7 @@ begin() {
 		trap '' HUP INT TERM
 		exec curl -sS --max-time "${ENGINE_SECONDS:-1800}" -o "$scratch/$count" \
 			-w '%{http_code}' -X "$1" -H "@$scratch/headers" \
-			${socket+--unix-socket "$socket"} ${3+--data "$3"} "$url$2"
+			${socket+--unix-socket "$socket"} ${3+--data "$3"} "$url$2" 9>&-
 	) >"$scratch/$count.code" &
 	calls="$calls $!"
 }
@@ -82,9 +82,19 @@ attempt() {
 	done
 }
 
+# Waits until no other recipe of this user holds the engine: one that a killed `follow` left behind
+# must not resume it in the middle of this update. Its end, however it comes, lets go.
+claim() {
+	command -v flock >/dev/null || return 0
+	exec 9>>"${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/deltabucket-engine-$(id -u)-$(printf %s "$url" | cksum | tr -d ' ')"
+	flock 9 &
+	wait $!
+}
+
 # hold PATH JSON: pauses. When it fails, the script ends, and the engine is told to go on unless it
 # cannot have heard of the pause.
 hold() {
+	claim
 	held=1 pausing=1
 	if post "$1" "$2"; then
 		pausing=

@@ -8,18 +8,18 @@
 
 enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, CHAIN_LINKS = 8 };
 
-/* The deepest of a published anchor's files: an upload may have become a derived version since. */
+/* The deepest of an anchor's files, as they are now: an upload may have become a derived version
+ * since, also between the look that a made anchor was built after and its change. */
 static int find_depth(
 	struct db *db, const struct step_row *row, unsigned *out_depth, struct error *err)
 {
 	struct step_pin *pins;
 	size_t count = 0;
-	*out_depth = row->made_depth;
-	if (!row->has_form[STEP_ANCHOR])
-		return 0;
+	const enum step_pin_form form =
+		row->has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	int result = step_pin_list(db, row->id, STEP_PIN_ANCHOR, arena, &pins, &count, err);
-	*out_depth = 0;
+	int result = step_pin_list(db, row->id, form, arena, &pins, &count, err);
+	*out_depth = form == STEP_PIN_MADE ? row->made_depth : 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		unsigned depth = 0;
 		result = derived_row_depth(db, pins[i].version, &depth, err);

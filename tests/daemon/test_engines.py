@@ -78,7 +78,7 @@ class Case(unittest.TestCase):
     def recipe(self, name, engine, **environment):
         """The recipe by itself, as `follow` would start it for step 1."""
         folder = os.path.join(self.into, 'checkpoint')
-        os.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)
         shutil.copy(self.checkpoints[1], os.path.join(folder, 'model.safetensors'))
         self.running = subprocess.Popen(
             [os.path.join(RECIPES, name)],
@@ -182,6 +182,19 @@ class Vllm(Case):
             self.follow('vllm', 0, engine, ENGINE_SECONDS='2'), ['step', 'exec_failed']
         )
         self.assertEqual(engine.paths(), ['/pause', '/collective_rpc', '/resume'])
+
+    def test_one_that_a_killed_follower_left_ends_first(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['hang']}
+        first = self.recipe('vllm', engine)
+        self.assertTrue(engine.hanging.wait(20))
+        second = self.recipe('vllm', engine)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            second.wait(1)
+        self.assertEqual(engine.paths().count('/pause'), 1)
+        engine.let_go.set()
+        self.assertEqual((first.wait(20), second.wait(20)), (0, 0))
+        self.assertEqual(engine.paths(), 2 * self.STOCK)
 
     def test_cached_prefixes_that_stay(self):
         engine = self.start(engines.Vllm())

@@ -156,6 +156,25 @@ START_TEST(no_anchor_is_more_than_two_derivations_deep)
 }
 END_TEST
 
+/* As when the upload below it became a derived version while the anchor was built. */
+START_TEST(an_anchor_that_is_deeper_than_it_was_meant_to_be_is_no_base)
+{
+	struct error err = {0};
+	for (unsigned step = 0; step <= 20; step++) {
+		publish_to(step, step);
+		ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+	}
+	ck_assert_int_gt(count("SELECT COUNT(*) FROM derivations WHERE depth = 1"), 0);
+	ck_assert_int_eq(
+		fixture_run(fixture.store.store, "UPDATE derivations SET depth = 2", &err), 0);
+	publish_to(21, 21);
+	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+	ck_assert_int_eq(
+		count("SELECT COUNT(*) FROM steps WHERE made IS NULL AND wants_made = 1"), 0);
+	ck_assert(step_fixture_is_whole(&fixture, 21));
+}
+END_TEST
+
 /* They are copied from anchor to anchor: each copy is made of the first, not of the last. */
 START_TEST(files_beside_the_weights_are_no_deeper_than_these)
 {
@@ -311,6 +330,7 @@ Suite *test_step_anchor_suite(void)
 	tcase_add_test(tests, an_anchor_does_not_make_up_for_a_wrong_delta);
 	tcase_add_test(tests, what_nobody_proves_is_tried_once);
 	tcase_add_test(tests, no_anchor_is_more_than_two_derivations_deep);
+	tcase_add_test(tests, an_anchor_that_is_deeper_than_it_was_meant_to_be_is_no_base);
 	tcase_add_test(tests, files_beside_the_weights_are_no_deeper_than_these);
 	tcase_add_test(tests, what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays);
 	tcase_add_test(tests, without_a_base_an_anchor_is_stored);
