@@ -1,5 +1,5 @@
 /* Accounts, keys and grants. A key has an id and secret (SigV4) and a bearer token; secrets are
- * sealed with the master key by the caller (server/keyring), tokens are kept as SHA-256. */
+ * sealed with the master key by the caller (api/auth/keyring), tokens are kept as SHA-256. */
 #ifndef STORAGE_BUCKETS_ACCOUNT_H
 #define STORAGE_BUCKETS_ACCOUNT_H
 

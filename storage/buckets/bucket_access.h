@@ -1,7 +1,7 @@
 /* What a bucket allows to others is believed only while it is what was stored: the bucket's row
- * carries a sum over its grants and its public access block (docs/FORMAT.md, "Buckets"). When that
- * is wrong the bucket is private until its owner says again who may have it. Internal to storage;
- * the thread of the connection. */
+ * carries a sum over its grants and its public access block (docs/FORMAT.md, "Settings of
+ * buckets"). When that is wrong the bucket is private until its owner says again who may have it.
+ * Internal to storage; the thread of the connection. */
 #ifndef STORAGE_BUCKETS_BUCKET_ACCESS_H
 #define STORAGE_BUCKETS_BUCKET_ACCESS_H
 

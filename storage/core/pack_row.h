@@ -5,7 +5,7 @@
 #include "storage/db/db.h"
 #include "storage/packs/segment.h"
 
-/* Adds the pack, or brings its row up to date: state, length, chunks, codecs. */
+/* Adds the pack, or brings its row up to date: state, length, chunks. */
 int pack_row_record(struct db *db, const struct pack_record *record, struct error *err);
 /* 1 and the pack of this number, 0, -1. */
 int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err);

@@ -1,5 +1,5 @@
 /* A thread that gives current versions their Xet file hashes, where they were committed without: at
- * start, when kicked, and once a second if there are any. What asks waits for (file_hash.h) comes
+ * start, when woken, and once a second if there are any. What asks waits for (file_hash.h) comes
  * first. Derived versions are decoded, at the rate of the derive worker, once they are a minute
  * old: made anchors often go again before. What fails is tried again after a while and holds up no
  * other. Any thread. Internal to storage, but for quiesce. */

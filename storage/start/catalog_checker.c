@@ -1,5 +1,5 @@
 /*   look --sound--> proven, then wait for a page that is found damaged, and look again
- *    |---an index, or the use of pages--> rebuild, once, then look again
+ *    |---an index, or the use of pages--> rebuild, twice at most, then look again
  *    '---a table--> damaged: named in the log, /-/ready and a metric
  *
  * A rebuild holds up all commits while it runs, and none comes in between: it is a change that the

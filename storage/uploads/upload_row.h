@@ -30,7 +30,7 @@ struct upload_row {
 	bool fast_etags; /* parts need no MD5 */
 	int64_t part_set;
 	int64_t revision;   /* rises with every part */
-	struct span result; /* of a completed one: upload_result.h */
+	struct span result; /* of a completed one: upload_judge.h */
 };
 
 int upload_row_add(struct db *db, struct upload_row *row, struct error *err); /* sets number */

@@ -28,7 +28,7 @@ struct version {
 	bool has_id; /* false: the null version */
 	/* no column: set by version_push and whoever has the bucket's row */
 	bool in_versioned_bucket;
-	/* no column: set by version_push (adopt_note.h); kick the step worker once committed */
+	/* no column: set by version_push (adopt_note.h); store_wake once it is committed */
 	bool completes_publish;
 	int64_t bucket;
 	struct span key;

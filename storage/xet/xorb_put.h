@@ -1,5 +1,5 @@
 /* A serialized xorb that a client sends: verified while it comes (chunker/xorb_parse.h), kept as it
- * lies, found by its hash and promised (store_xet_options) once the outcome is known, which is when
+ * lies, found by its hash and promised (xet_options) once the outcome is known, which is when
  * all of that is durable. A xorb that is there already is only verified, its promise renewed, and
  * what is stored of it mended when it is damaged (xorb_repeat.h); of two uploads of one hash at a
  * time, one is kept. An object_put's life: open, write, finish, done, outcome, free. */
