@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import threading
@@ -16,7 +17,7 @@ import unittest
 
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
-DENIED, NOT_FOUND, UNREACHABLE = 4, 5, 3
+DENIED, NOT_FOUND, UNREACHABLE, MALFORMED = 4, 5, 3, 13
 MB = 1000 * 1000
 MIB = 1024 * 1024
 
@@ -590,10 +591,17 @@ class XetCommand(unittest.TestCase):
         self.write('x', body)
         self.put('x')
         os.mkfifo(self.path('pipe'))
-        os.mkfifo(self.path('y'))
         self.get('x', 'z', '--seed', self.path('pipe'))
-        self.get('x', 'y')
-        self.assertEqual((self.read('z'), self.read('y')), (body, body))
+        self.assertEqual(self.read('z'), body)
+
+    def test_a_pipe_is_not_replaced(self):
+        self.write('x', content(48, 1 * MB))
+        self.put('x')
+        os.mkfifo(self.path('pipe'))
+        done = self.daemon.client('get', f'{self.bucket}/x', self.path('pipe'), check=False)
+        self.assertEqual(done.returncode, MALFORMED, done.stderr)
+        self.assertIn(f'{self.path("pipe")} is a device, a pipe or a socket', done.stderr)
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path('pipe')).st_mode))
 
     def test_sync_of_many_small_files(self):
         names = [f'd{i % 7}/f{i}' for i in range(1500)]
