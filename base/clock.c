@@ -19,16 +19,26 @@ static int64_t now_ms(clockid_t id)
 	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
 }
 
+int64_t clock_wall_ms(void)
+{
+	return now_ms(CLOCK_REALTIME);
+}
+
+int64_t clock_monotonic_ms(void)
+{
+	return now_ms(CLOCK_MONOTONIC);
+}
+
 static int64_t system_wall_ms(const struct clock_source *source)
 {
 	(void)source;
-	return now_ms(CLOCK_REALTIME);
+	return clock_wall_ms();
 }
 
 static int64_t system_monotonic_ms(const struct clock_source *source)
 {
 	(void)source;
-	return now_ms(CLOCK_MONOTONIC);
+	return clock_monotonic_ms();
 }
 
 const struct clock_source *clock_system(void)

@@ -16,6 +16,9 @@ struct clock_source {
 };
 
 const struct clock_source *clock_system(void);
+/* The machine's own time, whatever clock a store was given. */
+int64_t clock_wall_ms(void);
+int64_t clock_monotonic_ms(void);
 
 /* A clock that stands still until told: embed-first, pass &fake->source. */
 struct clock_fake {

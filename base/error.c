@@ -103,6 +103,21 @@ int error_wrap(struct error *err, const char *format, ...)
 	return -1;
 }
 
+int error_advise(struct error *err, const char *format, ...)
+{
+	char advice[ERROR_TEXT_BYTES];
+	va_list arguments;
+	va_start(arguments, format);
+	print(advice, format, arguments);
+	va_end(arguments);
+	const int os_errno = err->os_errno;
+	const size_t len = strlen(err->text);
+	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
+	error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
+	err->os_errno = os_errno;
+	return -1;
+}
+
 /* The preprocessor cannot lower a name, so the lower ones stand here; the row count is checked, so
  * a new kind does not compile without. */
 static const struct {

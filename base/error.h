@@ -40,6 +40,10 @@ int error_set_errno(struct error *err, const char *format, ...)
 /* Puts "<what this level was doing>: " before the text and keeps the kind. Returns -1. */
 int error_wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Puts "; <what helps>" behind the text, in place of its full stop, and keeps the kind. Returns
+ * -1. */
+int error_advise(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* "not_found", "head_moved", ...: the lower-case name of the kind; static. */
 const char *error_kind_name(enum error_kind kind);
 

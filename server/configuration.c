@@ -336,7 +336,7 @@ static void tell_stray(struct log *log, struct span name)
 	char folded[NEAR_MAX_BYTES];
 	buffer_init(&text, VALUE_MAX_BYTES);
 	find_near(name, &near, folded);
-	buffer_format(&text, "%s%.*s is no setting of this server", PREFIX,
+	buffer_format(&text, "%s%.*s is not a setting of this server", PREFIX,
 		(int)span_slice(name, 0, 100).len, (const char *)name.data);
 	if (near.best != NULL) {
 		buffer_format(&text, "; did you mean %s", PREFIX);

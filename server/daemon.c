@@ -454,8 +454,7 @@ static void serve(struct daemon *daemon)
  * at once is the same signal again. */
 static void drain(struct daemon *daemon)
 {
-	const struct clock_source *const clock = clock_system();
-	const int64_t begun_ms = clock->monotonic_ms(clock);
+	const int64_t begun_ms = clock_monotonic_ms();
 	const int64_t deadline_ms = begun_ms + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
@@ -470,11 +469,11 @@ static void drain(struct daemon *daemon)
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
 	for (unsigned round = 0;
-		listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms;
+		listener_active(daemon->listener) > 0 && clock_monotonic_ms() < deadline_ms;
 		round++) {
 		const int got = wait_for_signal(0, 20 * 1000 * 1000);
 		if ((got == SIGTERM || got == SIGINT) &&
-			clock->monotonic_ms(clock) - begun_ms >= SAME_SIGNAL_MS)
+			clock_monotonic_ms() - begun_ms >= SAME_SIGNAL_MS)
 			break;
 		if (round % SWEEP_ROUNDS == 0)
 			listener_sweep(daemon->listener);

@@ -71,11 +71,10 @@ static int refuse_user(const struct data_folder *folder, const char *lock_path, 
 		return -1;
 	name_user(facts.st_uid, owner);
 	name_user(geteuid(), user);
-	return error_set(err, ERROR_DENIED,
-		"%s; the data folder %s belongs to the user %s, and this is the user %s: "
-		"run it as %s (sudo -u %s)%s",
-		err->text, folder->path, owner, user, owner, owner,
-		facts.st_uid != 0 ? " or as root" : "");
+	return error_advise(err,
+		"the data folder %s belongs to the user %s, and this is the user %s: run it as %s"
+		" (sudo -u %s)%s",
+		folder->path, owner, user, owner, owner, facts.st_uid != 0 ? " or as root" : "");
 }
 
 static int take_lock(struct data_folder *folder, struct error *err)

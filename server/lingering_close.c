@@ -43,11 +43,6 @@ struct lingering_close {
 	bool stops;
 };
 
-static int64_t now_ms(void)
-{
-	return clock_system()->monotonic_ms(clock_system());
-}
-
 static void leave(struct lingering_close *lingering, int which)
 {
 	close(lingering->guests[which].fd);
@@ -59,7 +54,7 @@ static void leave(struct lingering_close *lingering, int which)
 /* False: it is time to stop. */
 static bool welcome(struct lingering_close *lingering)
 {
-	const int64_t now = now_ms();
+	const int64_t now = clock_monotonic_ms();
 	lock_enter(&lingering->lock);
 	for (int i = 0; i < lingering->arrival_count; i++) {
 		if (lingering->count == LINGERING_CLOSE_MOST)
@@ -98,7 +93,7 @@ static bool drop_some(struct lingering_close *lingering, struct guest *guest, in
 
 static void drop(struct lingering_close *lingering)
 {
-	const int64_t now = now_ms();
+	const int64_t now = clock_monotonic_ms();
 	for (int i = lingering->count - 1; i >= 0; i--) {
 		struct guest *const guest = &lingering->guests[i];
 		const bool is_over = now - guest->came_ms >= LINGERING_CLOSE_MS ||

@@ -265,7 +265,7 @@ static bool accept_from(
  * is one. */
 static int look_for_hang_ups(struct listener *listener, bool is_due, int64_t *looked_ms)
 {
-	const int64_t now_ms = clock_system()->monotonic_ms(clock_system());
+	const int64_t now_ms = clock_monotonic_ms();
 	const int64_t wait_ms = *looked_ms + HANG_UPS_MS - now_ms;
 	if (!is_due)
 		return -1;

@@ -99,7 +99,7 @@ static int refuse_address(const char *address, struct error *err)
 		if (advices[i].fault == errno)
 			advice = advices[i].advice;
 	error_set_errno(err, "cannot listen on %s", address);
-	return error_set(err, err->kind, "%s; %s", err->text, advice);
+	return error_advise(err, "%s", advice);
 }
 
 static int open_tcp(struct listener_socket *opened, const char *address, struct error *err)

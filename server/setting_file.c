@@ -97,7 +97,7 @@ static int take_entry(struct reading *reading, struct span text, struct error *e
 	const struct span name = span_trim(span_slice(text, 0, sign));
 	if (sign == text.len || name.len == 0)
 		return error_set(err, ERROR_INVALID,
-			"%s: this is no setting (name = value), and no heading ([name])",
+			"%s: this is neither a setting (name = value) nor a heading ([name])",
 			reading->from);
 	const struct span right = span_trim(span_slice(text, sign + 1, text.len));
 	const bool is_quoted = right.len > 0 && is_quote(right.data[0]);
@@ -118,7 +118,8 @@ static int take_line(struct reading *reading, struct span text, struct error *er
 	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path,
 		++reading->number);
 	if (span_find(text, '\0') >= 0)
-		return error_set(err, ERROR_INVALID, "%s: a zero byte is no text", reading->from);
+		return error_set(err, ERROR_INVALID, "%s: a zero byte cannot stand in a text",
+			reading->from);
 	if (reading->number == 1 && span_starts(text, span_text(MARK)))
 		text = span_slice(text, sizeof MARK - 1, text.len);
 	while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r'))

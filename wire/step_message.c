@@ -209,6 +209,15 @@ int step_message_parse(
 	return 0;
 }
 
+const struct step_file *step_file_find(
+	const struct step_file *files, size_t count, struct span path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(files[i].path, path))
+			return &files[i];
+	return NULL;
+}
+
 const struct step_form *step_message_form(const struct step_message *step, enum step_form_kind kind)
 {
 	for (size_t i = 0; i < step->form_count; i++)

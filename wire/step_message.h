@@ -54,6 +54,10 @@ struct step_file { /* a file of the resulting checkpoint */
 	struct digest128 digest;
 };
 
+/* NULL: none of these has the path. */
+const struct step_file *step_file_find(
+	const struct step_file *files, size_t count, struct span path);
+
 /* What the server says of a step's proof. */
 enum step_proof { STEP_PROOF_NONE = 0, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED };
 const char *step_proof_name(enum step_proof proof); /* "pending", "ok", "failed" */

@@ -184,16 +184,10 @@ struct silence {
 	bool is_told;
 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static void watch_silence(struct silence *silence, curl_off_t moved)
 {
 	const struct http_client *const client = silence->client;
-	const int64_t now = now_ms();
+	const int64_t now = clock_monotonic_ms();
 	if (moved != silence->moved) {
 		silence->moved = moved;
 		silence->since_ms = now;
@@ -367,7 +361,8 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 {
 	char reason[CURL_ERROR_SIZE] = "";
 	const struct http_request *const request = transfer->request;
-	struct silence silence = {.client = client, .since_ms = now_ms() + request->wait_ms};
+	struct silence silence = {
+		.client = client, .since_ms = clock_monotonic_ms() + request->wait_ms};
 	curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reason);
 	curl_easy_setopt(client->easy, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, watch_progress);

@@ -4,18 +4,12 @@
 
 enum { PAUSE_BYTES = 1024 * 1024 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static void sleep_until_round(struct worker_thread *worker, int64_t ms)
 {
-	const int64_t until = now_ms() + ms;
+	const int64_t until = clock_monotonic_ms() + ms;
 	lock_assert_held(&worker->lock);
 	while (!worker->woken && !worker_thread_is_stopping(worker)) {
-		const int64_t left = until - now_ms();
+		const int64_t left = until - clock_monotonic_ms();
 		if (ms == WORKER_THREAD_UNTIL_WOKEN)
 			lock_wait(&worker->lock, &worker->changed);
 		else if (left > 0)
@@ -80,10 +74,10 @@ bool worker_thread_pause(struct worker_thread *worker, int64_t ms)
 {
 	if (ms <= 0)
 		return !worker_thread_is_stopping(worker);
-	const int64_t until = now_ms() + ms;
+	const int64_t until = clock_monotonic_ms() + ms;
 	lock_enter(&worker->lock);
 	for (int64_t left = ms; left > 0 && !worker_thread_is_stopping(worker);
-		left = until - now_ms())
+		left = until - clock_monotonic_ms())
 		lock_wait_for(&worker->lock, &worker->changed, left);
 	lock_leave(&worker->lock);
 	return !worker_thread_is_stopping(worker);

@@ -108,8 +108,7 @@ static void say_copied(const struct copy *copy)
 static int explain_bucket(const struct copy *copy, const char *to, struct error *err)
 {
 	missing_bucket_refuse(copy->to.bucket, err);
-	const struct error found = *err;
-	return error_set(err, found.kind, "%s. A file is written as a path: ./%s", found.text, to);
+	return error_set(err, err->kind, "%s. A file is written as a path: ./%s", err->text, to);
 }
 
 static int copy_inside(struct session *session, struct error *err)

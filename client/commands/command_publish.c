@@ -139,22 +139,20 @@ static int explain_schema(const struct session *session, struct error *err)
 {
 	if (err->kind != ERROR_SCHEMA_MISMATCH)
 		return -1;
-	const struct error found = *err;
 	return error_set(err, ERROR_SCHEMA_MISMATCH,
 		"%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
 		"checkpoint to a run of its own (--run BUCKET/OTHER)",
-		found.text, session->options->run);
+		err->text, session->options->run);
 }
 
 static int publish_one(
 	struct session *session, const struct publish_order *order, struct error *err)
 {
-	const struct clock_source *const clock = clock_system();
-	const int64_t started = clock->monotonic_ms(clock);
+	const int64_t started = clock_monotonic_ms();
 	struct publish_outcome outcome;
 	if (publish_order(session, order, &outcome, err) != 0)
 		return explain_schema(session, err);
-	say_published(session, order, &outcome, clock->monotonic_ms(clock) - started);
+	say_published(session, order, &outcome, clock_monotonic_ms() - started);
 	return 0;
 }
 

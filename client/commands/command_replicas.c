@@ -24,11 +24,10 @@ static void format_age(int64_t ms, char out[AGE_BYTES])
 
 static void say_replica(struct session *session, const struct replica_message *replica)
 {
-	const struct clock_source *const clock = clock_system();
 	char age[AGE_BYTES];
 	char step[24] = "-";
 	char behind[48] = "";
-	format_age(clock->wall_ms(clock) - replica->updated_ms, age);
+	format_age(clock_wall_ms() - replica->updated_ms, age);
 	if (replica->has_step)
 		snprintf(step, sizeof step, "%" PRIu64, replica->step);
 	if (replica->has_staleness)

@@ -1,7 +1,5 @@
 #include "client/commands/run_walk.h"
 
-#include <string.h>
-
 #include "client/remote/remote_object.h"
 
 enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
@@ -9,14 +7,10 @@ enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
 /* A key for some runs may not list its bucket. */
 static void advise(struct error *err)
 {
-	if (err->kind != ERROR_DENIED)
-		return;
-	const size_t len = strlen(err->text);
-	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
-	error_set(err, ERROR_DENIED,
-		"%.*s; a key for one run may ask for it by name: `deltabucket status BUCKET/RUN` or"
-		" `deltabucket steps BUCKET/RUN`",
-		kept, err->text);
+	if (err->kind == ERROR_DENIED)
+		error_advise(err,
+			"a key for one run may ask for it by name: `deltabucket status BUCKET/RUN`"
+			" or `deltabucket steps BUCKET/RUN`");
 }
 
 static int walk_bucket(struct session *session, struct remote *remote, struct span bucket,

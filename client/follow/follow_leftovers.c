@@ -18,6 +18,27 @@ struct leftovers {
 	const char *run;
 };
 
+typedef int check_fn(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err);
+
+/* Everything that lies in a folder, up to the first that is refused. */
+static int check_each(const struct leftovers *leftovers, const char *folder, check_fn *check,
+	struct error *err)
+{
+	char **names;
+	size_t count;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = folder_files_join(folder, names[i]);
+		result = check(leftovers, path, names[i], err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
 static int refuse(const struct leftovers *leftovers, const char *what, struct error *err)
 {
 	return error_set(err, ERROR_EXISTS,
@@ -26,18 +47,11 @@ static int refuse(const struct leftovers *leftovers, const char *what, struct er
 }
 
 /* Downloads and half-made checkpoints of any run: they count for nothing until they are proven. */
-static int check_incoming(const struct leftovers *leftovers, const char *path, struct error *err)
+static int check_download(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
-	char **names;
-	size_t count;
-	if (file_list(path, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		if (!catch_up_owns(names[i]))
-			result = refuse(leftovers, names[i], err);
-	file_names_free(names, count);
-	return result;
+	(void)path;
+	return catch_up_owns(name) ? 0 : refuse(leftovers, name, err);
 }
 
 /* Whether the note says that its checkpoint is one of this run. */
@@ -60,8 +74,10 @@ static bool is_of_run(const struct leftovers *leftovers, const char *sidecar)
 	return is;
 }
 
-static int check_generation(const struct leftovers *leftovers, const char *path, struct error *err)
+static int check_generation(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
+	(void)name;
 	const bool is_sidecar = span_ends_text(span_text(path), ".json");
 	char sidecar[PATH_MAX];
 	const int length =
@@ -74,22 +90,6 @@ static int check_generation(const struct leftovers *leftovers, const char *path,
 		leftovers->folder, path, leftovers->run, leftovers->endpoint);
 }
 
-static int check_generations(const struct leftovers *leftovers, const char *path, struct error *err)
-{
-	char **names;
-	size_t count;
-	if (file_list(path, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		char *const generation = folder_files_join(path, names[i]);
-		result = check_generation(leftovers, generation, err);
-		free(generation);
-	}
-	file_names_free(names, count);
-	return result;
-}
-
 static bool leads_to_generation(const char *link)
 {
 	static const char START[] = "generations/";
@@ -98,36 +98,22 @@ static bool leads_to_generation(const char *link)
 	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
 }
 
-static int check_entry(const struct leftovers *leftovers, const char *name, struct error *err)
+static int check_entry(
+	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
-	int result;
-	char *const path = folder_files_join(leftovers->folder, name);
-	if (strcmp(name, "lost+found") == 0)
-		result = 0;
-	else if (strcmp(name, "incoming") == 0)
-		result = check_incoming(leftovers, path, err);
-	else if (strcmp(name, "generations") == 0)
-		result = check_generations(leftovers, path, err);
-	else if ((strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0) &&
-		leads_to_generation(path))
-		result = 0;
-	else
-		result = refuse(leftovers, name, err);
-	free(path);
-	return result;
+	const bool is_link = strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0;
+	if (strcmp(name, "lost+found") == 0 || (is_link && leads_to_generation(path)))
+		return 0;
+	if (strcmp(name, "incoming") == 0)
+		return check_each(leftovers, path, check_download, err);
+	if (strcmp(name, "generations") == 0)
+		return check_each(leftovers, path, check_generation, err);
+	return refuse(leftovers, name, err);
 }
 
 int follow_leftovers_check(
 	const char *folder, const char *endpoint, const char *run, struct error *err)
 {
 	const struct leftovers leftovers = {folder, endpoint, run};
-	char **names;
-	size_t count;
-	if (file_list(folder, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		result = check_entry(&leftovers, names[i], err);
-	file_names_free(names, count);
-	return result;
+	return check_each(&leftovers, folder, check_entry, err);
 }

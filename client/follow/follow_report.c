@@ -40,8 +40,7 @@ void follow_report_step(
 	struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms)
 {
 	const struct follow_generation *const current = &report->folder->current;
-	const struct clock_source *const clock = clock_system();
-	const int64_t lag_ms = clock->wall_ms(clock) - created_ms;
+	const int64_t lag_ms = clock_wall_ms() - created_ms;
 	char digest[DIGEST128_TEXT_BYTES];
 	char size[OUTPUT_SIZE_BYTES];
 	struct output_line line;

@@ -48,12 +48,6 @@ struct follower {
 	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static void new_answers(struct follower *follower)
 {
 	arena_free(follower->arena);
@@ -362,7 +356,7 @@ static bool may_pass(const struct follower *follower, const struct error *failur
 	if (interrupt_signal(follower->session->interrupt) != 0)
 		return false;
 	if (is_not_there_yet(failure))
-		return !order->once || now_ms() < follower->deadline_ms;
+		return !order->once || clock_monotonic_ms() < follower->deadline_ms;
 	/* A step that retention removed, or a fold that went, while we fetched it: the next path
 	 * goes another way. */
 	if (failure->kind == ERROR_COLLECTED || failure->kind == ERROR_NO_KEY)
@@ -552,7 +546,7 @@ static int open_follower(struct follower *follower, struct error *err)
 	};
 	if (!follower->order->once) /* a call that only fetches is not a worker of the fleet */
 		follower->report.lease = lease_start(&lease);
-	follower->deadline_ms = now_ms() + (int64_t)follower->order->wait_s * 1000;
+	follower->deadline_ms = clock_monotonic_ms() + (int64_t)follower->order->wait_s * 1000;
 	return check_held(follower, err);
 }
 

@@ -47,12 +47,6 @@ struct hash_cache {
 	bool changed;
 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->wall_ms(clock);
-}
-
 char *hash_cache_default_path(void)
 {
 	const char *const cache_home = getenv("XDG_CACHE_HOME");
@@ -209,7 +203,7 @@ bool hash_cache_find(struct hash_cache *cache, const char *path, const struct fi
 	struct chunk_id *out_hash)
 {
 	const struct digest128 key = path_key(path);
-	const int64_t now_s = now_ms() / MS_PER_SECOND;
+	const int64_t now_s = clock_wall_ms() / MS_PER_SECOND;
 	lock_enter(&cache->lock);
 	const uint32_t number = *slot_of(cache, &key);
 	struct record *const record = number == 0 ? NULL : &cache->records[number - 1];
@@ -258,7 +252,7 @@ int hash_cache_hash(struct hash_cache *cache, const char *path, const struct int
 		return -1;
 	if (hash_cache_find(cache, path, &facts, out_hash))
 		return 0;
-	const int64_t read_ms = now_ms();
+	const int64_t read_ms = clock_wall_ms();
 	if (file_chunks_read(path, interrupt, &chunks, err) != 0)
 		return -1;
 	hash_cache_add(cache, path, &chunks.facts, &chunks.hash, read_ms);

@@ -165,7 +165,7 @@ static int check_others(const struct proof *proof, struct error *err)
 		if (holds_tensors(file->name) &&
 			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof key,
 				by_path) == NULL)
-			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is no file of the step",
+			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is not a file of the step",
 				file->path);
 	}
 	return 0;

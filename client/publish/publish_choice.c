@@ -87,14 +87,6 @@ bool publish_choice_wants(struct publish_choice *choice, const char *path, uint6
 	return false;
 }
 
-static bool is_among(struct span path, const struct step_file *files, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (span_equal(files[i].path, path))
-			return true;
-	return false;
-}
-
 static bool is_of_weights(struct span path)
 {
 	return span_ends_text(path, ".safetensors") ||
@@ -109,7 +101,7 @@ void publish_choice_say_lost(const struct step_message *before, const struct ste
 	buffer_init(&names, NAMES_MAX_BYTES);
 	for (size_t i = 0; i < before->file_count; i++) {
 		const struct span path = before->files[i].path;
-		if (is_of_weights(path) || is_among(path, files, count))
+		if (is_of_weights(path) || step_file_find(files, count, path) != NULL)
 			continue;
 		if (lost++ < NAMES_SHOWN)
 			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len,

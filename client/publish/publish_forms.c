@@ -13,12 +13,6 @@
 #include "weights/delta/delta_encode.h"
 #include "weights/model/checkpoint_source.h"
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static int encode(struct publisher *publisher, const struct snapshot *snapshot,
 	const struct publish_base *base, const char *out, struct error *err)
 {
@@ -131,7 +125,7 @@ static int make_delta(
 {
 	struct publish_state *const state = &publisher->state;
 	char *const out = publish_state_path(state, state->pending.step, "delta");
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
 	int result = is_made(publisher, snapshot, out)
 		? 0
@@ -145,7 +139,7 @@ static int make_delta(
 		file_remove_tree(state->files, out, &ignored);
 		*err = failure;
 	}
-	publisher->outcome.diff_ms = now_ms() - started;
+	publisher->outcome.diff_ms = clock_monotonic_ms() - started;
 	free(out);
 	return result;
 }
@@ -366,7 +360,7 @@ int publish_forms_send(
 {
 	struct sending sending = {.publisher = publisher};
 	struct buffer sent;
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	int result = publish_state_read_sent(&publisher->state, &sent, err);
 	if (result == 0) {
 		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count +
@@ -386,6 +380,6 @@ int publish_forms_send(
 		free((char *)sending.files[i].target);
 	free(sending.files);
 	buffer_release(&sent);
-	publisher->outcome.upload_ms += now_ms() - started;
+	publisher->outcome.upload_ms += clock_monotonic_ms() - started;
 	return result;
 }

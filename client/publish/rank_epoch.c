@@ -13,12 +13,6 @@
 
 enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static int write_epoch(const struct rank_epoch_params *params, uint64_t epoch, struct error *err)
 {
 	char text[EPOCH_MAX_BYTES];
@@ -108,10 +102,10 @@ static int lead(
 static int follow_leader(
 	const struct rank_epoch_params *params, struct publish_state *state, struct error *err)
 {
-	const int64_t deadline = now_ms() + (int64_t)params->rank->wait_s * 1000;
+	const int64_t deadline = clock_monotonic_ms() + (int64_t)params->rank->wait_s * 1000;
 	uint64_t epoch;
 	while (!read_epoch(params, &epoch)) {
-		if (now_ms() >= deadline)
+		if (clock_monotonic_ms() >= deadline)
 			return error_set(err, ERROR_NOT_READY,
 				"rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
 				params->run->text);
@@ -138,12 +132,12 @@ int rank_epoch_settle(
 int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s,
 	struct publish_state *state, struct error *err)
 {
-	const int64_t deadline = now_ms() + (int64_t)wait_s * 1000;
+	const int64_t deadline = clock_monotonic_ms() + (int64_t)wait_s * 1000;
 	uint64_t epoch = state->epoch;
 	if (params->rank->has_epoch || params->rank->rank == 0)
 		return 0;
 	while (!read_epoch(params, &epoch) || epoch == state->epoch) {
-		if (now_ms() >= deadline)
+		if (clock_monotonic_ms() >= deadline)
 			return 0;
 		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
 			return interrupt_check(params->session->interrupt, err);

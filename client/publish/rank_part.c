@@ -17,12 +17,6 @@
 
 enum { POLL_S = 4 }; /* a rank whose part was dropped finds out after it */
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 int rank_part_describe(struct rank_publisher *self, struct error *err)
 {
 	self->objects = memory_new_array(self->sending.count + 1, sizeof *self->objects);
@@ -49,7 +43,7 @@ int rank_part_describe(struct rank_publisher *self, struct error *err)
 
 int rank_part_upload(struct rank_publisher *self, struct error *err)
 {
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	struct transfer_upload *const files =
 		memory_new_array(self->sending.count + 1, sizeof *files);
 	uint64_t bytes = 0;
@@ -71,7 +65,7 @@ int rank_part_upload(struct rank_publisher *self, struct error *err)
 	for (size_t i = 0; i < self->sending.count; i++)
 		free((char *)files[i].target);
 	free(files);
-	self->outcome.upload_ms = now_ms() - started;
+	self->outcome.upload_ms = clock_monotonic_ms() - started;
 	return result;
 }
 
@@ -137,12 +131,12 @@ int rank_part_put(struct rank_publisher *self, bool *out_published, struct error
 int rank_part_wait(struct rank_publisher *self, struct error *err)
 {
 	const uint64_t step = self->state.pending.step;
-	const int64_t deadline = now_ms() + (int64_t)self->rank->wait_s * 1000;
+	const int64_t deadline = clock_monotonic_ms() + (int64_t)self->rank->wait_s * 1000;
 	for (;;) {
 		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 		struct run_message run;
 		struct step_message found;
-		const int64_t left_s = (deadline - now_ms()) / 1000;
+		const int64_t left_s = (deadline - clock_monotonic_ms()) / 1000;
 		const uint64_t wait_s = left_s < 0 ? 0
 			: left_s < POLL_S          ? (uint64_t)left_s
 						   : POLL_S;
@@ -160,7 +154,7 @@ int rank_part_wait(struct rank_publisher *self, struct error *err)
 			return error_set(err, ERROR_STALE_EPOCH,
 				"run %s was opened by another writer before every rank had put its part of step %" PRIu64,
 				self->run.text, step);
-		if (now_ms() >= deadline)
+		if (clock_monotonic_ms() >= deadline)
 			return error_set(err, ERROR_NOT_READY,
 				"the other ranks have not put their parts of step %" PRIu64
 				" of run %s",

@@ -22,12 +22,6 @@
 #include "client/transfer/catch_up.h"
 #include "wire/part_message.h"
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static int open_state(struct rank_publisher *self, struct error *err)
 {
 	const char *const endpoint = self->session->options->endpoint;
@@ -206,13 +200,12 @@ static int copy_ours(
 /* Only all ranks together can do without. */
 static int explain_fetch(struct error *err)
 {
-	const struct error found = *err;
-	if (found.kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(&found))
+	if (err->kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(err))
 		return -1;
-	return error_set(err, found.kind,
+	return error_set(err, err->kind,
 		"fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
 		" full copy",
-		found.text);
+		err->text);
 }
 
 /* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and
@@ -284,14 +277,6 @@ static int settle_pending(struct rank_publisher *self, struct error *err)
 		rank_publisher_has_files(&self->head, self->share.files, self->share.file_count);
 }
 
-static bool has_file(const struct step_message *step, struct span path)
-{
-	for (size_t i = 0; i < step->file_count; i++)
-		if (span_equal(step->files[i].path, path))
-			return true;
-	return false;
-}
-
 /* A shard of ours that the head does not have: the weights have been divided anew. */
 static const struct step_file *find_new_shard(const struct rank_publisher *self)
 {
@@ -299,7 +284,8 @@ static const struct step_file *find_new_shard(const struct rank_publisher *self)
 		const struct step_file *const file = &self->share.files[i];
 		const bool is_shard = span_ends_text(file->path, ".safetensors") &&
 			memchr(file->path.data, '/', file->path.len) == NULL;
-		if (is_shard && !has_file(&self->head, file->path))
+		if (is_shard &&
+			step_file_find(self->head.files, self->head.file_count, file->path) == NULL)
 			return file;
 	}
 	return NULL;
@@ -412,14 +398,14 @@ static bool is_baseline_damaged(const struct rank_publisher *self)
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
 {
 	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
 	int result = make_delta(self, next, out, &failure);
 	if (result != 0 && is_baseline_damaged(self))
 		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
 	else if (result != 0)
 		*err = failure;
-	self->outcome.diff_ms = now_ms() - started;
+	self->outcome.diff_ms = clock_monotonic_ms() - started;
 	if (result == 0)
 		result = folder_files_read(out, &self->sending, err);
 	free(out);
@@ -446,11 +432,10 @@ static int blame_part(const struct rank_publisher *self, struct error *err)
 
 static int explain_put(const struct rank_publisher *self, struct error *err)
 {
-	const struct error found = *err;
-	if (found.kind == ERROR_PARTS_MISMATCH)
-		error_set(err, found.kind,
+	if (err->kind == ERROR_PARTS_MISMATCH)
+		error_set(err, err->kind,
 			"%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps",
-			found.text);
+			err->text);
 	return blame_part(self, err);
 }
 

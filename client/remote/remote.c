@@ -87,10 +87,8 @@ static const char *find_advice(const struct remote *remote, enum error_kind refu
 static void add_advice(const struct remote *remote, struct error *err)
 {
 	const char *const advice = find_advice(remote, err->kind);
-	const size_t len = strlen(err->text);
-	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
 	if (advice != NULL)
-		error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
+		error_advise(err, "%s", advice);
 }
 
 int remote_try(struct remote *remote, const struct http_request *request,

@@ -43,14 +43,13 @@ static void interrupt_raise(struct interrupt *interrupt, int signal)
 static void *interrupt_run(void *argument)
 {
 	struct interrupt *const interrupt = argument;
-	const struct clock_source *const clock = clock_system();
 	for (int64_t first_ms = 0;;) {
 		int signal = 0;
 		if (sigwait(&interrupt->signals, &signal) != 0)
 			continue;
 		if (signal == SIGUSR2)
 			return NULL;
-		const int64_t now_ms = clock->monotonic_ms(clock);
+		const int64_t now_ms = clock_monotonic_ms();
 		if (atomic_load(&interrupt->signal) == 0) {
 			first_ms = now_ms;
 			interrupt_raise(interrupt, signal);
@@ -110,10 +109,10 @@ bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
 		sleep_plainly(ms);
 		return true;
 	}
-	const int64_t deadline = clock_system()->monotonic_ms(clock_system()) + ms;
+	const int64_t deadline = clock_monotonic_ms() + ms;
 	lock_enter(&interrupt->lock);
 	while (atomic_load(&interrupt->signal) == 0) {
-		const int64_t left = deadline - clock_system()->monotonic_ms(clock_system());
+		const int64_t left = deadline - clock_monotonic_ms();
 		if (left <= 0 || !lock_wait_for(&interrupt->lock, &interrupt->raised, left))
 			break;
 	}

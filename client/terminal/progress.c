@@ -24,12 +24,6 @@ struct progress {
 	_Atomic int64_t next_draw_ms; /* whoever moves it on draws */
 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static int64_t pause_ms(const struct progress *progress)
 {
 	return progress->is_terminal ? DRAW_EVERY_MS : LINE_EVERY_MS;
@@ -42,7 +36,7 @@ struct progress *progress_new(const char *what, uint64_t total_bytes, bool wante
 	progress->total = total_bytes;
 	progress->is_wanted = wanted;
 	progress->is_terminal = isatty(STDERR_FILENO);
-	progress->started_ms = now_ms();
+	progress->started_ms = clock_monotonic_ms();
 	atomic_store(&progress->next_draw_ms, progress->started_ms + pause_ms(progress));
 	return progress;
 }
@@ -88,7 +82,7 @@ void progress_add(struct progress *progress, uint64_t bytes)
 	const uint64_t done = atomic_fetch_add(&progress->done, bytes) + bytes;
 	if (!progress->is_wanted)
 		return;
-	const int64_t now = now_ms();
+	const int64_t now = clock_monotonic_ms();
 	int64_t next = atomic_load(&progress->next_draw_ms);
 	if (now >= next &&
 		atomic_compare_exchange_strong(

@@ -29,12 +29,6 @@ enum {
 	APPLY_LINKS_MAX = 32 /* each costs a block of memory per thread */
 };
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 /* The downloaded files under their names in a new folder; they share their bytes with the
  * downloads, which nothing changes. */
 static int assemble(
@@ -299,7 +293,7 @@ int catch_up_fetch(
 	if (params->path->link_count > PATH_LINKS_MAX)
 		return error_set(
 			err, ERROR_UPSTREAM, "the server's path has over %d steps", PATH_LINKS_MAX);
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	const struct path_fetch fetch = {
 		.transfer = params->transfer,
 		.run = params->run,
@@ -312,7 +306,7 @@ int catch_up_fetch(
 	if (path_fetch_clean(params->transfer.files, params->work, params->path, err) != 0 ||
 		path_fetch_all(&fetch, &out_result->bytes, err) != 0)
 		return -1;
-	out_result->fetch_ms = now_ms() - started;
+	out_result->fetch_ms = clock_monotonic_ms() - started;
 	return 0;
 }
 
@@ -322,7 +316,7 @@ int catch_up_make(
 	char *const made[2] = {folder_files_join(params->work, "made-a"),
 		folder_files_join(params->work, "made-b")};
 	const char *last = NULL;
-	const int64_t started = now_ms();
+	const int64_t started = clock_monotonic_ms();
 	int result = params->subset != NULL ? make_subset(params, made[0], &last, err)
 					    : make(params, made, &last, err);
 	if (result == 0 && params->subset == NULL)
@@ -331,7 +325,7 @@ int catch_up_make(
 		result = publish(params->transfer.files, last, params->out, err);
 	if (result == 0)
 		result = path_fetch_drop(params->transfer.files, params->work, params->path, err);
-	out_result->apply_ms = now_ms() - started;
+	out_result->apply_ms = clock_monotonic_ms() - started;
 	for (size_t i = 0; i < 2; i++) {
 		struct error ignored = {0};
 		/* gone already unless something failed */

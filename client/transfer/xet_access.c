@@ -24,8 +24,7 @@ struct xet_access {
 
 static int64_t now_s(void)
 {
-	const struct clock_source *const clock = clock_system();
-	return clock->wall_ms(clock) / MS_PER_SECOND;
+	return clock_wall_ms() / MS_PER_SECOND;
 }
 
 static bool copy_text(const struct json_node *node, char *out, size_t capacity)

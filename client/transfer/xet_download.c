@@ -111,14 +111,13 @@ static int finish(struct job *job, struct file *file, struct error *err)
 {
 	const struct file_ops *const files = job->download->files;
 	const struct xet_download_file *const what = file->what;
-	const struct clock_source *const clock = clock_system();
 	struct file_facts facts;
 	if (part_file_finish(files, file->fetch.fd, what->part_path, what->path, err) != 0)
 		return -1;
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
 	hash_cache_add(
-		job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));
+		job->download->cache, what->path, &facts, &what->hash, clock_wall_ms());
 	return tell(job, file->number, err);
 }
 

@@ -16,7 +16,7 @@ struct xet_remote {
 /* Where a chunk lies, into the table: 1, or 0 when the server does not say. */
 int xet_remote_ask(const struct xet_remote *xet, const struct chunk_id *id,
 	struct chunk_table *table, struct error *err);
-/* Whether the server has the xorb and keeps it for now: 1 or 0; no failure but a signal or a lost
+/* Whether the server has the xorb and promises to keep it: 1 or 0. Fails only on a signal or a lost
  * server. */
 int xet_remote_has_xorb(
 	const struct xet_remote *xet, const struct chunk_id *hash, struct error *err);

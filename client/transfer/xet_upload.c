@@ -65,17 +65,11 @@ static int run(struct group *group, size_t pieces, pool_piece_fn *piece, struct 
 	return pieces == 0 ? 0 : pool_run(&params, err);
 }
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->wall_ms(clock);
-}
-
 static int read_file(struct group *group, size_t number, struct remote *remote, struct error *err)
 {
 	const char *const path = group->files[number].path;
 	struct file_chunks *const chunks = &group->chunks[number];
-	const int64_t read_ms = now_ms();
+	const int64_t read_ms = clock_wall_ms();
 	if (file_chunks_read_shown(
 		    path, remote_interrupt(remote), group->upload->reading, chunks, err) != 0)
 		return -1;

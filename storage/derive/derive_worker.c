@@ -22,13 +22,6 @@ struct derive_worker {
 	int64_t retry_ms; /* when that is */
 };
 
-static int64_t now_ms(void)
-{
-	/* real time, whatever the store's clock says */
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static bool spend(void *owner, size_t bytes)
 {
 	struct derive_worker *const worker = owner;
@@ -67,7 +60,7 @@ static int work_once(struct derive_worker *worker)
 	struct error err = {0};
 	struct derive_outcome outcome;
 	int64_t version = 0;
-	if (worker->after != 0 && now_ms() >= worker->retry_ms)
+	if (worker->after != 0 && clock_monotonic_ms() >= worker->retry_ms)
 		worker->after = 0;
 	const int found = find_next(worker, &version, &err);
 	if (found != 1)
@@ -75,7 +68,7 @@ static int work_once(struct derive_worker *worker)
 	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
 		tell(worker, "derive_failed", version, &err);
 		worker->after = version;
-		worker->retry_ms = now_ms() + RETRY_MS;
+		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
 		return 1;
 	}
 	if (outcome.is_swapped) {

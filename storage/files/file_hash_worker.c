@@ -29,13 +29,6 @@ struct file_hash_worker {
 	int64_t retry_ms; /* when that is */
 };
 
-static int64_t now_ms(void)
-{
-	/* real time, whatever the store's clock says */
-	const struct clock_source *const clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 /* Orders do not wait until a large version of the background is through. */
 static void run_orders(struct file_hash_worker *worker);
 
@@ -106,7 +99,7 @@ static void tell(struct file_hash_worker *worker, int64_t version, const struct 
 	struct log *const log = store_log(worker->store);
 	const struct log_field field = log_number("version", version);
 	worker->failed = version;
-	worker->retry_ms = now_ms() + RETRY_MS;
+	worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
 	if (log == NULL || err->kind == ERROR_BUSY)
 		return;
 	log_event(log, LOG_WARNING, NULL, "file_hash_failed", &field, 1);
@@ -163,7 +156,7 @@ static void walk(struct file_hash_worker *worker)
 {
 	int64_t versions[BATCH];
 	struct error ignored;
-	if (worker->failed != 0 && now_ms() >= worker->retry_ms)
+	if (worker->failed != 0 && clock_monotonic_ms() >= worker->retry_ms)
 		worker->failed = 0;
 	int64_t after = worker->failed;
 	size_t count = BATCH;

@@ -130,21 +130,15 @@ void store_health_note_failure(struct store_health *health, const struct error *
 	set_reads_only(health, "the file system of the data folder takes no writes.", false);
 }
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 void store_health_ask_try(struct store_health *health)
 {
-	if (now_ms() - atomic_load(&health->written_ms) > FRESH_MS)
+	if (clock_monotonic_ms() - atomic_load(&health->written_ms) > FRESH_MS)
 		atomic_store(&health->is_asked, true);
 }
 
 void store_health_note_success(struct store_health *health)
 {
-	atomic_store(&health->written_ms, now_ms());
+	atomic_store(&health->written_ms, clock_monotonic_ms());
 	atomic_store(&health->is_asked, false);
 	if (!atomic_load(&health->reads_only))
 		return;

@@ -1,7 +1,5 @@
 #include "storage/run_tables/step_anchor_row.h"
 
-#include "base/clock.h"
-
 static const char SQL_WANTED[] =
 	"SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made IS NOT NULL"
 	" AND verified <> 2 AND (made IS NULL OR (wants_made = 2 AND made > 0)) AND id > ?1 ORDER BY id LIMIT 1";
@@ -117,10 +115,4 @@ int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct e
 		db_bind_i64(statement, 4, row->made_until_ms);
 	}
 	return db_execute(statement, err);
-}
-
-int64_t step_anchor_now_ms(void)
-{
-	const struct clock_source *const clock = clock_system();
-	return clock->wall_ms(clock);
 }

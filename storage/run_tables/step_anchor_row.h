@@ -20,9 +20,6 @@ struct db_statement *step_anchor_row_scan_made(
 struct db_statement *step_anchor_row_scan_whole(
 	struct db *db, int64_t run, uint64_t step, struct error *err);
 
-/* The clock of made_until_ms: real time, whatever the store's clock says. */
-int64_t step_anchor_now_ms(void);
-
 int step_anchor_row_want(struct db *db, int64_t id, enum step_wants wants, struct error *err);
 /* A stored anchor is on its way above `from`, at or below `to`. 1, 0, -1. */
 int step_anchor_row_awaits_stored(

@@ -33,7 +33,8 @@ struct step_row {
 	bool has_made;         /* the server has made an anchor of it: */
 	unsigned made_depth;   /* of its derivations */
 	uint64_t made_bytes;   /* of its files */
-	int64_t made_until_ms; /* it stays till then even when nothing else wants it */
+	/* of the machine's clock: it stays till then even when nothing else wants it */
+	int64_t made_until_ms;
 	enum step_wants wants_made;
 };
 

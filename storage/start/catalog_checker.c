@@ -148,15 +148,9 @@ static int rebuild(struct catalog_checker *checker, struct error *err)
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	const struct clock_source *clock = clock_system();
-	return clock->monotonic_ms(clock);
-}
-
 static int64_t set_damaged(struct catalog_checker *checker, const char *why)
 {
-	checker->look_due_ms = now_ms() + AGAIN_MS;
+	checker->look_due_ms = clock_monotonic_ms() + AGAIN_MS;
 	store_health_set_proof(store_health(checker->store), STORE_DAMAGED, why);
 	return WATCH_MS;
 }
@@ -206,7 +200,7 @@ static bool is_settled(struct catalog_checker *checker)
 {
 	enum store_proof proof = store_health_proof(store_health(checker->store));
 	if (proof == STORE_DAMAGED)
-		return now_ms() < checker->look_due_ms;
+		return clock_monotonic_ms() < checker->look_due_ms;
 	return proof == STORE_PROVEN && !has_new_damage(checker);
 }
 

@@ -1,5 +1,6 @@
 #include "storage/step_jobs/step_anchor.h"
 
+#include "base/clock.h"
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 #include "storage/run_tables/run_row.h"
@@ -75,7 +76,7 @@ static int apply(struct change *base, struct db *db, struct error *err)
 	const int found = step_row_find(db, job->run, job->step, &row, err);
 	if (found != 1 || row.id != job->id || row.state != STEP_KEPT || !row.has_made)
 		return found < 0 ? -1 : 0;
-	if (is_needed(db, job->run, &row, step_anchor_now_ms(), &needed, err) != 0 || needed)
+	if (is_needed(db, job->run, &row, clock_wall_ms(), &needed, err) != 0 || needed)
 		return needed ? 0 : -1;
 	if (step_anchor_keys_let_go(db, row.id, err) != 0)
 		return -1;
@@ -99,7 +100,7 @@ static int find_next(struct db *db, int64_t after, struct step_job *out, struct 
 	while ((found = step_anchor_row_find_made(db, out->id, &out->run, &row, err)) == 1) {
 		out->id = row.id;
 		out->step = row.step;
-		if (is_needed(db, out->run, &row, step_anchor_now_ms(), &needed, err) != 0)
+		if (is_needed(db, out->run, &row, clock_wall_ms(), &needed, err) != 0)
 			return -1;
 		if (!needed)
 			return 1;

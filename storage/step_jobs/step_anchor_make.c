@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "storage/buckets/bucket_row.h"
 #include "storage/core/committer.h"
@@ -122,7 +123,7 @@ static int make(struct step_work *work, const struct step_job *job, const struct
 			.build = &build,
 			.depth = is_plain ? 0 : base->depth + 1,
 			.now_ms = clock->wall_ms(clock),
-			.until_ms = step_anchor_now_ms() +
+			.until_ms = clock_wall_ms() +
 				(row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
 		result = committer_run(store_committer(work->store), &naming.change, err);
 	}

@@ -350,16 +350,15 @@ static void log_round(struct gc *gc, const struct gc_report *report)
 
 static void look_around(struct gc *gc)
 {
-	const struct clock_source *const clock = clock_system();
 	struct gc_report report = {0};
 	struct error err = {0};
 	const struct gc_work work = work_of(gc, &report);
-	const bool is_whole = clock->monotonic_ms(clock) >= gc->whole_round_due_ms;
+	const bool is_whole = clock_monotonic_ms() >= gc->whole_round_due_ms;
 	if (round_of(gc, &work, is_whole ? next_of_all : next_touched, &err) != 0) {
 		if (err.kind != ERROR_BUSY)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
 	} else if (is_whole) {
-		gc->whole_round_due_ms = clock->monotonic_ms(clock) + GC_WHOLE_ROUND_MS;
+		gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 	}
 	log_round(gc, &report);
 }
@@ -477,15 +476,14 @@ static bool answer_all(struct gc *gc)
 static int64_t one_round(void *owner)
 {
 	struct gc *const gc = owner;
-	const struct clock_source *const clock = clock_system();
 	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
 	const bool answered = answer_all(gc);
-	const bool is_due = interval_ms > 0 && clock->monotonic_ms(clock) >= gc->look_due_ms;
+	const bool is_due = interval_ms > 0 && clock_monotonic_ms() >= gc->look_due_ms;
 	if (!answered && is_due && store_may_delete(gc->store))
 		look_around(gc);
 	if (answered || is_due)
-		gc->look_due_ms = clock->monotonic_ms(clock) + interval_ms;
-	const int64_t left = gc->look_due_ms - clock->monotonic_ms(clock);
+		gc->look_due_ms = clock_monotonic_ms() + interval_ms;
+	const int64_t left = gc->look_due_ms - clock_monotonic_ms();
 	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
 }
 

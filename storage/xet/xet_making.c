@@ -330,16 +330,16 @@ static void plan(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	making->arena = arena_new(MAKING_ARENA_BYTES);
-	const int todo = look_in_snapshot(making, &making->error);
-	if (todo <= 0 && !making->is_known) {
-		end(making, todo);
+	const int is_wanted = look_in_snapshot(making, &making->error);
+	if (is_wanted <= 0 && !making->is_known) {
+		end(making, is_wanted);
 		return;
 	}
-	if (todo < 0 || (todo == 1 && check_size(making, &making->error) != 0)) {
+	if (is_wanted < 0 || (is_wanted == 1 && check_size(making, &making->error) != 0)) {
 		end(making, -1);
 		return;
 	}
-	if (todo == 0) {
+	if (is_wanted == 0) {
 		submit_change(making, apply_touch, touched);
 		return;
 	}

@@ -120,6 +120,26 @@ START_TEST(wrap_prefixes_and_keeps_kind_and_errno)
 }
 END_TEST
 
+static const struct {
+	const char *before;
+	const char *after;
+} advice_rows[] = {
+	{"Access is denied.", "Access is denied; ask for a key"},
+	{"cannot open x: Permission denied", "cannot open x: Permission denied; ask for a key"},
+	{"", "; ask for a key"},
+};
+
+START_TEST(advice_replaces_the_full_stop_and_keeps_kind_and_errno)
+{
+	struct error err = {.kind = ERROR_DENIED, .os_errno = EACCES};
+	snprintf(err.text, sizeof err.text, "%s", advice_rows[_i].before);
+	ck_assert_int_eq(error_advise(&err, "ask for a %s", "key"), -1);
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_int_eq(err.os_errno, EACCES);
+	ck_assert_str_eq(err.text, advice_rows[_i].after);
+}
+END_TEST
+
 START_TEST(text_may_be_its_own_argument)
 {
 	struct error err = {0};
@@ -179,6 +199,8 @@ Suite *test_error_suite(void)
 	tcase_add_loop_test(
 		tc, errno_gives_kind_and_reason, 0, sizeof errno_rows / sizeof errno_rows[0]);
 	tcase_add_test(tc, wrap_prefixes_and_keeps_kind_and_errno);
+	tcase_add_loop_test(tc, advice_replaces_the_full_stop_and_keeps_kind_and_errno, 0,
+		sizeof advice_rows / sizeof advice_rows[0]);
 	tcase_add_test(tc, text_may_be_its_own_argument);
 	tcase_add_loop_test(
 		tc, every_kind_has_its_lower_case_name, 0, sizeof kind_rows / sizeof kind_rows[0]);

@@ -180,7 +180,7 @@ static const struct {
 	{"data = /x\n; a comment\nregoin = eu\n",
 		"line 3: there is no setting 'regoin'; did you mean region?"},
 	{"data = /x\n\nreactors = lots\n", "line 3: reactors must be a number"},
-	{"data = /x\nnonsense\n", "line 2: this is no setting"},
+	{"data = /x\nnonsense\n", "line 2: this is neither a setting"},
 	{"[gc]\nintervall = 3\n",
 		"line 2: there is no setting 'intervall' below [gc]; did you mean interval?"},
 	{"data = /x\n[gc\nrate = 3\n", "line 2: "},
@@ -271,11 +271,11 @@ START_TEST(variables_that_nobody_reads_are_told_with_the_nearest_setting)
 	ck_assert_str_eq(none, "");
 	ck_assert_msg(
 		strstr(both,
-			"DELTABUCKET_GC_RAT is no setting of this server; did you mean DELTABUCKET_GC_RATE?") !=
+			"DELTABUCKET_GC_RAT is not a setting of this server; did you mean DELTABUCKET_GC_RATE?") !=
 			NULL,
 		"%s", both);
 	ck_assert_msg(
-		strstr(both, "DELTABUCKET_NOTHING_LIKE_IT is no setting of this server\"") != NULL,
+		strstr(both, "DELTABUCKET_NOTHING_LIKE_IT is not a setting of this server\"") != NULL,
 		"%s", both);
 	ck_assert_ptr_null(strstr(both, "secret"));
 	free(none);

@@ -1,4 +1,4 @@
-/* Requests that fail for now and for good, and what is read from the heads of answers. */
+/* Requests whose failure passes or stays, and what is read from the heads of answers. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
