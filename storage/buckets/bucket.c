@@ -153,12 +153,11 @@ static int apply_create(struct change *base, struct db *db, struct error *err)
 	const struct clock_source *const clock = store_clock(change->store);
 	const int64_t now_ms = clock->wall_ms(clock);
 	int64_t account;
+	int64_t bucket;
 	if (bucket_change_check_free(change, db, change->name, err) != 0 ||
 		account_row_ensure(db, change->account, now_ms, &account, err) != 0 ||
-		bucket_row_add(db, change->name, account, now_ms, err) != 0)
-		return -1;
-	const int64_t bucket = db_last_id(db);
-	if (bucket_totals_open(db, bucket, now_ms, err) != 0 ||
+		bucket_row_add(db, change->name, account, now_ms, &bucket, err) != 0 ||
+		bucket_totals_open(db, bucket, now_ms, err) != 0 ||
 		bucket_access_stamp(db, bucket, err) != 0)
 		return -1;
 	return write_edit(change, db, bucket, err);

@@ -33,11 +33,8 @@ int64_t bucket_access_end(uint64_t sum, struct span block)
 
 static int add_grants(struct db *db, int64_t bucket, uint64_t *sum, struct error *err)
 {
-	struct db_statement *rows = db_prepare(db, SQL_GRANTS, err);
+	struct db_statement *rows = db_query(db, SQL_GRANTS, err, db_i64(bucket));
 	int got;
-	if (rows == NULL)
-		return -1;
-	db_bind_i64(rows, 1, bucket);
 	while ((got = db_step(rows, err)) == 1) {
 		const struct bucket_grant grant = {.account = db_column_blob(rows, 1),
 			.prefix = db_column_blob(rows, 2),
@@ -54,11 +51,8 @@ static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error
 	uint64_t sum = bucket_access_begin(bucket);
 	if (add_grants(db, bucket, &sum, err) != 0)
 		return -1;
-	struct db_statement *block = db_prepare(db, SQL_BLOCK, err);
-	if (block == NULL)
-		return -1;
-	db_bind_i64(block, 1, bucket);
-	db_bind_i64(block, 2, BUCKET_PUBLIC_ACCESS);
+	struct db_statement *block =
+		db_query(db, SQL_BLOCK, err, db_i64(bucket), db_i64(BUCKET_PUBLIC_ACCESS));
 	int got = db_step(block, err);
 	if (got >= 0)
 		*out_sum = bucket_access_end(
@@ -67,24 +61,12 @@ static int compute(struct db *db, int64_t bucket, int64_t *out_sum, struct error
 	return got < 0 ? -1 : 0;
 }
 
-/* A bucket that is gone allows nothing: its sum matches nothing. */
-static int read_sum(struct db *db, int64_t bucket, int64_t *out_sum, struct error *err)
-{
-	struct db_statement *row = db_prepare(db, SQL_READ, err);
-	if (row == NULL)
-		return -1;
-	db_bind_i64(row, 1, bucket);
-	int got = db_step(row, err);
-	*out_sum = got == 1 ? db_column_i64(row, 0) : 0;
-	db_reset(row);
-	return got < 0 ? -1 : 0;
-}
-
 int bucket_access_is_right(struct db *db, int64_t bucket, bool *out_is_right, struct error *err)
 {
-	int64_t stored = 0;
+	int64_t stored = 0; /* a bucket that is gone allows nothing: this matches nothing */
 	int64_t computed = 0;
-	if (read_sum(db, bucket, &stored, err) != 0 || compute(db, bucket, &computed, err) != 0)
+	if (db_find_i64(db, SQL_READ, &stored, err, db_i64(bucket)) < 0 ||
+		compute(db, bucket, &computed, err) != 0)
 		return -1;
 	*out_is_right = stored == computed;
 	return 0;
@@ -95,12 +77,7 @@ int bucket_access_stamp(struct db *db, int64_t bucket, struct error *err)
 	int64_t sum = 0;
 	if (compute(db, bucket, &sum, err) != 0)
 		return -1;
-	struct db_statement *row = db_prepare(db, SQL_WRITE, err);
-	if (row == NULL)
-		return -1;
-	db_bind_i64(row, 1, bucket);
-	db_bind_i64(row, 2, sum);
-	return db_execute(row, err);
+	return db_run(db, SQL_WRITE, err, db_i64(bucket), db_i64(sum));
 }
 
 int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
@@ -123,15 +100,7 @@ int bucket_access_settle(struct db *db, int64_t bucket, struct error *err)
 /* The bucket behind *bucket: 1, 0, -1. */
 static int go_on(struct db *db, int64_t *bucket, struct error *err)
 {
-	struct db_statement *next = db_prepare(db, SQL_NEXT, err);
-	if (next == NULL)
-		return -1;
-	db_bind_i64(next, 1, *bucket);
-	int got = db_step(next, err);
-	if (got == 1)
-		*bucket = db_column_i64(next, 0);
-	db_reset(next);
-	return got;
+	return db_find_i64(db, SQL_NEXT, bucket, err, db_i64(*bucket));
 }
 
 int bucket_access_next_wrong(struct db *db, int64_t after, struct arena *arena, int64_t *out_bucket,

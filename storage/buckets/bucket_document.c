@@ -14,14 +14,9 @@ static const char SQL_DOCUMENT_DROP_ALL[] = "DELETE FROM bucket_documents WHERE 
 int bucket_document_row_read(struct db *db, int64_t bucket, enum bucket_document_kind kind,
 	struct arena *arena, struct span *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_READ, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, kind);
-	const int got = db_step(statement, err);
-	*out = got == 1 ? arena_copy(arena, db_column_blob(statement, 0)) : (struct span){NULL, 0};
-	db_reset(statement);
+	*out = (struct span){NULL, 0};
+	const int got =
+		db_find_blob(db, SQL_DOCUMENT_READ, arena, out, err, db_i64(bucket), db_i64(kind));
 	if (got == 1 && out->data == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a bucket's settings.");
@@ -31,25 +26,15 @@ int bucket_document_row_read(struct db *db, int64_t bucket, enum bucket_document
 int bucket_document_row_put(
 	struct db *db, int64_t bucket, const struct bucket_document *document, struct error *err)
 {
-	const bool drops = document->bytes.len == 0;
-	struct db_statement *const statement =
-		db_prepare(db, drops ? SQL_DOCUMENT_DROP : SQL_DOCUMENT_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, document->kind);
-	if (!drops)
-		db_bind_blob(statement, 3, document->bytes);
-	return db_execute(statement, err);
+	const struct db_value kind = db_i64(document->kind);
+	if (document->bytes.len == 0)
+		return db_run(db, SQL_DOCUMENT_DROP, err, db_i64(bucket), kind);
+	return db_run(db, SQL_DOCUMENT_PUT, err, db_i64(bucket), kind, db_blob(document->bytes));
 }
 
 int bucket_document_row_drop_all(struct db *db, int64_t bucket, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_DROP_ALL, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	return db_execute(statement, err);
+	return db_run(db, SQL_DOCUMENT_DROP_ALL, err, db_i64(bucket));
 }
 
 int bucket_document_find(struct store *store, struct span bucket, enum bucket_document_kind kind,

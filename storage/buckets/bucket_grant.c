@@ -91,15 +91,12 @@ static bool is_for(const struct bucket_question *question, enum bucket_grant_sou
 static int judge(
 	struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err)
 {
-	struct db_statement *rows = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
+	struct db_statement *rows = db_query(db, SQL_GRANTS_OF_BUCKET, err,
+		db_i64(question->bucket), db_i64(BUCKET_PUBLIC_ACCESS));
 	uint64_t sum = bucket_access_begin(question->bucket);
 	bool allows = false;
 	bool is_right = false;
 	int got;
-	if (rows == NULL)
-		return -1;
-	db_bind_i64(rows, 1, question->bucket);
-	db_bind_i64(rows, 2, BUCKET_PUBLIC_ACCESS);
 	while ((got = db_step(rows, err)) == 1) {
 		const enum bucket_grant_source source =
 			(enum bucket_grant_source)db_column_i64(rows, 0);
@@ -154,13 +151,10 @@ int bucket_grant_honours_object_acl(
 static int list_rows(struct db *db, int64_t bucket, enum bucket_grant_source source,
 	struct arena *arena, struct bucket_grant *rows, size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_SOURCE, err);
+	struct db_statement *const statement =
+		db_query(db, SQL_GRANTS_OF_SOURCE, err, db_i64(bucket), db_i64(source));
 	size_t count = 0;
 	int got = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, source);
 	while (count < BUCKET_GRANTS_MAX && (got = db_step(statement, err)) == 1) {
 		rows[count].account = arena_copy(arena, db_column_blob(statement, 1));
 		rows[count].prefix = arena_copy(arena, db_column_blob(statement, 2));
@@ -189,27 +183,15 @@ int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_sou
 static int add_row(struct db *db, int64_t bucket, enum bucket_grant_source source, size_t ordinal,
 	const struct bucket_grant *grant, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANT_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, source);
-	db_bind_i64(statement, 3, (int64_t)ordinal);
-	db_bind_blob(statement, 4, grant->account);
-	db_bind_blob(statement, 5, grant->prefix);
-	db_bind_i64(statement, 6, grant->permissions);
-	return db_execute(statement, err);
+	return db_run(db, SQL_GRANT_ADD, err, db_i64(bucket), db_i64(source),
+		db_i64((int64_t)ordinal), db_blob(grant->account), db_blob(grant->prefix),
+		db_i64(grant->permissions));
 }
 
 int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source,
 	const struct bucket_grant *grants, size_t count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, source);
-	if (db_execute(statement, err) != 0)
+	if (db_run(db, SQL_GRANTS_DROP, err, db_i64(bucket), db_i64(source)) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (add_row(db, bucket, source, i, &grants[i], err) != 0)
@@ -219,9 +201,5 @@ int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_so
 
 int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP_ALL, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	return db_execute(statement, err);
+	return db_run(db, SQL_GRANTS_DROP_ALL, err, db_i64(bucket));
 }

@@ -24,8 +24,10 @@ static const char SQL_BUCKET_SET_ETAG_POLICY[] =
 static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
-static int no_bucket(struct span name, struct error *err)
+static int check_found(int got, struct span name, struct error *err)
 {
+	if (got != 0)
+		return got == 1 ? 0 : -1;
 	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
 		(int)(name.len > 128 ? 128 : name.len), (const char *)name.data);
 }
@@ -33,49 +35,27 @@ static int no_bucket(struct span name, struct error *err)
 int bucket_row_name(
 	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_NAME, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_name = arena_copy(arena, db_column_blob(statement, 0));
-	db_reset(statement);
-	return got;
+	return db_find_blob(db, SQL_BUCKET_NAME, arena, out_name, err, db_i64(id));
 }
 
 int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ID, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, name);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_id = db_column_i64(statement, 0);
-	db_reset(statement);
-	if (got == 0)
-		return no_bucket(name, err);
-	return got == 1 ? 0 : -1;
+	const int got = db_find_i64(db, SQL_BUCKET_ID, out_id, err, db_blob(name));
+	return check_found(got, name, err);
 }
 
 int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_SETTINGS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, name);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_BUCKET_SETTINGS, err, db_blob(name));
+	const int got = db_step(row, err);
 	if (got == 1)
 		*out = (struct bucket){
-			.id = db_column_i64(statement, 0),
-			.versioning = (enum bucket_versioning)db_column_i64(statement, 1),
-			.etag_policy = (enum etag_policy)db_column_i64(statement, 2),
+			.id = db_column_i64(row, 0),
+			.versioning = (enum bucket_versioning)db_column_i64(row, 1),
+			.etag_policy = (enum etag_policy)db_column_i64(row, 2),
 		};
-	db_reset(statement);
-	if (got == 0)
-		return no_bucket(name, err);
-	return got == 1 ? 0 : -1;
+	db_reset(row);
+	return check_found(got, name, err);
 }
 
 int bucket_row_same(
@@ -83,7 +63,7 @@ int bucket_row_same(
 {
 	if (bucket_row_settings(db, name, out, err) != 0)
 		return -1;
-	return id == 0 || out->id == id ? 0 : no_bucket(name, err);
+	return id == 0 || out->id == id ? 0 : check_found(0, name, err);
 }
 
 static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out)
@@ -99,20 +79,15 @@ static void read_row(struct db_statement *statement, struct arena *arena, struct
 int bucket_row_read(
 	struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_READ, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, name);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_BUCKET_READ, err, db_blob(name));
+	const int got = db_step(row, err);
 	if (got == 1)
-		read_row(statement, arena, out);
-	db_reset(statement);
-	if (got == 0)
-		return no_bucket(name, err);
+		read_row(row, arena, out);
+	db_reset(row);
 	if (got == 1 && arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a bucket.");
-	return got == 1 ? 0 : -1;
+	return check_found(got, name, err);
 }
 
 /* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the
@@ -128,18 +103,23 @@ static struct span first_name(const struct bucket_row_scan *scan, struct arena *
 	return span_of(name, scan->after.len + 1);
 }
 
+static struct db_statement *query_list(
+	struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct error *err)
+{
+	const struct db_value first = db_blob(first_name(scan, arena));
+	const struct db_value limit = db_i64((int64_t)scan->limit);
+	if (scan->owner.len == 0)
+		return db_query(db, SQL_BUCKET_LIST, err, first, limit);
+	return db_query(db, SQL_BUCKET_LIST_OWN, err, first, limit, db_blob(scan->owner));
+}
+
 int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err)
 {
 	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
-	struct db_statement *const statement =
-		db_prepare(db, scan->owner.len == 0 ? SQL_BUCKET_LIST : SQL_BUCKET_LIST_OWN, err);
+	struct db_statement *const statement = query_list(db, scan, arena, err);
 	if (statement == NULL)
 		return -1;
-	db_bind_blob(statement, 1, first_name(scan, arena));
-	db_bind_i64(statement, 2, (int64_t)scan->limit);
-	if (scan->owner.len > 0)
-		db_bind_blob(statement, 3, scan->owner);
 	size_t count = 0;
 	int got = 0;
 	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
@@ -158,72 +138,43 @@ int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct ar
 	return got < 0 ? -1 : 0;
 }
 
-int bucket_row_add(
-	struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err)
+int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms,
+	int64_t *out_id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, name);
-	db_bind_i64(statement, 2, account);
-	db_bind_i64(statement, 3, now_ms);
-	return db_execute(statement, err);
+	return db_insert(
+		db, SQL_BUCKET_ADD, out_id, err, db_blob(name), db_i64(account), db_i64(now_ms));
 }
 
 int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_VERSIONING, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = (enum bucket_versioning)db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t versioning = 0;
+	const int got = db_find_i64(db, SQL_BUCKET_VERSIONING, &versioning, err, db_i64(id));
 	if (got == 0)
 		return error_set(err, ERROR_NO_BUCKET, "The bucket does not exist any more.");
+	if (got == 1)
+		*out = (enum bucket_versioning)versioning;
 	return got == 1 ? 0 : -1;
-}
-
-static int set_number(struct db *db, const char *sql, int64_t id, int64_t value, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_i64(statement, 2, value);
-	return db_execute(statement, err);
 }
 
 int bucket_row_set_versioning(
 	struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err)
 {
-	return set_number(db, SQL_BUCKET_SET_VERSIONING, id, versioning, err);
+	return db_run(db, SQL_BUCKET_SET_VERSIONING, err, db_i64(id), db_i64(versioning));
 }
 
 int bucket_row_set_etag_policy(
 	struct db *db, int64_t id, enum etag_policy policy, struct error *err)
 {
-	return set_number(db, SQL_BUCKET_SET_ETAG_POLICY, id, policy, err);
+	return db_run(db, SQL_BUCKET_SET_ETAG_POLICY, err, db_i64(id), db_i64(policy));
 }
 
 int bucket_row_rename(
 	struct db *db, int64_t id, struct span name, int64_t account, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_RENAME, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, name);
-	db_bind_i64(statement, 3, account);
-	return db_execute(statement, err);
+	return db_run(db, SQL_BUCKET_RENAME, err, db_i64(id), db_blob(name), db_i64(account));
 }
 
 int bucket_row_remove(struct db *db, int64_t id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	return db_execute(statement, err);
+	return db_run(db, SQL_BUCKET_REMOVE, err, db_i64(id));
 }

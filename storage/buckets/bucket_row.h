@@ -27,8 +27,8 @@ struct bucket_row_scan {
 };
 int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);
-int bucket_row_add(
-	struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err);
+int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms,
+	int64_t *out_id, struct error *err);
 /* no_bucket */
 int bucket_row_versioning(
 	struct db *db, int64_t id, enum bucket_versioning *out, struct error *err);

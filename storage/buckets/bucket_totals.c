@@ -13,60 +13,36 @@ static const char SQL_TOTALS_DROP[] = "DELETE FROM bucket_totals WHERE bucket = 
 
 int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_OPEN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, now_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_TOTALS_OPEN, err, db_i64(bucket), db_i64(now_ms));
 }
 
 int bucket_totals_add(struct db *db, int64_t bucket, int64_t files, int64_t bytes, int64_t now_ms,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, files);
-	db_bind_i64(statement, 3, bytes);
-	db_bind_i64(statement, 4, now_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_TOTALS_ADD, err, db_i64(bucket), db_i64(files), db_i64(bytes),
+		db_i64(now_ms));
 }
 
 int bucket_totals_read(struct db *db, int64_t bucket, struct bucket_totals *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_READ, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_TOTALS_READ, err, db_i64(bucket));
+	const int got = db_step(row, err);
 	*out = (struct bucket_totals){0};
 	if (got == 1)
-		*out = (struct bucket_totals){.files = db_column_i64(statement, 0),
-			.bytes = db_column_i64(statement, 1),
-			.updated_ms = db_column_i64(statement, 2)};
-	db_reset(statement);
+		*out = (struct bucket_totals){.files = db_column_i64(row, 0),
+			.bytes = db_column_i64(row, 1),
+			.updated_ms = db_column_i64(row, 2)};
+	db_reset(row);
 	return got < 0 ? -1 : 0;
 }
 
 int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_SUM, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, owner);
-	const int got = db_step(statement, err);
-	*out_bytes = got == 1 ? db_column_i64(statement, 0) : 0;
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	*out_bytes = 0;
+	return db_find_i64(db, SQL_TOTALS_SUM, out_bytes, err, db_blob(owner)) < 0 ? -1 : 0;
 }
 
 int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_TOTALS_DROP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	return db_execute(statement, err);
+	return db_run(db, SQL_TOTALS_DROP, err, db_i64(bucket));
 }

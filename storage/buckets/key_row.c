@@ -56,14 +56,7 @@ static int64_t sum_key(const struct key_record *key)
 
 static int count_grants(struct db *db, int64_t row, int64_t *out_count, struct error *err)
 {
-	struct db_statement *count = db_prepare(db, SQL_GRANT_COUNT, err);
-	if (count == NULL)
-		return -1;
-	db_bind_i64(count, 1, row);
-	int got = db_step(count, err);
-	if (got == 1)
-		*out_count = db_column_i64(count, 0);
-	db_reset(count);
+	int got = db_find_i64(db, SQL_GRANT_COUNT, out_count, err, db_i64(row));
 	if (got == 1 && *out_count > GRANTS_MAX)
 		return error_set(err, ERROR_DAMAGED,
 			"A key has %lld grants; no more than %d can have been given.",
@@ -78,10 +71,9 @@ static int read_grants(
 	if (count_grants(db, row, &count, err) != 0)
 		return -1;
 	struct grant *grants = arena_take_array(arena, (size_t)count + 1, sizeof *grants);
-	struct db_statement *list = db_prepare(db, SQL_GRANT_LIST, err);
+	struct db_statement *list = db_query(db, SQL_GRANT_LIST, err, db_i64(row));
 	if (list == NULL || grants == NULL)
 		return -1;
-	db_bind_i64(list, 1, row);
 	int got = 0;
 	while (out->grant_count < (size_t)count && (got = db_step(list, err)) == 1)
 		grants[out->grant_count++] = (struct grant){
@@ -112,10 +104,7 @@ static struct key_record read_row(struct db_statement *row, struct arena *arena)
 static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out,
 	int64_t *out_row, int64_t *out_sum, struct error *err)
 {
-	struct db_statement *next = db_prepare(db, SQL_NEXT, err);
-	if (next == NULL)
-		return -1;
-	db_bind_i64(next, 1, after);
+	struct db_statement *next = db_query(db, SQL_NEXT, err, db_i64(after));
 	int got = db_step(next, err);
 	if (got == 1) {
 		*out = read_row(next, arena);
@@ -143,66 +132,27 @@ int key_row_next(struct db *db, int64_t after, struct arena *arena, struct key_r
 
 int key_row_find(struct db *db, struct span id, int64_t *out_row, struct error *err)
 {
-	struct db_statement *find = db_prepare(db, SQL_FIND, err);
-	if (find == NULL)
-		return -1;
-	db_bind_blob(find, 1, id);
-	int got = db_step(find, err);
-	if (got == 1)
-		*out_row = db_column_i64(find, 0);
-	db_reset(find);
-	return got;
+	return db_find_i64(db, SQL_FIND, out_row, err, db_blob(id));
 }
 
 int key_row_find_root(struct db *db, int64_t *out_row, struct error *err)
 {
-	struct db_statement *find = db_prepare(db, SQL_FIND_ROOT, err);
-	if (find == NULL)
-		return -1;
-	int got = db_step(find, err);
-	if (got == 1)
-		*out_row = db_column_i64(find, 0);
-	db_reset(find);
-	return got;
+	return db_find_i64(db, SQL_FIND_ROOT, out_row, err);
 }
 
 static int add_grant(
 	struct db *db, int64_t row, size_t ordinal, const struct grant *grant, struct error *err)
 {
-	struct db_statement *add = db_prepare(db, SQL_GRANT_ADD, err);
-	if (add == NULL)
-		return -1;
-	db_bind_i64(add, 1, row);
-	db_bind_i64(add, 2, (int64_t)ordinal);
-	db_bind_blob(add, 3, grant->bucket);
-	db_bind_blob(add, 4, grant->prefix);
-	db_bind_i64(add, 5, grant->permissions);
-	return db_execute(add, err);
+	return db_run(db, SQL_GRANT_ADD, err, db_i64(row), db_i64((int64_t)ordinal),
+		db_blob(grant->bucket), db_blob(grant->prefix), db_i64(grant->permissions));
 }
 
-static int run_on_id(struct db *db, const char *sql, struct span id, struct error *err)
+static int add_row(struct db *db, const struct key_record *key, int64_t account, int64_t *out_row,
+	struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, id);
-	return db_execute(statement, err);
-}
-
-static int add_row(struct db *db, const struct key_record *key, int64_t account, struct error *err)
-{
-	struct db_statement *add = db_prepare(db, SQL_ADD, err);
-	if (add == NULL)
-		return -1;
-	db_bind_blob(add, 1, key->id);
-	db_bind_i64(add, 2, account);
-	db_bind_blob(add, 3, key->name);
-	db_bind_blob(add, 4, key->sealed_secret);
-	db_bind_blob(add, 5, key->token_hash);
-	db_bind_i64(add, 6, key->is_root);
-	db_bind_i64(add, 7, key->created_ms);
-	db_bind_i64(add, 8, sum_key(key));
-	if (db_execute(add, err) == 0)
+	if (db_insert(db, SQL_ADD, out_row, err, db_blob(key->id), db_i64(account),
+		    db_blob(key->name), db_blob(key->sealed_secret), db_blob(key->token_hash),
+		    db_i64(key->is_root), db_i64(key->created_ms), db_i64(sum_key(key))) == 0)
 		return 0;
 	if (err->kind == ERROR_EXISTS)
 		error_set(err, ERROR_EXISTS, "The key '%.*s' exists already.", (int)key->id.len,
@@ -212,44 +162,25 @@ static int add_row(struct db *db, const struct key_record *key, int64_t account,
 
 int key_row_add(struct db *db, const struct key_record *key, int64_t account, struct error *err)
 {
-	if (add_row(db, key, account, err) != 0)
+	int64_t row;
+	if (add_row(db, key, account, &row, err) != 0)
 		return -1;
-	int64_t row = db_last_id(db);
 	for (size_t i = 0; i < key->grant_count; i++)
 		if (add_grant(db, row, i, &key->grants[i], err) != 0)
 			return -1;
-	return run_on_id(db, SQL_UNBAN, key->id, err);
-}
-
-static int run_on_row(struct db *db, const char *sql, int64_t row, struct error *err)
-{
-	struct db_statement *statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row);
-	return db_execute(statement, err);
+	return db_run(db, SQL_UNBAN, err, db_blob(key->id));
 }
 
 int key_row_remove(struct db *db, int64_t row, struct error *err)
 {
-	return run_on_row(db, SQL_GRANT_REMOVE, row, err) != 0
+	return db_run(db, SQL_GRANT_REMOVE, err, db_i64(row)) != 0
 		? -1
-		: run_on_row(db, SQL_REMOVE, row, err);
+		: db_run(db, SQL_REMOVE, err, db_i64(row));
 }
 
 int key_row_ban(struct db *db, struct span id, struct error *err)
 {
-	return run_on_id(db, SQL_BAN, id, err);
-}
-
-static int set_sum(struct db *db, int64_t row, int64_t sum, struct error *err)
-{
-	struct db_statement *set = db_prepare(db, SQL_SET_SUM, err);
-	if (set == NULL)
-		return -1;
-	db_bind_i64(set, 1, row);
-	db_bind_i64(set, 2, sum);
-	return db_execute(set, err);
+	return db_run(db, SQL_BAN, err, db_blob(id));
 }
 
 static int sum_next(struct db *db, int64_t *row, struct error *err)
@@ -261,7 +192,7 @@ static int sum_next(struct db *db, int64_t *row, struct error *err)
 	int got = next_row(db, *row, arena, &key, row, &sum, err);
 	if (got == 1 &&
 		(read_grants(db, *row, arena, &key, err) != 0 ||
-			set_sum(db, *row, sum_key(&key), err) != 0))
+			db_run(db, SQL_SET_SUM, err, db_i64(*row), db_i64(sum_key(&key))) != 0))
 		got = -1;
 	arena_free(arena);
 	return got;

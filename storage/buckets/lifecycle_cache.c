@@ -110,11 +110,9 @@ void lifecycle_cache_set(struct lifecycle_cache *cache, struct span bucket, stru
 
 int lifecycle_cache_load(struct lifecycle_cache *cache, struct db *db, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_LIFECYCLES, err);
-	int got = -1;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, BUCKET_LIFECYCLE);
+	struct db_statement *const statement =
+		db_query(db, SQL_LIFECYCLES, err, db_i64(BUCKET_LIFECYCLE));
+	int got;
 	while ((got = db_step(statement, err)) == 1)
 		lifecycle_cache_set(
 			cache, db_column_blob(statement, 0), db_column_blob(statement, 1));

@@ -13,33 +13,20 @@ static const char SQL_LIST[] =
 
 int damage_row_add(struct db *db, const struct chunk_place *place, struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(place->pack.bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 2, place->chunk);
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADD, err, db_blob(span_of(place->pack.bytes, PACK_ID_BYTES)),
+		db_i64(place->chunk));
 }
 
 int damage_row_drop(struct db *db, const struct pack_id *pack, uint32_t first, uint32_t count,
 	struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_DROP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(pack->bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 2, first);
-	db_bind_i64(statement, 3, (int64_t)first + count);
-	return db_execute(statement, err);
+	return db_run(db, SQL_DROP, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)),
+		db_i64(first), db_i64((int64_t)first + count));
 }
 
 int damage_row_drop_pack(struct db *db, int64_t number, struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_DROP_PACK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return db_execute(statement, err);
+	return db_run(db, SQL_DROP_PACK, err, db_i64(number));
 }
 
 static int read_place(struct db_statement *rows, struct chunk_place *out, struct error *err)
@@ -57,12 +44,9 @@ static int read_place(struct db_statement *rows, struct chunk_place *out, struct
 int damage_row_each(struct db *db, size_t limit,
 	void (*take)(void *taker, const struct chunk_place *place), void *taker, struct error *err)
 {
-	struct db_statement *rows = db_prepare(db, SQL_LIST, err);
+	struct db_statement *rows = db_query(db, SQL_LIST, err, db_i64((int64_t)limit));
 	struct chunk_place place;
 	int got;
-	if (rows == NULL)
-		return -1;
-	db_bind_i64(rows, 1, (int64_t)limit);
 	while ((got = db_step(rows, err)) == 1) {
 		if (read_place(rows, &place, err) != 0) {
 			got = -1;

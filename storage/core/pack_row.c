@@ -31,15 +31,9 @@ static const char SQL_PACK_MOVE[] =
 
 int pack_row_record(struct db *db, const struct pack_record *record, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_RECORD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(record->id.bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 2, record->state);
-	db_bind_i64(statement, 3, (int64_t)record->length);
-	db_bind_i64(statement, 4, record->chunks);
-	db_bind_i64(statement, 5, record->created_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PACK_RECORD, err, db_blob(span_of(record->id.bytes, PACK_ID_BYTES)),
+		db_i64(record->state), db_i64((int64_t)record->length), db_i64(record->chunks),
+		db_i64(record->created_ms));
 }
 
 static int damaged(struct db *db, struct error *err)
@@ -73,10 +67,7 @@ static int read_record(
 
 int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
+	struct db_statement *const statement = db_query(db, SQL_PACK_FIND, err, db_i64(number));
 	int got = db_step(statement, err);
 	if (got == 1 && read_record(db, statement, out, err) != 0)
 		got = -1;
@@ -86,25 +77,15 @@ int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct
 
 int pack_row_number(struct db *db, const struct pack_id *id, int64_t *out, struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_PACK_NUMBER, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
-	int got = db_step(statement, err);
-	if (got == 1)
-		*out = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return db_find_i64(
+		db, SQL_PACK_NUMBER, out, err, db_blob(span_of(id->bytes, PACK_ID_BYTES)));
 }
 
 int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity, size_t *out_count,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBERS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
-	db_bind_i64(statement, 2, (int64_t)capacity);
+	struct db_statement *const statement =
+		db_query(db, SQL_PACK_NUMBERS, err, db_i64(after), db_i64((int64_t)capacity));
 	int got = 0;
 	*out_count = 0;
 	while (*out_count < capacity && (got = db_step(statement, err)) == 1)
@@ -115,22 +96,13 @@ int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity
 
 int pack_row_name(struct db *db, const struct pack_id *id, int64_t names, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAME, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 2, names);
-	return db_execute(statement, err);
+	return db_run(
+		db, SQL_PACK_NAME, err, db_blob(span_of(id->bytes, PACK_ID_BYTES)), db_i64(names));
 }
 
 int pack_row_unname(struct db *db, int64_t number, int64_t names, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_UNNAME, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	db_bind_i64(statement, 2, names);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PACK_UNNAME, err, db_i64(number), db_i64(names));
 }
 
 static int other_names(struct db *db, int64_t number, struct error *err)
@@ -142,23 +114,16 @@ static int other_names(struct db *db, int64_t number, struct error *err)
 
 static int check_names(struct db *db, int64_t number, int64_t names, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMES, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	const int got = db_step(statement, err);
-	const bool is_right = got == 1 && db_column_i64(statement, 0) == names;
-	db_reset(statement);
+	int64_t named = 0;
+	const int got = db_find_i64(db, SQL_PACK_NAMES, &named, err, db_i64(number));
+	const bool is_right = got == 1 && named == names;
 	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
 }
 
 int pack_row_mark(struct db *db, int64_t number, uint32_t chunks, uint8_t *live, size_t *out_rows,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_MARK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
+	struct db_statement *const statement = db_query(db, SQL_PACK_MARK, err, db_i64(number));
 	*out_rows = 0;
 	int64_t names = 0;
 	int got;
@@ -182,10 +147,7 @@ int pack_row_mark(struct db *db, int64_t number, uint32_t chunks, uint8_t *live,
 
 int pack_row_is_named(struct db *db, int64_t number, bool *out_is_named, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
+	struct db_statement *const statement = db_query(db, SQL_PACK_NAMED, err, db_i64(number));
 	const int got = db_step(statement, err);
 	*out_is_named = got == 1 && db_column_i64(statement, 1) != 0;
 	const bool is_right = got != 1 || *out_is_named == (db_column_i64(statement, 0) != 0);
@@ -193,10 +155,10 @@ int pack_row_is_named(struct db *db, int64_t number, bool *out_is_named, struct 
 	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
 }
 
-/* One row must have changed. */
-static int execute_on_one(struct db *db, struct db_statement *statement, struct error *err)
+/* `result` is the last statement's: one row must have changed. */
+static int check_one(struct db *db, int result, struct error *err)
 {
-	if (db_execute(statement, err) != 0)
+	if (result != 0)
 		return -1;
 	return db_changes(db) == 1
 		? 0
@@ -206,51 +168,32 @@ static int execute_on_one(struct db *db, struct db_statement *statement, struct 
 
 int pack_row_condemn(struct db *db, int64_t number, int64_t now_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_CONDEMN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	db_bind_i64(statement, 2, now_ms);
-	return execute_on_one(db, statement, err);
-}
-
-static int run_on_pack(struct db *db, const char *sql, int64_t number, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return execute_on_one(db, statement, err);
+	return check_one(
+		db, db_run(db, SQL_PACK_CONDEMN, err, db_i64(number), db_i64(now_ms)), err);
 }
 
 int pack_row_spare(struct db *db, int64_t number, struct error *err)
 {
-	return run_on_pack(db, SQL_PACK_SPARE, number, err);
+	return check_one(db, db_run(db, SQL_PACK_SPARE, err, db_i64(number)), err);
 }
 
 int pack_row_remove(struct db *db, int64_t number, struct error *err)
 {
-	return run_on_pack(db, SQL_PACK_REMOVE, number, err);
+	return check_one(db, db_run(db, SQL_PACK_REMOVE, err, db_i64(number)), err);
 }
 
 int pack_row_move(struct db *db, int64_t number, const struct pack_id *file, uint64_t length,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_MOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	db_bind_blob(statement, 2, span_of(file->bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 3, (int64_t)length);
-	return execute_on_one(db, statement, err);
+	const int result = db_run(db, SQL_PACK_MOVE, err, db_i64(number),
+		db_blob(span_of(file->bytes, PACK_ID_BYTES)), db_i64((int64_t)length));
+	return check_one(db, result, err);
 }
 
 int pack_row_list(
 	struct db *db, struct pack_record **out_records, size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
-	if (statement == NULL)
-		return -1;
+	struct db_statement *const statement = db_query(db, SQL_PACK_LIST, err);
 	struct pack_record *records = NULL;
 	size_t count = 0;
 	size_t capacity = 0;

@@ -10,23 +10,14 @@ static const char SQL_ADD[] =
 static const char SQL_DROP[] = "DELETE FROM removals WHERE file = ?1";
 static const char SQL_LIST[] = "SELECT file FROM removals ORDER BY file LIMIT ?1";
 
-static int run(struct db *db, const char *sql, const struct pack_id *file, struct error *err)
-{
-	struct db_statement *statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(file->bytes, PACK_ID_BYTES));
-	return db_execute(statement, err);
-}
-
 int removal_row_add(struct db *db, const struct pack_id *file, struct error *err)
 {
-	return run(db, SQL_ADD, file, err);
+	return db_run(db, SQL_ADD, err, db_blob(span_of(file->bytes, PACK_ID_BYTES)));
 }
 
 int removal_row_drop(struct db *db, const struct pack_id *file, struct error *err)
 {
-	return run(db, SQL_DROP, file, err);
+	return db_run(db, SQL_DROP, err, db_blob(span_of(file->bytes, PACK_ID_BYTES)));
 }
 
 static int take_all(
@@ -50,10 +41,8 @@ int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, si
 {
 	*out_files = NULL;
 	*out_count = 0;
-	struct db_statement *rows = db_prepare(db, SQL_LIST, err);
-	if (rows == NULL)
-		return -1;
-	db_bind_i64(rows, 1, limit == 0 ? -1 : (int64_t)limit);
+	struct db_statement *rows =
+		db_query(db, SQL_LIST, err, db_i64(limit == 0 ? -1 : (int64_t)limit));
 	int result = take_all(rows, out_files, out_count, err);
 	db_reset(rows);
 	if (result == 0)

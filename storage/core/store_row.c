@@ -11,12 +11,8 @@ static const char SQL_SET_LIFE[] = "UPDATE store SET life = ?1";
 int store_row_make(struct db *db, struct error *err)
 {
 	uint8_t id[STORE_ID_BYTES];
-	struct db_statement *make = db_prepare(db, SQL_MAKE, err);
-	if (make == NULL)
-		return -1;
 	random_bytes(id, sizeof id);
-	db_bind_blob(make, 1, span_of(id, sizeof id));
-	return db_execute(make, err);
+	return db_run(db, SQL_MAKE, err, db_blob(span_of(id, sizeof id)));
 }
 
 static int take(struct db_statement *row, struct store_identity *out, struct error *err)
@@ -32,9 +28,7 @@ static int take(struct db_statement *row, struct store_identity *out, struct err
 
 int store_row_read(struct db *db, struct store_identity *out, struct error *err)
 {
-	struct db_statement *row = db_prepare(db, SQL_READ, err);
-	if (row == NULL)
-		return -1;
+	struct db_statement *row = db_query(db, SQL_READ, err);
 	int got = db_step(row, err);
 	int result = got == 1 ? take(row, out, err) : -1;
 	db_reset(row);
@@ -45,9 +39,5 @@ int store_row_read(struct db *db, struct store_identity *out, struct error *err)
 
 int store_row_set_life(struct db *db, uint64_t life, struct error *err)
 {
-	struct db_statement *row = db_prepare(db, SQL_SET_LIFE, err);
-	if (row == NULL)
-		return -1;
-	db_bind_i64(row, 1, (int64_t)life);
-	return db_execute(row, err);
+	return db_run(db, SQL_SET_LIFE, err, db_i64((int64_t)life));
 }

@@ -1,6 +1,5 @@
-/* The one home of sqlite3.h. Statements are kept per connection in a small table keyed by the
- * address of their SQL text: looking one up is a multiplication and a compare, and nobody owns
- * statements but the connection. Bound bytes are not copied (SQLITE_STATIC). */
+/* Connections and transactions. With db_statement.c and what lies beside it the one home of
+ * sqlite3.h. */
 #include "storage/db/db_internal.h"
 
 #include <errno.h>
@@ -65,7 +64,7 @@ static const struct {
 	{SQLITE_CONSTRAINT, ERROR_INVALID},
 };
 
-static enum error_kind kind_of(int extended)
+enum error_kind db_error_kind(int extended)
 {
 	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY ||
 		extended == SQLITE_CONSTRAINT_ROWID)
@@ -118,7 +117,7 @@ static int fail_to_write(const struct db *db, const struct db_trouble *trouble,
 
 static int set_failure(struct db *db, const char *what, struct error *err)
 {
-	const enum error_kind kind = kind_of(sqlite3_extended_errcode(db->handle));
+	const enum error_kind kind = db_error_kind(sqlite3_extended_errcode(db->handle));
 	const struct db_trouble trouble = db_file_take_trouble(db->handle);
 	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
 		return fail_to_write(db, &trouble, kind, err);
@@ -144,8 +143,7 @@ int db_fail(struct db *db, const char *what, struct error *err)
 	return -1;
 }
 
-/* Behind a transaction that SQLite gave up each statement would be a transaction of its own. */
-static int refuse_lost(const struct db *db, struct error *err)
+int db_refuse_lost(const struct db *db, struct error *err)
 {
 	if (!is_lost(db))
 		return 0;
@@ -173,13 +171,7 @@ static int note_wal(void *owner, sqlite3 *handle, const char *name, int frames)
 
 int db_read_number(struct db *db, const char *sql, int64_t *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = db_column_i64(statement, 0);
-	db_reset(statement);
+	const int got = db_find_i64(db, sql, out, err);
 	if (got == 0)
 		return error_set(err, ERROR_CORRUPT, "%s: '%s' gave no row.", db->path, sql);
 	return got == 1 ? 0 : -1;
@@ -284,8 +276,7 @@ void *db_companion(const struct db *db, enum db_companion which)
 	return db->companions[which];
 }
 
-/* A statement that met damage may have changed a part of what it was to change. */
-static void note_broken(struct db *db, const struct error *err)
+void db_note_broken(struct db *db, const struct error *err)
 {
 	if (db->is_begun && err->kind == ERROR_DAMAGED)
 		db_sums_doubt(db->sums, err);
@@ -293,12 +284,12 @@ static void note_broken(struct db *db, const struct error *err)
 
 int db_run_script(struct db *db, const char *sql, struct error *err)
 {
-	if (refuse_lost(db, err) != 0)
+	if (db_refuse_lost(db, err) != 0)
 		return -1;
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
 	db_fail(db, "running a script", err);
-	note_broken(db, err);
+	db_note_broken(db, err);
 	return -1;
 }
 
@@ -322,21 +313,14 @@ int db_set_version(struct db *db, int version, int application, struct error *er
 	return db_run_script(db, sql, err);
 }
 
-/* Statements without rows or values. */
-static int run_plain(struct db *db, const char *sql, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	return statement == NULL ? -1 : db_execute(statement, err);
-}
-
 int db_begin_alone(struct db *db, struct error *err)
 {
-	return run_plain(db, SQL_BEGIN, err);
+	return db_run(db, SQL_BEGIN, err);
 }
 
 int db_commit_alone(struct db *db, struct error *err)
 {
-	return run_plain(db, SQL_COMMIT, err);
+	return db_run(db, SQL_COMMIT, err);
 }
 
 int db_begin_at(struct db *db, const char *file, int line, struct error *err)
@@ -345,7 +329,7 @@ int db_begin_at(struct db *db, const char *file, int line, struct error *err)
 		error_assert_failed(
 			"the transaction begun here has ended", db->begin_file, db->begin_line);
 	db->is_begun = false; /* also when the one before was given up, and nobody rolled it back */
-	if (run_plain(db, SQL_BEGIN, err) != 0)
+	if (db_run(db, SQL_BEGIN, err) != 0)
 		return -1;
 	db->is_begun = true;
 	db->lost = (struct error){0};
@@ -363,7 +347,7 @@ int db_begin_at(struct db *db, const char *file, int line, struct error *err)
 static int run_commit(struct db *db, struct error *err)
 {
 	db_file_set_ending(db->handle, true);
-	int result = run_plain(db, SQL_COMMIT, err);
+	int result = db_run(db, SQL_COMMIT, err);
 	db_file_set_ending(db->handle, false);
 	db->is_in_doubt = result != 0 && !db_in_transaction(db) && err->kind != ERROR_NO_SPACE;
 	return result;
@@ -372,7 +356,7 @@ static int run_commit(struct db *db, struct error *err)
 int db_commit(struct db *db, struct error *err)
 {
 	db->is_in_doubt = false;
-	if (refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 ||
+	if (db_refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 ||
 		run_commit(db, err) != 0) {
 		db_rollback(db);
 		return -1;
@@ -392,7 +376,7 @@ void db_rollback(struct db *db)
 	struct error ignored;
 	db_sums_rollback(db->sums);
 	db_file_set_ending(db->handle, true);
-	if (db_in_transaction(db) && run_plain(db, SQL_ROLLBACK, &ignored) != 0)
+	if (db_in_transaction(db) && db_run(db, SQL_ROLLBACK, &ignored) != 0)
 		ASSERT(!db_in_transaction(db));
 	db_file_set_ending(db->handle, false);
 	db->is_begun = false;
@@ -408,7 +392,7 @@ int db_savepoint(struct db *db, struct error *err)
 	ASSERT(db_in_transaction(db));
 	db->rows_before = sqlite3_total_changes64(db->handle);
 	db_sums_savepoint(db->sums);
-	return run_plain(db, SQL_SAVEPOINT, err);
+	return db_run(db, SQL_SAVEPOINT, err);
 }
 
 int64_t db_rows_touched(const struct db *db)
@@ -418,9 +402,9 @@ int64_t db_rows_touched(const struct db *db)
 
 int db_savepoint_release(struct db *db, struct error *err)
 {
-	if (refuse_lost(db, err) != 0 || db_sums_check(db->sums, err) != 0)
+	if (db_refuse_lost(db, err) != 0 || db_sums_check(db->sums, err) != 0)
 		return -1;
-	return run_plain(db, SQL_SAVEPOINT_RELEASE, err);
+	return db_run(db, SQL_SAVEPOINT_RELEASE, err);
 }
 
 void db_savepoint_rollback(struct db *db)
@@ -429,145 +413,22 @@ void db_savepoint_rollback(struct db *db)
 	db_sums_savepoint_rollback(db->sums);
 	/* What cannot be undone alone is undone with the whole transaction. */
 	if (db_in_transaction(db) &&
-		(run_plain(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 ||
-			run_plain(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
+		(db_run(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 ||
+			db_run(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
 		db_rollback(db);
 }
 
 int db_snapshot_begin(struct db *db, struct error *err)
 {
-	return run_plain(db, SQL_BEGIN_READ, err);
+	return db_run(db, SQL_BEGIN_READ, err);
 }
 
 /* Nothing was written, so COMMIT is the cheaper of the two. */
 void db_snapshot_end(struct db *db)
 {
 	struct error ignored;
-	if (run_plain(db, SQL_COMMIT, &ignored) != 0)
+	if (db_run(db, SQL_COMMIT, &ignored) != 0)
 		db_rollback(db);
-}
-
-static size_t slot_of(const struct db *db, const char *sql)
-{
-	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) %
-		DB_STATEMENT_SLOTS;
-	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
-		slot = (slot + 1) % DB_STATEMENT_SLOTS;
-	return slot;
-}
-
-struct db_statement *db_prepare(struct db *db, const char *sql, struct error *err)
-{
-	const size_t slot = slot_of(db, sql);
-	struct db_statement *statement = db->slots[slot];
-	if (statement != NULL) {
-		ASSERT(!sqlite3_stmt_busy(statement->handle));
-		sqlite3_reset(statement->handle);
-		sqlite3_clear_bindings(statement->handle);
-		statement->bind_result = SQLITE_OK;
-		return statement;
-	}
-	sqlite3_stmt *handle = NULL;
-	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) !=
-		SQLITE_OK) {
-		db_fail(db, sql, err);
-		return NULL;
-	}
-	db->statements++;
-	ASSERT(db->statements < DB_STATEMENT_SLOTS);
-	statement = memory_new(sizeof(*statement));
-	*statement = (struct db_statement){.db = db,
-		.handle = handle,
-		.sql = sql,
-		.is_writing = sqlite3_stmt_readonly(handle) == 0};
-	db->slots[slot] = statement;
-	return statement;
-}
-
-static void note_bind(struct db_statement *statement, int result)
-{
-	ASSERT(result != SQLITE_RANGE && result != SQLITE_MISUSE);
-	if (statement->bind_result == SQLITE_OK)
-		statement->bind_result = result;
-}
-
-void db_bind_i64(struct db_statement *statement, int position, int64_t value)
-{
-	note_bind(statement, sqlite3_bind_int64(statement->handle, position, value));
-}
-
-/* A NULL pointer would bind NULL; an empty span is an empty value. */
-void db_bind_blob(struct db_statement *statement, int position, struct span value)
-{
-	const void *const bytes = value.len == 0 ? (const void *)"" : value.data;
-	note_bind(statement,
-		sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
-}
-
-static int step_reading(struct db_statement *statement, struct error *err)
-{
-	int result = sqlite3_step(statement->handle);
-	if (result == SQLITE_ROW || result == SQLITE_DONE)
-		return result == SQLITE_ROW;
-	return db_fail(statement->db, statement->sql, err);
-}
-
-static int step_writing(struct db_statement *statement, struct error *err)
-{
-	struct db *db = statement->db;
-	if (refuse_lost(db, err) != 0)
-		return -1;
-	db_sums_statement(db->sums);
-	int got = step_reading(statement, err);
-	if (got < 0) {
-		db_sums_statement_rollback(db->sums);
-		note_broken(db, err);
-	}
-	return got == 0 && db->is_begun ? db_sums_check(db->sums, err) : got;
-}
-
-int db_step(struct db_statement *statement, struct error *err)
-{
-	if (statement->bind_result != SQLITE_OK)
-		return error_set(err, kind_of(statement->bind_result),
-			"%s: a value could not be bound to '%s'.", statement->db->path,
-			statement->sql);
-	int got =
-		statement->is_writing ? step_writing(statement, err) : step_reading(statement, err);
-	if (got < 0)
-		sqlite3_reset(statement->handle);
-	return got;
-}
-
-int db_execute(struct db_statement *statement, struct error *err)
-{
-	const int result = db_step(statement, err);
-	ASSERT(result != 1);
-	db_reset(statement);
-	return result;
-}
-
-void db_reset(struct db_statement *statement)
-{
-	if (statement != NULL)
-		sqlite3_reset(statement->handle);
-}
-
-int64_t db_column_i64(struct db_statement *statement, int column)
-{
-	return sqlite3_column_int64(statement->handle, column);
-}
-
-struct span db_column_blob(struct db_statement *statement, int column)
-{
-	const void *const bytes = sqlite3_column_blob(statement->handle, column);
-	const int len = sqlite3_column_bytes(statement->handle, column);
-	return span_of(bytes, (size_t)len);
-}
-
-bool db_column_is_null(struct db_statement *statement, int column)
-{
-	return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
 }
 
 void db_keep_log(struct db *db, bool keeps)
@@ -608,16 +469,6 @@ bool db_is_summed(const struct db *db)
 int64_t db_change(const struct db *db)
 {
 	return db_sums_change(db->sums);
-}
-
-int64_t db_last_id(struct db *db)
-{
-	return sqlite3_last_insert_rowid(db->handle);
-}
-
-int64_t db_changes(struct db *db)
-{
-	return sqlite3_changes64(db->handle);
 }
 
 int db_checkpoint_passive(struct db *db, struct error *err)

@@ -4,6 +4,7 @@
 #ifndef STORAGE_DB_DB_H
 #define STORAGE_DB_DB_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
 
@@ -51,19 +52,79 @@ int64_t db_rows_touched(const struct db *db);
 int db_snapshot_begin(struct db *db, struct error *err);
 void db_snapshot_end(struct db *db);
 
-/* The statement for this SQL text, prepared once per connection and found again by the text's
- * address: `sql` must be a static string. It comes reset, with nothing bound. NULL with the error
- * set on failure. */
-struct db_statement *db_prepare(struct db *db, const char *sql, struct error *err);
-/* Binds number 1, 2, ...; bytes must live until the statement is stepped to its end or reset. */
-void db_bind_i64(struct db_statement *statement, int position, int64_t value);
-void db_bind_blob(struct db_statement *statement, int position, struct span value);
-/* 1: a row is there; 0: done; -1: error. */
+/* What stands for ?1, ?2, ... in a statement: made by the functions below. */
+enum db_value_kind { DB_VALUE_END, DB_VALUE_NULL, DB_VALUE_NUMBER, DB_VALUE_BYTES };
+struct db_value {
+	enum db_value_kind kind;
+	int64_t number;
+	struct span bytes; /* borrowed until the statement is at its end or reset */
+};
+
+static inline struct db_value db_i64(int64_t number)
+{
+	return (struct db_value){.kind = DB_VALUE_NUMBER, .number = number};
+}
+
+/* An empty span is an empty value, not NULL. */
+static inline struct db_value db_blob(struct span bytes)
+{
+	return (struct db_value){.kind = DB_VALUE_BYTES, .bytes = bytes};
+}
+
+static inline struct db_value db_null(void)
+{
+	return (struct db_value){.kind = DB_VALUE_NULL};
+}
+
+static inline struct db_value db_i64_or_null(bool has_number, int64_t number)
+{
+	return has_number ? db_i64(number) : db_null();
+}
+
+static inline struct db_value db_blob_or_null(bool has_bytes, struct span bytes)
+{
+	return has_bytes ? db_blob(bytes) : db_null();
+}
+
+/* Values in the order of their numbers, as the calls below take them. */
+#define DB_VALUES(...) ((const struct db_value[]){__VA_ARGS__ __VA_OPT__(, ){.kind = DB_VALUE_END}})
+
+/* Each `sql` below is a static string: a statement is prepared once per connection and found again
+ * by the address of its text. The values follow behind `err`:
+ *     db_run(db, SQL_STEP_REMOVE, err, db_i64(id)) */
+
+/* Runs a statement that gives no rows. exists when a uniqueness rule broke. */
+#define db_run(db, sql, err, ...) db_run_values((db), (sql), DB_VALUES(__VA_ARGS__), (err))
+int db_run_values(struct db *db, const char *sql, const struct db_value *values, struct error *err);
+/* Inserts one row, as db_run does, and gives the number that the engine gave it. */
+#define db_insert(db, sql, out_id, err, ...) \
+	db_insert_values((db), (sql), DB_VALUES(__VA_ARGS__), (out_id), (err))
+int db_insert_values(struct db *db, const char *sql, const struct db_value *values, int64_t *out_id,
+	struct error *err);
+/* Reads the first column of the first row. 1: it is there; 0: there is no row, and the output stays
+ * as it was; -1: error. */
+#define db_find_i64(db, sql, out, err, ...) \
+	db_find_i64_values((db), (sql), DB_VALUES(__VA_ARGS__), (out), (err))
+int db_find_i64_values(struct db *db, const char *sql, const struct db_value *values, int64_t *out,
+	struct error *err);
+/* Whether it gives a row: 1, 0; -1: error. */
+#define db_exists(db, sql, err, ...) db_exists_values((db), (sql), DB_VALUES(__VA_ARGS__), (err))
+int db_exists_values(
+	struct db *db, const char *sql, const struct db_value *values, struct error *err);
+/* The first column of the first row as bytes: copied into the arena, which says so when it has no
+ * room for them. */
+#define db_find_blob(db, sql, arena, out, err, ...) \
+	db_find_blob_values((db), (sql), DB_VALUES(__VA_ARGS__), (arena), (out), (err))
+int db_find_blob_values(struct db *db, const char *sql, const struct db_value *values,
+	struct arena *arena, struct span *out, struct error *err);
+/* A statement that gives rows, before its first one: db_step goes from row to row, db_reset leaves
+ * it before its end. NULL with the error set on failure, which db_step passes on. */
+#define db_query(db, sql, err, ...) db_query_values((db), (sql), DB_VALUES(__VA_ARGS__), (err))
+struct db_statement *db_query_values(
+	struct db *db, const char *sql, const struct db_value *values, struct error *err);
+/* 1: a row is there; 0: done; -1: error, also for NULL, whose error is set already. */
 int db_step(struct db_statement *statement, struct error *err);
-/* Runs a statement that gives no rows, and resets it. -1 on error; exists when a uniqueness rule
- * broke. */
-int db_execute(struct db_statement *statement, struct error *err);
-/* Resets; call when leaving a SELECT before its end. NULL is fine. */
+/* NULL is fine. */
 void db_reset(struct db_statement *statement);
 int64_t db_column_i64(struct db_statement *statement, int column);
 /* valid until the next step or reset */
@@ -87,7 +148,6 @@ bool db_is_summed(const struct db *db);
 /* From here on this connection reads pages of the file as they are, damaged or not: for a reader of
  * its own that can tell by itself what is right. */
 void db_overlook(struct db *db);
-int64_t db_last_id(struct db *db);
 int64_t db_changes(struct db *db);
 
 /* WAL upkeep. A checkpoint that readers or a writer hold up does what it can and gives 0. */

@@ -15,7 +15,6 @@ struct db_statement {
 	struct db *db;
 	sqlite3_stmt *handle;
 	const char *sql;
-	int bind_result; /* the first binding that failed: reported by the step */
 	bool is_writing;
 };
 
@@ -44,6 +43,14 @@ int db_read_number(struct db *db, const char *sql, int64_t *out, struct error *e
 /* A transaction around which no sums are kept. */
 int db_begin_alone(struct db *db, struct error *err);
 int db_commit_alone(struct db *db, struct error *err);
+/* The kind of an extended result code of SQLite. */
+enum error_kind db_error_kind(int extended);
+/* Behind a transaction that SQLite gave up: -1, with the reason. Each statement would be a
+ * transaction of its own there. */
+int db_refuse_lost(const struct db *db, struct error *err);
+/* After a statement that failed: one that met damage may have changed a part of what it was to
+ * change. */
+void db_note_broken(struct db *db, const struct error *err);
 /* Sets the error from the connection's last failure, while doing `what`. -1. */
 int db_fail(struct db *db, const char *what, struct error *err);
 

@@ -107,12 +107,7 @@ static int store_sums(struct db *db, const struct table_sums *sums, struct error
 	struct buffer bytes;
 	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
 	table_sums_encode(sums, &bytes);
-	struct db_statement *set = db_prepare(db, SQL_SET, err);
-	int result = -1;
-	if (set != NULL) {
-		db_bind_blob(set, 1, buffer_span(&bytes));
-		result = db_execute(set, err);
-	}
+	int result = db_run(db, SQL_SET, err, db_blob(buffer_span(&bytes)));
 	buffer_release(&bytes);
 	return result;
 }

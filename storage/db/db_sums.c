@@ -122,17 +122,10 @@ static void copy_tables(struct table_sum *to, const struct table_sum *from)
 	memcpy(to, from, TABLE_SUMS_MAX * sizeof *to);
 }
 
-/* The one row's number or blob; 1, 0 without a row, -1. */
-static int step_one(struct db *db, const char *sql, struct db_statement **out, struct error *err)
-{
-	*out = db_prepare(db, sql, err);
-	return *out == NULL ? -1 : db_step(*out, err);
-}
-
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err)
 {
-	struct db_statement *statement;
-	int got = step_one(db, SQL_LOAD, &statement, err);
+	struct db_statement *statement = db_query(db, SQL_LOAD, err);
+	int got = db_step(statement, err);
 	int result = got == 0 ? error_set(err, ERROR_NOT_FOUND,
 					"The catalog has no counts and sums of its tables.")
 			      : -1;
@@ -146,11 +139,8 @@ int db_sums_begin(struct db_sums *sums, struct error *err)
 {
 	if (sums == NULL)
 		return 0;
-	struct db_statement *statement;
-	int got = step_one(sums->db, SQL_CHANGE, &statement, err);
-	int64_t change = got == 1 ? db_column_i64(statement, 0) : 0;
-	db_reset(statement);
-	if (got < 0)
+	int64_t change = 0;
+	if (db_find_i64(sums->db, SQL_CHANGE, &change, err) < 0)
 		return -1;
 	if ((!sums->is_known || change != sums->change) &&
 		db_sums_load(sums->db, &sums->now, err) != 0)
@@ -167,13 +157,8 @@ static int store(struct db_sums *sums, const char *sql, struct error *err)
 	struct buffer bytes;
 	buffer_init(&bytes, TABLE_SUMS_MAX_BYTES);
 	table_sums_encode(&sums->now, &bytes);
-	struct db_statement *statement = db_prepare(sums->db, sql, err);
-	int result = -1;
-	if (statement != NULL) {
-		db_bind_i64(statement, 1, sums->change + 1);
-		db_bind_blob(statement, 2, buffer_span(&bytes));
-		result = db_execute(statement, err);
-	}
+	int result =
+		db_run(sums->db, sql, err, db_i64(sums->change + 1), db_blob(buffer_span(&bytes)));
 	buffer_release(&bytes);
 	return result;
 }
@@ -289,7 +274,7 @@ int db_sums_count(struct db *db, const char *table, struct table_sum *out, struc
 
 int db_sums_list(struct db *db, struct table_sums *out, struct error *err)
 {
-	struct db_statement *tables = db_prepare(db, SQL_TABLES, err);
+	struct db_statement *tables = db_query(db, SQL_TABLES, err);
 	int got = tables == NULL ? -1 : 0;
 	out->count = 0;
 	while (got >= 0 && out->count < TABLE_SUMS_MAX && (got = db_step(tables, err)) == 1) {

@@ -75,47 +75,36 @@ void derive_series_add_head(struct derive_series *series, int64_t head, uint64_t
 int derive_series_find(
 	struct db *db, const struct digest128 *key, struct derive_series *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SERIES_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(key->bytes, sizeof(key->bytes)));
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(
+		db, SQL_SERIES_FIND, err, db_blob(span_of(key->bytes, sizeof(key->bytes))));
+	const int got = db_step(row, err);
 	if (got == 1)
 		*out = (struct derive_series){
-			.root = db_column_i64(statement, 0),
-			.root_count = (uint64_t)db_column_i64(statement, 1),
-			.root_bytes = (uint64_t)db_column_i64(statement, 2),
-			.head = db_column_i64(statement, 3),
-			.head_count = (uint64_t)db_column_i64(statement, 4),
-			.head_bytes = (uint64_t)db_column_i64(statement, 5),
-			.head_delta = (uint64_t)db_column_i64(statement, 6),
+			.root = db_column_i64(row, 0),
+			.root_count = (uint64_t)db_column_i64(row, 1),
+			.root_bytes = (uint64_t)db_column_i64(row, 2),
+			.head = db_column_i64(row, 3),
+			.head_count = (uint64_t)db_column_i64(row, 4),
+			.head_bytes = (uint64_t)db_column_i64(row, 5),
+			.head_delta = (uint64_t)db_column_i64(row, 6),
 		};
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int derive_series_put(struct db *db, const struct digest128 *key,
 	const struct derive_series *series, struct error *err)
 {
-	const int64_t numbers[] = {series->root, (int64_t)series->root_count,
-		(int64_t)series->root_bytes, series->head, (int64_t)series->head_count,
-		(int64_t)series->head_bytes, (int64_t)series->head_delta};
-	struct db_statement *const remove = db_prepare(db, SQL_SERIES_REMOVE, err);
-	if (remove == NULL)
+	const struct db_value series_key = db_blob(span_of(key->bytes, sizeof(key->bytes)));
+	if (db_run(db, SQL_SERIES_REMOVE, err, series_key) != 0)
 		return -1;
-	db_bind_blob(remove, 1, span_of(key->bytes, sizeof(key->bytes)));
-	struct db_statement *const add =
-		db_execute(remove, err) != 0 ? NULL : db_prepare(db, SQL_SERIES_ADD, err);
-	if (add == NULL)
-		return -1;
-	db_bind_blob(add, 1, span_of(key->bytes, sizeof(key->bytes)));
-	for (int i = 0; i < 7; i++)
-		db_bind_i64(add, i + 2, numbers[i]);
-	return db_execute(add, err);
+	return db_run(db, SQL_SERIES_ADD, err, series_key, db_i64(series->root),
+		db_i64((int64_t)series->root_count), db_i64((int64_t)series->root_bytes),
+		db_i64(series->head), db_i64((int64_t)series->head_count),
+		db_i64((int64_t)series->head_bytes), db_i64((int64_t)series->head_delta));
 }
 
 int derive_series_prune(struct db *db, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SERIES_PRUNE, err);
-	return statement == NULL ? -1 : db_execute(statement, err);
+	return db_run(db, SQL_SERIES_PRUNE, err);
 }

@@ -28,14 +28,11 @@ static int choose_version(struct db *db, const struct batch_params *params,
 	const struct batch_line *line, int64_t bucket, size_t *looks, int64_t *out_sequence,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SOURCE_VERSIONS, err);
+	struct db_statement *const statement = db_query(db, SQL_SOURCE_VERSIONS, err,
+		db_blob(span_of(line->file.bytes, CHUNK_ID_BYTES)), db_i64(bucket),
+		db_i64((int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES)));
 	int got = 0;
 	*out_sequence = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(line->file.bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 2, bucket);
-	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
 	while (*out_sequence == 0 && got >= 0 && (got = db_step(statement, err)) == 1) {
 		--*looks;
 		if (db_column_i64(statement, 2) != VERSION_CURRENT)

@@ -206,16 +206,15 @@ int file_hash_lacking(struct store *store, int64_t after, int64_t *out, size_t c
 	size_t *out_count, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
-	struct db_statement *const statement = db == NULL ? NULL : db_prepare(db, SQL_LACKING, err);
-	int got = -1;
+	int got;
 	*out_count = 0;
-	if (statement != NULL) {
-		db_bind_i64(statement, 1, after);
-		db_bind_i64(statement, 2, (int64_t)capacity);
-		while ((got = db_step(statement, err)) == 1)
-			out[(*out_count)++] = db_column_i64(statement, 0);
-		db_reset(statement);
-	}
+	if (db == NULL)
+		return -1;
+	struct db_statement *const rows =
+		db_query(db, SQL_LACKING, err, db_i64(after), db_i64((int64_t)capacity));
+	while ((got = db_step(rows, err)) == 1)
+		out[(*out_count)++] = db_column_i64(rows, 0);
+	db_reset(rows);
 	store_reader_give(store, db);
 	return got;
 }

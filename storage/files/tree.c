@@ -230,8 +230,6 @@ static int walk_on(struct walk *walk, struct error *err)
 		tree_entry_scan(walk->db, walk->bucket, buffer_span(&walk->from), err);
 	bool seeks = false;
 	int got = -1;
-	if (scan == NULL)
-		return -1;
 	while (!seeks && !walk->ended && !arena_overflowed(walk->arena) &&
 		(got = db_step(scan, err)) == 1) {
 		if (!span_starts(tree_entry_key(scan), buffer_span(&walk->base)))
@@ -257,7 +255,7 @@ static int add_prefix_file(struct walk *walk, struct error *err)
 		return 0;
 	struct db_statement *const scan =
 		tree_entry_seek(walk->db, walk->bucket, params->prefix, err);
-	const int got = scan == NULL ? -1 : db_step(scan, err);
+	const int got = db_step(scan, err);
 	if (got == 1) {
 		const struct span path = arena_copy(walk->arena, params->prefix);
 		tree_entry_add(scan, path, walk->arena, walk->out);
@@ -348,7 +346,7 @@ static int find_files(struct db *db, const struct tree_find_params *params, stru
 			continue;
 		struct db_statement *const seek_one =
 			tree_entry_seek(db, bucket.id, params->paths[i], err);
-		const int got = seek_one == NULL ? -1 : db_step(seek_one, err);
+		const int got = db_step(seek_one, err);
 		if (got == 1)
 			tree_entry_add(seek_one, params->paths[i], arena, out);
 		db_reset(seek_one);

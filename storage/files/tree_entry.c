@@ -19,39 +19,29 @@ static const char SQL_TREE_BELOW[] =
 
 enum { DIRECTORY_MAX_BYTES = OBJECT_KEY_MAX_BYTES + 1 };
 
-static struct db_statement *prepare(
-	struct db *db, const char *sql, int64_t bucket, struct span key, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, key);
-	return statement;
-}
-
 struct db_statement *tree_entry_scan(
 	struct db *db, int64_t bucket, struct span from, struct error *err)
 {
-	return prepare(db, SQL_TREE_SCAN, bucket, from, err);
+	return db_query(db, SQL_TREE_SCAN, err, db_i64(bucket), db_blob(from));
 }
 
 struct db_statement *tree_entry_seek(
 	struct db *db, int64_t bucket, struct span key, struct error *err)
 {
-	return prepare(db, SQL_TREE_SEEK, bucket, key, err);
+	return db_query(db, SQL_TREE_SEEK, err, db_i64(bucket), db_blob(key));
 }
 
 int tree_entry_next(struct db *db, int64_t bucket, struct span from,
 	uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *out_len, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_TREE_NEXT, bucket, from, err);
-	const int got = statement == NULL ? -1 : db_step(statement, err);
-	const struct span key = got == 1 ? db_column_blob(statement, 0) : (struct span){NULL, 0};
+	struct db_statement *const row =
+		db_query(db, SQL_TREE_NEXT, err, db_i64(bucket), db_blob(from));
+	const int got = db_step(row, err);
+	const struct span key = got == 1 ? db_column_blob(row, 0) : (struct span){NULL, 0};
 	*out_len = key.len < OBJECT_KEY_MAX_BYTES ? key.len : OBJECT_KEY_MAX_BYTES;
 	if (*out_len > 0)
 		memcpy(out, key.data, *out_len);
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
@@ -92,20 +82,15 @@ int tree_entry_below(struct db *db, int64_t bucket, struct span directory, size_
 	buffer_add_byte(&from, '/');
 	buffer_add_span(&to, directory);
 	buffer_add_byte(&to, '/' + 1);
-	struct db_statement *const statement =
-		prepare(db, SQL_TREE_BELOW, bucket, buffer_span(&from), err);
-	int got = -1;
+	struct db_statement *const row = db_query(db, SQL_TREE_BELOW, err, db_i64(bucket),
+		db_blob(buffer_span(&from)), db_blob(buffer_span(&to)), db_i64((int64_t)limit));
+	const int got = db_step(row, err);
 	*out = (struct tree_below){0};
-	if (statement != NULL) {
-		db_bind_blob(statement, 3, buffer_span(&to));
-		db_bind_i64(statement, 4, (int64_t)limit);
-		got = db_step(statement, err);
-	}
 	if (got == 1) {
-		out->files = (size_t)db_column_i64(statement, 0);
-		out->newest_ms = db_column_i64(statement, 1);
+		out->files = (size_t)db_column_i64(row, 0);
+		out->newest_ms = db_column_i64(row, 1);
 	}
-	db_reset(statement);
+	db_reset(row);
 	buffer_release(&from);
 	buffer_release(&to);
 	return got < 0 ? -1 : 0;

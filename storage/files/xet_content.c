@@ -45,17 +45,14 @@ static void content_of_file(const struct xet_file *file, struct xet_content *out
 static int choose_version(struct db *db, const struct xet_reach *reach, const struct chunk_id *file,
 	int64_t *out_sequence, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_CONTENT_VERSIONS, err);
 	size_t own_looks = CANDIDATES;
 	size_t *const looks = reach->looks != NULL ? reach->looks : &own_looks;
+	struct db_statement *const statement = db_query(db, SQL_CONTENT_VERSIONS, err,
+		db_blob(span_of(file->bytes, CHUNK_ID_BYTES)), db_i64(reach->bucket),
+		db_i64((int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES)));
 	bool has_own_bytes = false;
 	int got = 0;
 	*out_sequence = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(file->bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 2, reach->bucket);
-	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
 	while (!has_own_bytes && (got = db_step(statement, err)) == 1) {
 		--*looks;
 		const bool is_current = db_column_i64(statement, 3) == VERSION_CURRENT;

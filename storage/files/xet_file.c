@@ -90,48 +90,29 @@ static int read_one(
 int xet_file_row_find(
 	struct db *db, const struct chunk_id *hash, struct xet_file *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(hash));
-	return read_one(db, statement, out, err);
+	return read_one(db, db_query(db, SQL_FILE_FIND, err, db_blob(hash_span(hash))), out, err);
 }
 
 int xet_file_row_add(struct db *db, const struct xet_file *file, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(&file->hash));
-	db_bind_i64(statement, 2, (int64_t)file->size);
-	db_bind_i64(statement, 3, file->part_set);
-	db_bind_i64(statement, 4, (int64_t)file->contents);
-	db_bind_i64(statement, 5, file->is_made);
-	db_bind_i64(statement, 6, file->expires_ms);
-	db_bind_i64(statement, 7, (int64_t)file_sum(file));
-	return db_execute(statement, err);
+	return db_run(db, SQL_FILE_ADD, err, db_blob(hash_span(&file->hash)),
+		db_i64((int64_t)file->size), db_i64(file->part_set),
+		db_i64((int64_t)file->contents), db_i64(file->is_made), db_i64(file->expires_ms),
+		db_i64((int64_t)file_sum(file)));
 }
 
 int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made, int64_t expires_ms,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_TOUCH, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(hash));
-	db_bind_i64(statement, 2, is_made);
-	db_bind_i64(statement, 3, expires_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_FILE_TOUCH, err, db_blob(hash_span(hash)), db_i64(is_made),
+		db_i64(expires_ms));
 }
 
 static int read_total(struct db *db, const char *sql, uint64_t *out_bytes, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
-	*out_bytes = got == 1 ? (uint64_t)db_column_i64(statement, 0) : 0;
-	db_reset(statement);
+	int64_t bytes = 0;
+	const int got = db_find_i64(db, sql, &bytes, err);
+	*out_bytes = (uint64_t)bytes;
 	return got < 0 ? -1 : 0;
 }
 
@@ -145,18 +126,9 @@ int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 	return read_total(db, SQL_FILE_UNUSED_BYTES, out_bytes, err);
 }
 
-static int forget(struct db *db, struct span hash, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash);
-	return db_execute(statement, err);
-}
-
 int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err)
 {
-	return forget(db, hash_span(hash), err);
+	return db_run(db, SQL_FILE_REMOVE, err, db_blob(hash_span(hash)));
 }
 
 int xet_file_row_remove(struct db *db, const struct xet_file *file, struct error *err)
@@ -186,7 +158,8 @@ static int set_aside(struct db *db, const struct xet_file *file, struct span has
 	struct xet_file_damage *damage, struct error *err)
 {
 	bool lets_go;
-	if (means_its_set(db, file, &lets_go, err) != 0 || forget(db, hash, err) != 0)
+	if (means_its_set(db, file, &lets_go, err) != 0 ||
+		db_run(db, SQL_FILE_REMOVE, err, db_blob(hash)) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_CORRUPT,
@@ -226,23 +199,18 @@ int xet_file_made_oldest(
 	struct db *db, struct xet_file *out, struct xet_file_damage *damage, struct error *err)
 {
 	int got = ROW_DAMAGED;
-	while (got == ROW_DAMAGED) {
-		struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_OLDEST, err);
-		got = statement == NULL ? -1 : take_one(db, statement, out, damage, err);
-	}
+	while (got == ROW_DAMAGED)
+		got = take_one(db, db_query(db, SQL_FILE_MADE_OLDEST, err), out, damage, err);
 	return got;
 }
 
 int xet_file_list_unused(struct db *db, const struct chunk_id *after, struct chunk_id *hashes,
 	size_t capacity, size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_LIST, err);
+	struct db_statement *const statement = db_query(db, SQL_FILE_UNUSED_LIST, err,
+		db_blob(hash_span(after)), db_i64((int64_t)capacity));
 	int got;
 	*out_count = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(after));
-	db_bind_i64(statement, 2, (int64_t)capacity);
 	while ((got = db_step(statement, err)) == 1)
 		memcpy(hashes[(*out_count)++].bytes, db_column_blob(statement, 0).data,
 			CHUNK_ID_BYTES);
@@ -254,10 +222,8 @@ int xet_file_end_unused(struct db *db, const struct chunk_id *hash, struct xet_f
 	struct error *err)
 {
 	struct xet_file file;
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(hash));
+	struct db_statement *const statement =
+		db_query(db, SQL_FILE_UNUSED_FIND, err, db_blob(hash_span(hash)));
 	const int got = take_one(db, statement, &file, damage, err);
 	return got == 1 ? xet_file_row_remove(db, &file, err) : got < 0 ? -1 : 0;
 }
@@ -265,14 +231,8 @@ int xet_file_end_unused(struct db *db, const struct chunk_id *hash, struct xet_f
 int xet_grant_row_put(struct db *db, const struct chunk_id *file, int64_t bucket,
 	struct span account, int64_t expires_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANT_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(file));
-	db_bind_i64(statement, 2, bucket);
-	db_bind_blob(statement, 3, account);
-	db_bind_i64(statement, 4, expires_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_GRANT_PUT, err, db_blob(hash_span(file)), db_i64(bucket),
+		db_blob(account), db_i64(expires_ms));
 }
 
 /* Whether a bound statement gives a row. */
@@ -287,13 +247,8 @@ static int any(struct db_statement *statement, bool *out_any, struct error *err)
 int xet_grant_row_valid(struct db *db, const struct chunk_id *file, int64_t bucket,
 	struct span account, int64_t now_ms, bool *out_valid, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANT_VALID, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, hash_span(file));
-	db_bind_i64(statement, 2, bucket);
-	db_bind_blob(statement, 3, account);
-	db_bind_i64(statement, 4, now_ms);
+	struct db_statement *const statement = db_query(db, SQL_GRANT_VALID, err,
+		db_blob(hash_span(file)), db_i64(bucket), db_blob(account), db_i64(now_ms));
 	return any(statement, out_valid, err);
 }
 
@@ -302,10 +257,8 @@ static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
 {
 	struct xet_file file;
 	for (int i = 0; i < SWEEP_FILES; i++) {
-		struct db_statement *const statement = db_prepare(db, SQL_FILE_EXPIRED, err);
-		if (statement == NULL)
-			return -1;
-		db_bind_i64(statement, 1, now_ms);
+		struct db_statement *const statement =
+			db_query(db, SQL_FILE_EXPIRED, err, db_i64(now_ms));
 		const int got = take_one(db, statement, &file, damage, err);
 		if (got <= 0)
 			return got;
@@ -318,12 +271,7 @@ static int sweep_files(struct db *db, int64_t now_ms, bool *out_found,
 
 static int sweep_grants(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANT_SWEEP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, now_ms);
-	db_bind_i64(statement, 2, SWEEP_GRANTS);
-	if (db_execute(statement, err) != 0)
+	if (db_run(db, SQL_GRANT_SWEEP, err, db_i64(now_ms), db_i64(SWEEP_GRANTS)) != 0)
 		return -1;
 	*out_found = db_changes(db) > 0;
 	return 0;
@@ -338,21 +286,12 @@ int xet_file_sweep(struct db *db, int64_t now_ms, bool *out_found, struct xet_fi
 	return *out_found ? 0 : sweep_grants(db, now_ms, out_found, err);
 }
 
-static int any_expired(
-	struct db *db, const char *sql, int64_t now_ms, bool *out_found, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, now_ms);
-	return any(statement, out_found, err);
-}
-
 int xet_file_sweep_has_work(struct db *db, int64_t now_ms, bool *out_found, struct error *err)
 {
-	if (any_expired(db, SQL_FILE_EXPIRED, now_ms, out_found, err) != 0)
+	const struct db_value now = db_i64(now_ms);
+	if (any(db_query(db, SQL_FILE_EXPIRED, err, now), out_found, err) != 0)
 		return -1;
-	return *out_found ? 0 : any_expired(db, SQL_GRANT_EXPIRED, now_ms, out_found, err);
+	return *out_found ? 0 : any(db_query(db, SQL_GRANT_EXPIRED, err, now), out_found, err);
 }
 
 void xet_file_tell_damage(const struct store *store, const struct xet_file_damage *damage)

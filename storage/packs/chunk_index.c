@@ -206,10 +206,8 @@ bool chunk_index_sampled(const struct chunk_id *id)
 static int index_find_row(
 	struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(id->bytes, INDEX_ID_BYTES));
+	struct db_statement *statement =
+		db_query(db, SQL_FIND, err, db_blob(span_of(id->bytes, INDEX_ID_BYTES)));
 	int got = db_step(statement, err);
 	if (got == 1) {
 		struct span pack = db_column_blob(statement, 0);
@@ -243,15 +241,8 @@ bool chunk_index_find(
 static int index_find_pack(
 	struct db *db, const struct pack_id *pack, int64_t *out_number, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBER, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(pack->bytes, PACK_ID_BYTES));
-	const int result = db_step(statement, err);
-	if (result == 1)
-		*out_number = db_column_i64(statement, 0);
-	db_reset(statement);
-	return result;
+	return db_find_i64(
+		db, SQL_PACK_NUMBER, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
 }
 
 static int index_add_pack(
@@ -260,14 +251,8 @@ static int index_add_pack(
 	const int known = index_find_pack(db, pack, out_number, err);
 	if (known != 0)
 		return known == 1 ? 0 : -1;
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(pack->bytes, PACK_ID_BYTES));
-	if (db_execute(statement, err) != 0)
-		return -1;
-	*out_number = db_last_id(db);
-	return 0;
+	return db_insert(
+		db, SQL_PACK_ADD, out_number, err, db_blob(span_of(pack->bytes, PACK_ID_BYTES)));
 }
 
 static int index_add_rows(
@@ -280,13 +265,9 @@ static int index_add_rows(
 				PACK_ID_BYTES) == 0;
 		if (!same_pack && index_add_pack(db, &rows[i].place.pack, &number, err) != 0)
 			return -1;
-		struct db_statement *const statement = db_prepare(db, SQL_CHUNK_ADD, err);
-		if (statement == NULL)
-			return -1;
-		db_bind_blob(statement, 1, span_of(rows[i].id.bytes, INDEX_ID_BYTES));
-		db_bind_i64(statement, 2, number);
-		db_bind_i64(statement, 3, rows[i].place.chunk);
-		if (db_execute(statement, err) != 0)
+		if (db_run(db, SQL_CHUNK_ADD, err,
+			    db_blob(span_of(rows[i].id.bytes, INDEX_ID_BYTES)), db_i64(number),
+			    db_i64(rows[i].place.chunk)) != 0)
 			return -1;
 	}
 	return 0;
@@ -294,20 +275,13 @@ static int index_add_rows(
 
 static int index_remove_pack(struct db *db, const struct pack_id *pack, struct error *err)
 {
-	static const char *const deletions[] = {SQL_CHUNK_DELETE, SQL_PACK_DELETE};
 	int64_t number;
 	const int known = index_find_pack(db, pack, &number, err);
 	if (known != 1)
 		return known;
-	for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
-		struct db_statement *const statement = db_prepare(db, deletions[i], err);
-		if (statement == NULL)
-			return -1;
-		db_bind_i64(statement, 1, number);
-		if (db_execute(statement, err) != 0)
-			return -1;
-	}
-	return 0;
+	if (db_run(db, SQL_CHUNK_DELETE, err, db_i64(number)) != 0)
+		return -1;
+	return db_run(db, SQL_PACK_DELETE, err, db_i64(number));
 }
 
 /* Ends the transaction that `result` was made in, and keeps the log short. */
@@ -363,9 +337,7 @@ int chunk_index_forget_pack(
 
 static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
-	if (statement == NULL)
-		return -1;
+	struct db_statement *const statement = db_query(db, SQL_PACK_LIST, err);
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
 		const struct span id = db_column_blob(statement, 0);

@@ -18,11 +18,9 @@ struct found {
 static int find(struct db *db, const struct adopt_object *object,
 	struct found found[ADOPTING_RUNS_MAX], size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_NOTE_RUNS, err);
+	struct db_statement *const statement =
+		db_query(db, SQL_NOTE_RUNS, err, db_i64(object->bucket));
 	int got = -1;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, object->bucket);
 	*out_count = 0;
 	while (*out_count < ADOPTING_RUNS_MAX && (got = db_step(statement, err)) == 1) {
 		struct found *const next = &found[*out_count];

@@ -39,20 +39,12 @@ static const char SQL_ADOPT_BUCKET[] =
 int adopt_row_note(
 	struct db *db, const struct adoption *adoption, int64_t now_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_NOTE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, adoption->run);
-	db_bind_blob(statement, 2, adoption->identity);
-	db_bind_i64(statement, 3, adoption->convention);
-	db_bind_blob(statement, 4, adoption->objects);
-	if (adoption->has_base)
-		db_bind_blob(statement, 5, adoption->base);
-	db_bind_i64(statement, 6, now_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADOPT_NOTE, err, db_i64(adoption->run), db_blob(adoption->identity),
+		db_i64(adoption->convention), db_blob(adoption->objects),
+		db_blob_or_null(adoption->has_base, adoption->base), db_i64(now_ms));
 }
 
-/* The row that a bound statement gives, if any. */
+/* The row that a statement gives, if any. */
 static int take(struct db_statement *statement, struct arena *arena, struct adoption *out,
 	struct error *err)
 {
@@ -81,148 +73,82 @@ static int take(struct db_statement *statement, struct arena *arena, struct adop
 int adopt_row_find_identity(struct db *db, int64_t run, struct span identity, struct arena *arena,
 	struct adoption *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_IDENTITY, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, identity);
-	return take(statement, arena, out, err);
+	return take(db_query(db, SQL_ADOPT_IDENTITY, err, db_i64(run), db_blob(identity)), arena,
+		out, err);
 }
 
 int adopt_row_find_step(struct db *db, int64_t run, uint64_t step, struct arena *arena,
 	struct adoption *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_STEP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, (int64_t)step);
-	return take(statement, arena, out, err);
-}
-
-static int find_by_number(struct db *db, const char *sql, int64_t number, struct arena *arena,
-	struct adoption *out, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return take(statement, arena, out, err);
+	return take(db_query(db, SQL_ADOPT_STEP, err, db_i64(run), db_i64((int64_t)step)), arena,
+		out, err);
 }
 
 int adopt_row_find(
 	struct db *db, int64_t id, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return find_by_number(db, SQL_ADOPT_FIND, id, arena, out, err);
+	return take(db_query(db, SQL_ADOPT_FIND, err, db_i64(id)), arena, out, err);
 }
 
 int adopt_row_find_newest(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return find_by_number(db, SQL_ADOPT_NEWEST, run, arena, out, err);
+	return take(db_query(db, SQL_ADOPT_NEWEST, err, db_i64(run)), arena, out, err);
 }
 
 int adopt_row_find_last(
 	struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err)
 {
-	return find_by_number(db, SQL_ADOPT_LAST, run, arena, out, err);
+	return take(db_query(db, SQL_ADOPT_LAST, err, db_i64(run)), arena, out, err);
 }
 
 int adopt_row_find_waiting(
 	struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_WAITING, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_ADOPT_WAITING, err, db_i64(after));
+	const int got = db_step(row, err);
 	if (got == 1) {
-		*out_id = db_column_i64(statement, 0);
-		*out_run = db_column_i64(statement, 1);
+		*out_id = db_column_i64(row, 0);
+		*out_run = db_column_i64(row, 1);
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PUBLISHED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_i64(statement, 2, (int64_t)step);
-	return db_execute(statement, err);
-}
-
-static int fail(struct db *db, const char *sql, int64_t id, struct span error, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, error);
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADOPT_PUBLISHED, err, db_i64(id), db_i64((int64_t)step));
 }
 
 int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err)
 {
-	if (fail(db, SQL_ADOPT_FAILED, id, error, err) != 0)
+	static const char orphaned[] = "what it builds on could not become a step";
+	if (db_run(db, SQL_ADOPT_FAILED, err, db_i64(id), db_blob(error)) != 0 ||
+		db_run(db, SQL_ADOPT_ORPHANS, err, db_i64(id), db_blob(span_text(orphaned))) != 0)
 		return -1;
-	if (fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"),
-		    err) != 0)
-		return -1;
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PRUNE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_i64(statement, 2, ADOPT_FAILED_KEPT);
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADOPT_PRUNE, err, db_i64(id), db_i64(ADOPT_FAILED_KEPT));
 }
 
 int adopt_row_count_waiting(struct db *db, int64_t run, int64_t *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_COUNT_WAITING, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	*out = got == 1 ? db_column_i64(statement, 0) : 0;
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	*out = 0;
+	return db_find_i64(db, SQL_ADOPT_COUNT_WAITING, out, err, db_i64(run)) < 0 ? -1 : 0;
 }
 
 int adopt_row_forget_step(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_FORGET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, (int64_t)step);
-	return db_execute(statement, err);
-}
-
-static int execute(struct db *db, const char *sql, int64_t number, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADOPT_FORGET, err, db_i64(run), db_i64((int64_t)step));
 }
 
 int adopt_row_remove(struct db *db, int64_t id, struct error *err)
 {
-	return execute(db, SQL_ADOPT_REMOVE, id, err);
+	return db_run(db, SQL_ADOPT_REMOVE, err, db_i64(id));
 }
 
 int adopt_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_REMOVE_OF_RUN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, REMOVE_ROWS);
-	const int result = db_execute(statement, err);
+	const int result =
+		db_run(db, SQL_ADOPT_REMOVE_OF_RUN, err, db_i64(run), db_i64(REMOVE_ROWS));
 	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
 	return result;
 }
@@ -230,15 +156,12 @@ int adopt_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct e
 int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket,
 	struct span *out_name, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_BUCKET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_ADOPT_BUCKET, err, db_i64(run));
+	const int got = db_step(row, err);
 	if (got == 1) {
-		*out_bucket = db_column_i64(statement, 0);
-		*out_name = arena_copy(arena, db_column_blob(statement, 1));
+		*out_bucket = db_column_i64(row, 0);
+		*out_name = arena_copy(arena, db_column_blob(row, 1));
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
 }

@@ -28,55 +28,39 @@ size_t deployment_row_column(
 	return (size_t)len;
 }
 
-/* Where the deployments of a name end. A statement borrows it until it is reset. */
-struct name_end {
-	uint8_t bytes[RUN_DEPLOYMENT_MAX_BYTES + 1];
-};
+enum { NAME_END_BYTES = RUN_DEPLOYMENT_MAX_BYTES + 1 };
 
-/* The first two parameters. A deployment that is too long is that of no run. */
-static struct db_statement *prepare(struct db *db, const char *sql, struct span deployment,
-	struct name_end *end, struct error *err)
+/* Where the deployments of a name end. A deployment that is too long is that of no run. */
+static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES])
 {
 	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	memcpy(end->bytes, name.data, name.len);
-	end->bytes[name.len] = 1;
-	db_bind_blob(statement, 1, deployment);
-	db_bind_blob(statement, 2, span_of(end->bytes, name.len + 1));
-	return statement;
+	memcpy(out, name.data, name.len);
+	out[name.len] = 1;
+	return span_of(out, name.len + 1);
 }
 
 int deployment_row_find(struct db *db, struct span deployment, const struct deployment_place *among,
 	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err)
 {
-	struct name_end end;
-	struct db_statement *const statement =
-		prepare(db, SQL_DEPLOYMENT_FIND, deployment, &end, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 3, among->bucket);
-	db_bind_blob(statement, 4, among->account);
-	const int got = db_step(statement, err);
+	uint8_t end[NAME_END_BYTES];
+	struct db_statement *const row = db_query(db, SQL_DEPLOYMENT_FIND, err, db_blob(deployment),
+		db_blob(name_end(deployment, end)), db_blob(among->bucket),
+		db_blob(among->account));
+	const int got = db_step(row, err);
 	if (got == 1) {
-		*out_bucket = arena_copy(arena, db_column_blob(statement, 0));
-		*out_run = arena_copy(arena, db_column_blob(statement, 1));
+		*out_bucket = arena_copy(arena, db_column_blob(row, 0));
+		*out_run = arena_copy(arena, db_column_blob(row, 1));
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int deployment_row_check(struct db *db, int64_t run, const char *deployment, struct error *err)
 {
-	struct name_end end;
-	struct db_statement *const statement =
-		prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), &end, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, run);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	const struct span name = span_text(deployment);
+	uint8_t end[NAME_END_BYTES];
+	const int got = db_exists(db, SQL_DEPLOYMENT_OTHER, err, db_blob(name),
+		db_blob(name_end(name, end)), db_i64(run));
 	return got == 1 ? error_set(err, ERROR_EXISTS,
 				  "The hot-loads of the deployment '%s' are steps of another run.",
 				  deployment)
@@ -86,15 +70,9 @@ int deployment_row_check(struct db *db, int64_t run, const char *deployment, str
 static int check_moved(
 	struct db *db, struct span deployment, int64_t bucket, int64_t account, struct error *err)
 {
-	struct name_end end;
-	struct db_statement *const statement =
-		prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, &end, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, bucket);
-	db_bind_i64(statement, 4, account);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	uint8_t end[NAME_END_BYTES];
+	const int got = db_exists(db, SQL_DEPLOYMENT_OF_ACCOUNT, err, db_blob(deployment),
+		db_blob(name_end(deployment, end)), db_i64(bucket), db_i64(account));
 	return got == 1
 		? error_set(err, ERROR_EXISTS,
 			  "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
@@ -104,18 +82,16 @@ static int check_moved(
 
 int deployment_row_check_move(struct db *db, int64_t bucket, int64_t account, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_DEPLOYMENT_OF_BUCKET, err);
+	struct db_statement *const scan =
+		db_query(db, SQL_DEPLOYMENT_OF_BUCKET, err, db_i64(bucket));
 	int got = -1;
 	int result = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	while (result == 0 && (got = db_step(statement, err)) == 1) {
-		const struct span column = db_column_blob(statement, 0);
+	while (result == 0 && (got = db_step(scan, err)) == 1) {
+		const struct span column = db_column_blob(scan, 0);
 		const ptrdiff_t end = span_find(column, '\0');
 		result = check_moved(db, span_slice(column, 0, end < 0 ? column.len : (size_t)end),
 			bucket, account, err);
 	}
-	db_reset(statement);
+	db_reset(scan);
 	return result != 0 || got < 0 ? -1 : 0;
 }

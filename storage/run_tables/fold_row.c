@@ -72,96 +72,51 @@ static int first_row(struct db_statement *statement, struct fold_row *out, struc
 	return got;
 }
 
-static int first_id(struct db_statement *statement, int64_t *out, struct error *err)
-{
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
-}
-
 int fold_row_find(struct db *db, int64_t run, uint64_t from, uint64_t to, struct fold_row *out,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, bound(to));
-	db_bind_i64(statement, 3, bound(from));
-	return first_row(statement, out, err);
+	return first_row(db_query(db, SQL_FOLD_FIND, err, db_i64(run), db_i64(bound(to)),
+				 db_i64(bound(from))),
+		out, err);
 }
 
 int fold_row_find_id(struct db *db, int64_t id, struct fold_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_FIND_ID, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	return first_row(statement, out, err);
+	return first_row(db_query(db, SQL_FOLD_FIND_ID, err, db_i64(id)), out, err);
 }
 
 int fold_row_find_wanted(
 	struct db *db, enum fold_kind kind, int64_t limit, struct fold_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(
-		db, kind == FOLD_DIRECT ? SQL_FOLD_WANTED_DIRECT : SQL_FOLD_WANTED_SKIP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, limit);
-	return first_row(statement, out, err);
+	const char *const sql = kind == FOLD_DIRECT ? SQL_FOLD_WANTED_DIRECT : SQL_FOLD_WANTED_SKIP;
+	return first_row(db_query(db, sql, err, db_i64(limit)), out, err);
 }
 
 int fold_row_find_releasing(struct db *db, int64_t *out_id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_RELEASING, err);
-	return statement == NULL ? -1 : first_id(statement, out_id, err);
-}
-
-/* The id that a statement with one number gives. */
-static int find_id(
-	struct db *db, const char *sql, int64_t number, int64_t *out_id, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return first_id(statement, out_id, err);
+	return db_find_i64(db, SQL_FOLD_RELEASING, out_id, err);
 }
 
 int fold_row_find_unused(struct db *db, int64_t before_ms, int64_t *out_id, struct error *err)
 {
-	return find_id(db, SQL_FOLD_UNUSED, before_ms, out_id, err);
+	return db_find_i64(db, SQL_FOLD_UNUSED, out_id, err, db_i64(before_ms));
 }
 
 int fold_row_find_of_run(struct db *db, int64_t run, int64_t *out_id, struct error *err)
 {
-	return find_id(db, SQL_FOLD_OF_RUN, run, out_id, err);
+	return db_find_i64(db, SQL_FOLD_OF_RUN, out_id, err, db_i64(run));
 }
 
 struct db_statement *fold_row_scan(struct db *db, int64_t run, uint64_t to, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_SCAN, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, bound(to));
-	return statement;
+	return db_query(db, SQL_FOLD_SCAN, err, db_i64(run), db_i64(bound(to)));
 }
 
 int fold_row_want(struct db *db, const struct fold_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_WANT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->run);
-	db_bind_i64(statement, 2, bound(row->from));
-	db_bind_i64(statement, 3, bound(row->to));
-	db_bind_i64(statement, 4, row->kind);
-	db_bind_blob(statement, 5, span_text(""));
-	db_bind_i64(statement, 6, row->used_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_FOLD_WANT, err, db_i64(row->run), db_i64(bound(row->from)),
+		db_i64(bound(row->to)), db_i64(row->kind), db_blob(span_text("")),
+		db_i64(row->used_ms));
 }
 
 int fold_row_want_skips(
@@ -189,66 +144,41 @@ int fold_row_want_skips(
 int fold_row_set_made(
 	struct db *db, int64_t id, struct span format, uint64_t bytes, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_MADE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, format);
-	db_bind_i64(statement, 3, bound(bytes));
-	return db_execute(statement, err);
-}
-
-static int run_with(
-	struct db *db, const char *sql, int64_t first, int64_t second, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, first);
-	db_bind_i64(statement, 2, second);
-	return db_execute(statement, err);
+	return db_run(db, SQL_FOLD_MADE, err, db_i64(id), db_blob(format), db_i64(bound(bytes)));
 }
 
 int fold_row_set_state(struct db *db, int64_t id, enum fold_state state, struct error *err)
 {
-	return run_with(db, SQL_FOLD_SET_STATE, id, state, err);
+	return db_run(db, SQL_FOLD_SET_STATE, err, db_i64(id), db_i64(state));
 }
 
 int fold_row_set_used(struct db *db, int64_t id, int64_t now_ms, struct error *err)
 {
-	return run_with(db, SQL_FOLD_SET_USED, id, now_ms, err);
+	return db_run(db, SQL_FOLD_SET_USED, err, db_i64(id), db_i64(now_ms));
 }
 
 int fold_row_release_of_step(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	if (run_with(db, SQL_FOLD_RELEASE_FROM, run, bound(step), err) != 0)
+	if (db_run(db, SQL_FOLD_RELEASE_FROM, err, db_i64(run), db_i64(bound(step))) != 0)
 		return -1;
-	return run_with(db, SQL_FOLD_RELEASE_TO, run, bound(step), err);
+	return db_run(db, SQL_FOLD_RELEASE_TO, err, db_i64(run), db_i64(bound(step)));
 }
 
 int fold_row_release_surplus(struct db *db, int64_t run, struct error *err)
 {
-	return run_with(db, SQL_FOLD_RELEASE_SURPLUS, run, FOLD_DIRECT_MAX, err);
+	return db_run(db, SQL_FOLD_RELEASE_SURPLUS, err, db_i64(run), db_i64(FOLD_DIRECT_MAX));
 }
 
 int fold_row_has_room(struct db *db, int64_t run, int64_t now_ms, bool *out_has, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_COUNT_HELD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, now_ms - FOLD_HELD_MS);
-	const int got = db_step(statement, err);
-	*out_has = got == 1 && db_column_i64(statement, 0) < FOLD_DIRECT_MAX;
-	db_reset(statement);
+	int64_t held = 0;
+	const int got = db_find_i64(
+		db, SQL_FOLD_COUNT_HELD, &held, err, db_i64(run), db_i64(now_ms - FOLD_HELD_MS));
+	*out_has = got == 1 && held < FOLD_DIRECT_MAX;
 	return got < 0 ? -1 : 0;
 }
 
 int fold_row_remove(struct db *db, int64_t id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	return db_execute(statement, err);
+	return db_run(db, SQL_FOLD_REMOVE, err, db_i64(id));
 }

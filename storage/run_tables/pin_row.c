@@ -25,17 +25,6 @@ static const char SQL_PIN_SWEEP[] =
 static const char SQL_PIN_REMOVE_OF_RUN[] =
 	"DELETE FROM pins WHERE run = ?1 AND name IN (SELECT name FROM pins WHERE run = ?1 ORDER BY name LIMIT ?2)";
 
-static struct db_statement *prepare(
-	struct db *db, const char *sql, int64_t run, int64_t now_ms, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, now_ms);
-	return statement;
-}
-
 void pin_row_read(struct db_statement *scan, struct pin_message *out)
 {
 	*out = (struct pin_message){
@@ -49,90 +38,60 @@ void pin_row_read(struct db_statement *scan, struct pin_message *out)
 int pin_row_find(struct db *db, int64_t run, struct span name, int64_t now_ms,
 	struct pin_message *out, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_PIN_FIND, run, now_ms, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 3, name);
-	const int got = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_PIN_FIND, err, db_i64(run), db_i64(now_ms), db_blob(name));
+	const int got = db_step(row, err);
 	if (got == 1)
-		pin_row_read(statement, out);
-	db_reset(statement);
+		pin_row_read(row, out);
+	db_reset(row);
 	out->name = name;
 	return got;
 }
 
 int pin_row_put(struct db *db, int64_t run, const struct pin_message *pin, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, pin->name);
-	db_bind_i64(statement, 3, (int64_t)pin->step);
-	if (pin->expires_ms != 0)
-		db_bind_i64(statement, 4, pin->expires_ms);
-	db_bind_i64(statement, 5, pin->created_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PIN_PUT, err, db_i64(run), db_blob(pin->name),
+		db_i64((int64_t)pin->step), db_i64_or_null(pin->expires_ms != 0, pin->expires_ms),
+		db_i64(pin->created_ms));
 }
 
 int pin_row_remove(struct db *db, int64_t run, struct span name, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, name);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PIN_REMOVE, err, db_i64(run), db_blob(name));
 }
 
 int pin_row_count(struct db *db, int64_t run, int64_t now_ms, size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_PIN_COUNT, run, now_ms, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
+	int64_t count;
+	const int got = db_find_i64(db, SQL_PIN_COUNT, &count, err, db_i64(run), db_i64(now_ms));
 	if (got == 1)
-		*out_count = (size_t)db_column_i64(statement, 0);
-	db_reset(statement);
+		*out_count = (size_t)count;
 	return got < 0 ? -1 : 0;
 }
 
 struct db_statement *pin_row_scan(struct db *db, int64_t run, int64_t now_ms, struct error *err)
 {
-	return prepare(db, SQL_PIN_SCAN, run, now_ms, err);
+	return db_query(db, SQL_PIN_SCAN, err, db_i64(run), db_i64(now_ms));
 }
 
 int pin_row_find_step(struct db *db, int64_t run, uint64_t step, int64_t now_ms,
 	struct arena *arena, struct span *out_name, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_PIN_OF_STEP, run, now_ms, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, (int64_t)step);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_name = arena_copy(arena, db_column_blob(statement, 0));
-	db_reset(statement);
-	return got;
+	return db_find_blob(db, SQL_PIN_OF_STEP, arena, out_name, err, db_i64(run), db_i64(now_ms),
+		db_i64((int64_t)step));
 }
 
 static int remove_some(
 	struct db *db, const char *sql, int64_t first, bool *out_more, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, sql, first, REMOVE_ROWS, err);
-	const int result = statement == NULL ? -1 : db_execute(statement, err);
+	const int result = db_run(db, sql, err, db_i64(first), db_i64(REMOVE_ROWS));
 	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
 	return result;
 }
 
 int pin_row_has_expired(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_EXPIRED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, now_ms);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	const int got = db_exists(db, SQL_PIN_EXPIRED, err, db_i64(now_ms));
 	*out_has = got == 1;
 	return got < 0 ? -1 : 0;
 }

@@ -14,31 +14,19 @@ static const char SQL_REPLICA_REMOVE_OF_RUN[] =
 
 int replica_row_put(struct db *db, const struct replica_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->run);
-	db_bind_blob(statement, 2, row->id);
-	db_bind_blob(statement, 3, row->document);
-	db_bind_i64(statement, 4, row->lease_ms);
-	db_bind_i64(statement, 5, row->since_ms);
-	db_bind_i64(statement, 6, row->updated_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_REPLICA_PUT, err, db_i64(row->run), db_blob(row->id),
+		db_blob(row->document), db_i64(row->lease_ms), db_i64(row->since_ms),
+		db_i64(row->updated_ms));
 }
 
 int replica_row_remove(struct db *db, int64_t run, struct span id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, id);
-	return db_execute(statement, err);
+	return db_run(db, SQL_REPLICA_REMOVE, err, db_i64(run), db_blob(id));
 }
 
 struct db_statement *replica_row_scan(struct db *db, struct error *err)
 {
-	return db_prepare(db, SQL_REPLICA_SCAN, err);
+	return db_query(db, SQL_REPLICA_SCAN, err);
 }
 
 void replica_row_read(struct db_statement *scan, struct replica_row *out)
@@ -55,12 +43,8 @@ void replica_row_read(struct db_statement *scan, struct replica_row *out)
 
 int replica_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_REPLICA_REMOVE_OF_RUN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, REMOVE_ROWS);
-	const int result = db_execute(statement, err);
+	const int result =
+		db_run(db, SQL_REPLICA_REMOVE_OF_RUN, err, db_i64(run), db_i64(REMOVE_ROWS));
 	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
 	return result;
 }

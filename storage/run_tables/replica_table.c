@@ -272,8 +272,6 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 int replica_table_load(struct replica_table *table, struct db *db, struct error *err)
 {
 	struct db_statement *const scan = replica_row_scan(db, err);
-	if (scan == NULL)
-		return -1;
 	int got;
 	lock_enter(&table->lock);
 	while ((got = db_step(scan, err)) == 1) {

@@ -7,8 +7,8 @@
 #include "storage/run_tables/webhook_row.h"
 
 #define RUN_COLUMNS \
-	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
-	" parent_run, parent_step, parent_digest"
+	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes," \
+	" created_ms, settings, name, parent_run, parent_step, parent_digest"
 enum { RUN_NAME_COLUMN = 11 };
 
 static const char SQL_RUN_FIND[] =
@@ -47,6 +47,12 @@ static bool read_digest(struct db_statement *statement, int column, struct diges
 	return true;
 }
 
+/* Borrowed from the digest. */
+static struct db_value digest_value(const struct digest128 *digest)
+{
+	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
+}
+
 static int read_row(
 	struct db *db, struct db_statement *statement, struct run_row *out, struct error *err)
 {
@@ -72,58 +78,36 @@ static int read_row(
 int run_row_find(
 	struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, name);
-	int got = db_step(statement, err);
-	if (got == 1 && read_row(db, statement, out, err) != 0)
+	struct db_statement *const row =
+		db_query(db, SQL_RUN_FIND, err, db_i64(bucket), db_blob(name));
+	int got = db_step(row, err);
+	if (got == 1 && read_row(db, row, out, err) != 0)
 		got = -1;
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out,
 	struct span *out_name, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND_ID, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	int got = db_step(statement, err);
-	if (got == 1 && read_row(db, statement, out, err) != 0)
+	struct db_statement *const row = db_query(db, SQL_RUN_FIND_ID, err, db_i64(id));
+	int got = db_step(row, err);
+	if (got == 1 && read_row(db, row, out, err) != 0)
 		got = -1;
 	if (got == 1 && out_name != NULL)
-		*out_name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
-	db_reset(statement);
+		*out_name = arena_copy(arena, db_column_blob(row, RUN_NAME_COLUMN));
+	db_reset(row);
 	return got;
 }
 
 int run_row_find_account(struct db *db, int64_t run, int64_t *out_account, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_ACCOUNT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_account = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return db_find_i64(db, SQL_RUN_ACCOUNT, out_account, err, db_i64(run));
 }
 
 int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_OVERFULL, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_id = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return db_find_i64(db, SQL_RUN_OVERFULL, out_id, err, db_i64(after));
 }
 
 int run_row_need(
@@ -188,15 +172,13 @@ int run_row_list(struct db *db, struct span bucket, struct span after, size_t li
 	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
 		return -1;
 	struct run_message *const runs = arena_take_array(arena, limit + 1, sizeof(*runs));
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_LIST, err);
-	if (statement == NULL)
+	struct db_statement *const scan = db_query(
+		db, SQL_RUN_LIST, err, db_i64(bucket_id), db_blob(after), db_i64((int64_t)limit));
+	if (scan == NULL)
 		return -1;
-	db_bind_i64(statement, 1, bucket_id);
-	db_bind_blob(statement, 2, after);
-	db_bind_i64(statement, 3, (int64_t)limit);
 	size_t count = 0;
-	const int result = read_list(db, statement, bucket, limit, arena, runs, &count, err);
-	db_reset(statement);
+	const int result = read_list(db, scan, bucket, limit, arena, runs, &count, err);
+	db_reset(scan);
 	*out = runs;
 	*out_count = count;
 	return result;
@@ -204,70 +186,38 @@ int run_row_list(struct db *db, struct span bucket, struct span after, size_t li
 
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_ADD, err);
-	if (statement == NULL)
+	if (db_insert(db, SQL_RUN_ADD, &row->id, err, db_i64(row->bucket), db_blob(name),
+		    db_i64((int64_t)row->epoch), db_i64((int64_t)row->settings.keep_steps),
+		    db_i64(row->created_ms)) != 0)
 		return -1;
-	db_bind_i64(statement, 1, row->bucket);
-	db_bind_blob(statement, 2, name);
-	db_bind_i64(statement, 3, (int64_t)row->epoch);
-	db_bind_i64(statement, 4, (int64_t)row->settings.keep_steps);
-	db_bind_i64(statement, 5, row->created_ms);
-	if (db_execute(statement, err) != 0)
-		return -1;
-	row->id = db_last_id(db);
 	return run_settings_store(db, row->id, &row->settings, err);
 }
 
 int run_row_update(struct db *db, const struct run_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_UPDATE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->id);
-	db_bind_i64(statement, 2, (int64_t)row->epoch);
-	if (row->has_head) {
-		db_bind_i64(statement, 3, (int64_t)row->head);
-		db_bind_blob(statement, 4,
-			span_of(row->head_digest.bytes, sizeof(row->head_digest.bytes)));
-	}
-	if (row->has_schema)
-		db_bind_blob(statement, 5,
-			span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
-	db_bind_i64(statement, 6, (int64_t)row->steps);
-	db_bind_i64(statement, 7, (int64_t)row->bytes);
-	return db_execute(statement, err);
+	return db_run(db, SQL_RUN_UPDATE, err, db_i64(row->id), db_i64((int64_t)row->epoch),
+		db_i64_or_null(row->has_head, (int64_t)row->head),
+		row->has_head ? digest_value(&row->head_digest) : db_null(),
+		row->has_schema ? digest_value(&row->schema_digest) : db_null(),
+		db_i64((int64_t)row->steps), db_i64((int64_t)row->bytes));
 }
 
 int run_row_set_parent(
 	struct db *db, int64_t run, const struct run_parent *parent, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_PARENT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, span_text(parent->run));
-	db_bind_i64(statement, 3, (int64_t)parent->step);
-	db_bind_blob(statement, 4, span_of(parent->digest.bytes, sizeof(parent->digest.bytes)));
-	return db_execute(statement, err);
+	return db_run(db, SQL_RUN_PARENT, err, db_i64(run), db_blob(span_text(parent->run)),
+		db_i64((int64_t)parent->step), digest_value(&parent->digest));
 }
 
 int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, schema);
-	return db_execute(statement, err);
+	return db_run(db, SQL_SCHEMA_ADD, err, db_i64(run), db_blob(schema));
 }
 
 int run_row_load_schema(
 	struct db *db, const struct run_row *row, struct buffer *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_GET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->id);
+	struct db_statement *const statement = db_query(db, SQL_SCHEMA_GET, err, db_i64(row->id));
 	const int got = db_step(statement, err);
 	const struct span text = got == 1 ? db_column_blob(statement, 0) : span_of(NULL, 0);
 	const struct digest128 digest = xxh3_128(text);
@@ -285,47 +235,27 @@ int run_row_load_schema(
 
 int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_ANY, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	const int got = db_exists(db, SQL_RUN_ANY, err, db_i64(bucket));
 	*out_any = got == 1;
 	return got < 0 ? -1 : 0;
 }
 
-static int run_on_run(struct db *db, const char *sql, int64_t run, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	return db_execute(statement, err);
-}
-
 int run_row_end(struct db *db, int64_t run, struct error *err)
 {
-	return run_on_run(db, SQL_RUN_END, run, err);
+	return db_run(db, SQL_RUN_END, err, db_i64(run));
 }
 
 int run_row_find_ended(struct db *db, int64_t *out_run, bool *out_found, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_ENDED, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
+	const int got = db_find_i64(db, SQL_RUN_ENDED, out_run, err);
 	*out_found = got == 1;
-	if (got == 1)
-		*out_run = db_column_i64(statement, 0);
-	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
 int run_row_remove(struct db *db, int64_t run, struct error *err)
 {
-	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 ||
+	if (db_run(db, SQL_SCHEMA_REMOVE, err, db_i64(run)) != 0 ||
 		webhook_row_remove_of_run(db, run, err) != 0)
 		return -1;
-	return run_on_run(db, SQL_RUN_REMOVE, run, err);
+	return db_run(db, SQL_RUN_REMOVE, err, db_i64(run));
 }

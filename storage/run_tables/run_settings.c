@@ -22,19 +22,25 @@ int run_settings_read(struct db *db, struct span document, uint64_t keep_steps,
 /* Each of them is looked at with each object that is put (storage/run_tables/adopt_note.h). */
 static int check_adopting(struct db *db, int64_t run, uint64_t adopt, struct error *err)
 {
-	struct db_statement *const statement =
-		adopt != ADOPT_NONE ? db_prepare(db, SQL_SETTINGS_ADOPTING, err) : NULL;
-	if (statement == NULL)
-		return adopt != ADOPT_NONE ? -1 : 0;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	const bool is_full = got == 1 && db_column_i64(statement, 0) >= ADOPTING_RUNS_MAX;
-	db_reset(statement);
-	if (is_full)
+	int64_t others = 0;
+	if (adopt == ADOPT_NONE)
+		return 0;
+	if (db_find_i64(db, SQL_SETTINGS_ADOPTING, &others, err, db_i64(run)) < 0)
+		return -1;
+	if (others >= ADOPTING_RUNS_MAX)
 		return error_set(err, ERROR_EXISTS,
 			"%d other runs of the bucket adopt already, the most there may be.",
 			ADOPTING_RUNS_MAX);
-	return got < 0 ? -1 : 0;
+	return 0;
+}
+
+/* Borrowed from `column`. */
+static struct db_value hot_load_value(
+	const struct run_settings *settings, int64_t run, uint8_t column[DEPLOYMENT_COLUMN_BYTES])
+{
+	if (settings->hot_load[0] == '\0')
+		return db_null();
+	return db_blob(span_of(column, deployment_row_column(settings->hot_load, run, column)));
 }
 
 int run_settings_store(
@@ -52,21 +58,11 @@ int run_settings_store(
 	json_writer_init(&writer, &document);
 	run_settings_print(settings, NULL, &writer);
 	int result = buffer_check(&document, "the settings of a run", err);
-	struct db_statement *const statement =
-		result == 0 ? db_prepare(db, SQL_SETTINGS_SET, err) : NULL;
-	if (statement != NULL) {
-		db_bind_i64(statement, 1, run);
-		db_bind_blob(statement, 2, buffer_span(&document));
-		db_bind_i64(statement, 3, (int64_t)settings->keep_steps);
-		db_bind_i64(statement, 4, settings->adopt != ADOPT_NONE);
-		if (settings->hot_load[0] != '\0')
-			db_bind_blob(statement, 5,
-				span_of(column,
-					deployment_row_column(settings->hot_load, run, column)));
-		result = db_execute(statement, err);
-	} else {
-		result = -1;
-	}
+	if (result == 0)
+		result = db_run(db, SQL_SETTINGS_SET, err, db_i64(run),
+			db_blob(buffer_span(&document)), db_i64((int64_t)settings->keep_steps),
+			db_i64(settings->adopt != ADOPT_NONE),
+			hot_load_value(settings, run, column));
 	buffer_release(&document);
 	return result;
 }

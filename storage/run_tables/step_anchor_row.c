@@ -23,13 +23,15 @@ static const char SQL_AWAITS_STORED[] =
 static const char SQL_SET_MADE[] =
 	"UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
 
-static int find_above(struct db *db, const char *sql, int64_t after, int64_t *out_run,
-	struct step_row *out, struct error *err)
+/* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
+static int64_t bound(uint64_t step)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
+	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
+}
+
+static int first_with_run(
+	struct db_statement *statement, int64_t *out_run, struct step_row *out, struct error *err)
+{
 	const int got = db_step(statement, err);
 	if (got == 1) {
 		step_row_read(statement, out);
@@ -42,77 +44,49 @@ static int find_above(struct db *db, const char *sql, int64_t after, int64_t *ou
 int step_anchor_row_find_wanted(
 	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
 {
-	return find_above(db, SQL_WANTED, after, out_run, out, err);
+	return first_with_run(db_query(db, SQL_WANTED, err, db_i64(after)), out_run, out, err);
 }
 
 int step_anchor_row_find_made(
 	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
 {
-	return find_above(db, SQL_MADE, after, out_run, out, err);
-}
-
-static struct db_statement *prepare_on(
-	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, step > INT64_MAX ? INT64_MAX : (int64_t)step);
-	return statement;
+	return first_with_run(db_query(db, SQL_MADE, err, db_i64(after)), out_run, out, err);
 }
 
 struct db_statement *step_anchor_row_scan_made(
 	struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	return prepare_on(db, SQL_MADE_BELOW, run, step, err);
+	return db_query(db, SQL_MADE_BELOW, err, db_i64(run), db_i64(bound(step)));
 }
 
 struct db_statement *step_anchor_row_scan_whole(
 	struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	return prepare_on(db, SQL_WHOLE, run, step, err);
+	return db_query(db, SQL_WHOLE, err, db_i64(run), db_i64(bound(step)));
 }
 
 int step_anchor_row_want(struct db *db, int64_t id, enum step_wants wants, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_WANT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	if (wants != STEP_WANTS_NONE)
-		db_bind_i64(statement, 2, wants);
-	return db_execute(statement, err);
+	return db_run(
+		db, SQL_WANT, err, db_i64(id), db_i64_or_null(wants != STEP_WANTS_NONE, wants));
 }
 
 int step_anchor_row_awaits_stored(
 	struct db *db, int64_t run, uint64_t from, uint64_t to, struct error *err)
 {
-	struct db_statement *const statement = prepare_on(db, SQL_AWAITS_STORED, run, from, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, to > INT64_MAX ? INT64_MAX : (int64_t)to);
-	const int got = db_step(statement, err);
-	db_reset(statement);
-	return got;
+	return db_exists(
+		db, SQL_AWAITS_STORED, err, db_i64(run), db_i64(bound(from)), db_i64(bound(to)));
 }
 
 int step_anchor_row_want_none_below(struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	struct db_statement *const statement = prepare_on(db, SQL_WANT_NONE_BELOW, run, step, err);
-	return statement == NULL ? -1 : db_execute(statement, err);
+	return db_run(db, SQL_WANT_NONE_BELOW, err, db_i64(run), db_i64(bound(step)));
 }
 
 int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_MADE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->id);
-	if (row->has_made) {
-		db_bind_i64(statement, 2, row->made_depth);
-		db_bind_i64(statement, 3, (int64_t)row->made_bytes);
-		db_bind_i64(statement, 4, row->made_until_ms);
-	}
-	return db_execute(statement, err);
+	return db_run(db, SQL_SET_MADE, err, db_i64(row->id),
+		db_i64_or_null(row->has_made, row->made_depth),
+		db_i64_or_null(row->has_made, (int64_t)row->made_bytes),
+		db_i64_or_null(row->has_made, row->made_until_ms));
 }

@@ -77,21 +77,14 @@ static int64_t bound(uint64_t step)
 	return step > INT64_MAX ? INT64_MAX : (int64_t)step;
 }
 
-static struct db_statement *prepare_at(
+static struct db_statement *query_at(
 	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, bound(step));
-	return statement;
+	return db_query(db, sql, err, db_i64(run), db_i64(bound(step)));
 }
 
 static int first_row(struct db_statement *statement, struct step_row *out, struct error *err)
 {
-	if (statement == NULL)
-		return -1;
 	const int got = db_step(statement, err);
 	if (got == 1)
 		step_row_read(statement, out);
@@ -102,33 +95,18 @@ static int first_row(struct db_statement *statement, struct step_row *out, struc
 int step_row_find(
 	struct db *db, int64_t run, uint64_t step, struct step_row *out, struct error *err)
 {
-	return first_row(prepare_at(db, SQL_STEP_FIND, run, step, err), out, err);
+	return first_row(query_at(db, SQL_STEP_FIND, run, step, err), out, err);
 }
 
 int step_row_good_at_or_below(
 	struct db *db, int64_t run, uint64_t at, struct step_row *out, struct error *err)
 {
-	return first_row(prepare_at(db, SQL_STEP_GOOD_BELOW, run, at, err), out, err);
+	return first_row(query_at(db, SQL_STEP_GOOD_BELOW, run, at, err), out, err);
 }
 
 int step_row_oldest(struct db *db, int64_t run, struct step_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_OLDEST, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	return first_row(statement, out, err);
-}
-
-static int first_number(struct db_statement *statement, int64_t *out, struct error *err)
-{
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return first_row(db_query(db, SQL_STEP_OLDEST, err, db_i64(run)), out, err);
 }
 
 int step_row_root_at_or_below(
@@ -137,10 +115,10 @@ int step_row_root_at_or_below(
 	int64_t anchor = -1;
 	int64_t made = -1;
 	const int has_anchor =
-		first_number(prepare_at(db, SQL_STEP_ROOT_ANCHOR, run, at, err), &anchor, err);
+		db_find_i64(db, SQL_STEP_ROOT_ANCHOR, &anchor, err, db_i64(run), db_i64(bound(at)));
 	const int has_made = has_anchor < 0
 		? -1
-		: first_number(prepare_at(db, SQL_STEP_ROOT_MADE, run, at, err), &made, err);
+		: db_find_i64(db, SQL_STEP_ROOT_MADE, &made, err, db_i64(run), db_i64(bound(at)));
 	*out_step = (uint64_t)(anchor > made ? anchor : made);
 	return has_made < 0 ? -1 : has_anchor == 1 || has_made == 1;
 }
@@ -148,129 +126,97 @@ int step_row_root_at_or_below(
 int step_row_kept_from(
 	struct db *db, int64_t run, uint64_t from, struct step_row *out, struct error *err)
 {
-	return first_row(prepare_at(db, SQL_STEP_KEPT_FROM, run, from, err), out, err);
+	return first_row(query_at(db, SQL_STEP_KEPT_FROM, run, from, err), out, err);
 }
 
 int step_row_anchor_above(
 	struct db *db, int64_t run, uint64_t above, uint64_t *out_step, struct error *err)
 {
 	int64_t step = 0;
-	const int got =
-		first_number(prepare_at(db, SQL_STEP_ANCHOR_ABOVE, run, above, err), &step, err);
+	const int got = db_find_i64(
+		db, SQL_STEP_ANCHOR_ABOVE, &step, err, db_i64(run), db_i64(bound(above)));
 	*out_step = (uint64_t)step;
 	return got;
 }
 
 int step_row_find_releasing(struct db *db, int64_t *out_id, struct error *err)
 {
-	return first_number(db_prepare(db, SQL_STEP_RELEASING, err), out_id, err);
+	return db_find_i64(db, SQL_STEP_RELEASING, out_id, err);
 }
 
 int step_row_find_of_run(struct db *db, int64_t run, int64_t *out_id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_OF_RUN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	return first_number(statement, out_id, err);
+	return db_find_i64(db, SQL_STEP_OF_RUN, out_id, err, db_i64(run));
 }
 
 struct db_statement *step_row_scan(
 	struct db *db, int64_t run, uint64_t from, bool downwards, struct error *err)
 {
-	return prepare_at(db, downwards ? SQL_STEP_DOWNWARDS : SQL_STEP_UPWARDS, run, from, err);
+	return query_at(db, downwards ? SQL_STEP_DOWNWARDS : SQL_STEP_UPWARDS, run, from, err);
+}
+
+/* Borrowed from the digest. */
+static struct db_value digest_value(const struct digest128 *digest)
+{
+	return db_blob(span_of(digest->bytes, sizeof(digest->bytes)));
+}
+
+static struct db_value form_value(const struct step_row *row, enum step_form_kind kind)
+{
+	return db_i64_or_null(row->has_form[kind], (int64_t)row->form_bytes[kind]);
 }
 
 int step_row_add(struct db *db, int64_t run, struct step_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, (int64_t)row->step);
-	db_bind_blob(statement, 3, span_of(row->digest.bytes, sizeof(row->digest.bytes)));
-	db_bind_blob(statement, 4, span_of(row->content.bytes, sizeof(row->content.bytes)));
-	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
-		if (row->has_form[kind])
-			db_bind_i64(statement, 5 + kind, (int64_t)row->form_bytes[kind]);
-	db_bind_i64(statement, 7, row->created_ms);
-	db_bind_i64(statement, 8, row->has_form[STEP_ANCHOR]);
-	db_bind_i64(statement, 9, row->verified);
-	if (db_execute(statement, err) != 0)
-		return -1;
-	row->id = db_last_id(db);
-	return 0;
-}
-
-static int run_on_step(struct db *db, const char *sql, int64_t id, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	return db_execute(statement, err);
+	return db_insert(db, SQL_STEP_ADD, &row->id, err, db_i64(run), db_i64((int64_t)row->step),
+		digest_value(&row->digest), digest_value(&row->content),
+		form_value(row, STEP_ANCHOR), form_value(row, STEP_DELTA), db_i64(row->created_ms),
+		db_i64(row->has_form[STEP_ANCHOR]), db_i64(row->verified));
 }
 
 int step_row_find_unproven(
 	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_UNPROVEN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_STEP_UNPROVEN, err, db_i64(after));
+	const int got = db_step(row, err);
 	if (got == 1) {
-		step_row_read(statement, out);
-		*out_run = db_column_i64(statement, STEP_COLUMN_COUNT);
+		step_row_read(row, out);
+		*out_run = db_column_i64(row, STEP_COLUMN_COUNT);
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified,
 	struct span reason, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_VERIFIED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_i64(statement, 2, verified);
-	if (reason.len > 0)
-		db_bind_blob(statement, 3, reason);
-	return db_execute(statement, err);
+	return db_run(db, SQL_STEP_VERIFIED, err, db_i64(id), db_i64(verified),
+		db_blob_or_null(reason.len > 0, reason));
 }
 
 int step_row_load_reason(
 	struct db *db, int64_t id, struct arena *arena, struct span *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_REASON, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = arena_copy(arena, db_column_blob(statement, 0));
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	return db_find_blob(db, SQL_STEP_REASON, arena, out, err, db_i64(id)) < 0 ? -1 : 0;
 }
 
 int step_row_collect(struct db *db, int64_t id, struct error *err)
 {
-	return run_on_step(db, SQL_STEP_COLLECT, id, err) != 0
+	return db_run(db, SQL_STEP_COLLECT, err, db_i64(id)) != 0
 		? -1
-		: run_on_step(db, SQL_MANIFEST_REMOVE, id, err);
+		: db_run(db, SQL_MANIFEST_REMOVE, err, db_i64(id));
 }
 
 int step_row_set_released(struct db *db, int64_t id, struct error *err)
 {
-	return run_on_step(db, SQL_STEP_RELEASED, id, err);
+	return db_run(db, SQL_STEP_RELEASED, err, db_i64(id));
 }
 
 int step_row_remove(struct db *db, int64_t id, struct error *err)
 {
-	return run_on_step(db, SQL_MANIFEST_REMOVE, id, err) != 0
+	return db_run(db, SQL_MANIFEST_REMOVE, err, db_i64(id)) != 0
 		? -1
-		: run_on_step(db, SQL_STEP_REMOVE, id, err);
+		: db_run(db, SQL_STEP_REMOVE, err, db_i64(id));
 }
 
 static int64_t manifest_sum(int64_t id, struct span manifest, struct span tensor_digests)
@@ -282,33 +228,24 @@ static int64_t manifest_sum(int64_t id, struct span manifest, struct span tensor
 int step_row_add_manifest(struct db *db, int64_t id, struct span manifest,
 	struct span tensor_digests, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_MANIFEST_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, manifest);
-	db_bind_blob(statement, 3, tensor_digests);
-	db_bind_i64(statement, 4, manifest_sum(id, manifest, tensor_digests));
-	return db_execute(statement, err);
+	return db_run(db, SQL_MANIFEST_ADD, err, db_i64(id), db_blob(manifest),
+		db_blob(tensor_digests), db_i64(manifest_sum(id, manifest, tensor_digests)));
 }
 
 int step_row_load_manifest(struct db *db, int64_t id, struct arena *arena,
 	struct span *out_manifest, struct span *out_tensor_digests, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_MANIFEST_GET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_MANIFEST_GET, err, db_i64(id));
+	const int got = db_step(row, err);
 	const bool intact = got == 1 &&
-		manifest_sum(id, db_column_blob(statement, 0), db_column_blob(statement, 1)) ==
-			db_column_i64(statement, 2);
+		manifest_sum(id, db_column_blob(row, 0), db_column_blob(row, 1)) ==
+			db_column_i64(row, 2);
 	if (intact) {
-		*out_manifest = arena_copy(arena, db_column_blob(statement, 0));
+		*out_manifest = arena_copy(arena, db_column_blob(row, 0));
 		if (out_tensor_digests != NULL)
-			*out_tensor_digests = arena_copy(arena, db_column_blob(statement, 1));
+			*out_tensor_digests = arena_copy(arena, db_column_blob(row, 1));
 	}
-	db_reset(statement);
+	db_reset(row);
 	if (got < 0)
 		return -1;
 	if (!intact)

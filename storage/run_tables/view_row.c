@@ -23,112 +23,76 @@ static const char SQL_VIEW_FORGET[] =
 	"DELETE FROM step_views WHERE state = 0 AND kind = ?2 AND step IN (SELECT id FROM steps WHERE run = ?1)";
 static const char SQL_VIEW_REMOVE[] = "DELETE FROM step_views WHERE step = ?1";
 
-static struct db_statement *prepare(
-	struct db *db, const char *sql, int64_t number, enum view_kind kind, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement != NULL) {
-		db_bind_i64(statement, 1, number);
-		db_bind_i64(statement, 2, kind);
-	}
-	return statement;
-}
-
-static int execute(
-	struct db *db, const char *sql, int64_t number, enum view_kind kind, struct error *err)
-{
-	struct db_statement *const statement = prepare(db, sql, number, kind, err);
-	return statement == NULL ? -1 : db_execute(statement, err);
-}
-
 int view_row_want(struct db *db, int64_t step, enum view_kind kind, struct error *err)
 {
-	return execute(db, SQL_VIEW_WANT, step, kind, err);
+	return db_run(db, SQL_VIEW_WANT, err, db_i64(step), db_i64(kind));
 }
 
 int view_row_want_all(struct db *db, int64_t run, enum view_kind kind, struct error *err)
 {
-	return execute(db, SQL_VIEW_WANT_ALL, run, kind, err);
+	return db_run(db, SQL_VIEW_WANT_ALL, err, db_i64(run), db_i64(kind));
 }
 
 int view_row_forget_wanted(struct db *db, int64_t run, enum view_kind kind, struct error *err)
 {
-	return execute(db, SQL_VIEW_FORGET, run, kind, err);
+	return db_run(db, SQL_VIEW_FORGET, err, db_i64(run), db_i64(kind));
 }
 
 int view_row_find(struct db *db, int64_t step, enum view_kind kind, enum view_state *out_state,
 	struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_VIEW_FIND, step, kind, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
+	int64_t state;
+	const int got = db_find_i64(db, SQL_VIEW_FIND, &state, err, db_i64(step), db_i64(kind));
 	if (got == 1)
-		*out_state = (enum view_state)db_column_i64(statement, 0);
-	db_reset(statement);
+		*out_state = (enum view_state)state;
 	return got;
 }
 
 int view_row_find_wanted(struct db *db, int64_t after_step, int after_kind, struct view_wanted *out,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VIEW_WANTED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after_step);
-	db_bind_i64(statement, 2, after_kind);
-	const int got = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_VIEW_WANTED, err, db_i64(after_step), db_i64(after_kind));
+	const int got = db_step(row, err);
 	if (got == 1) {
 		*out = (struct view_wanted){
-			.step = db_column_i64(statement, 0),
-			.kind = (enum view_kind)db_column_i64(statement, 1),
-			.run = db_column_i64(statement, 2),
-			.number = (uint64_t)db_column_i64(statement, 3),
+			.step = db_column_i64(row, 0),
+			.kind = (enum view_kind)db_column_i64(row, 1),
+			.run = db_column_i64(row, 2),
+			.number = (uint64_t)db_column_i64(row, 3),
 		};
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int view_row_list_pending(struct db *db, int64_t bucket, struct arena *arena,
 	struct view_pending out[VIEW_PENDING_MAX], size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VIEW_PENDING, err);
+	struct db_statement *const scan =
+		db_query(db, SQL_VIEW_PENDING, err, db_i64(bucket), db_i64(VIEW_PENDING_MAX));
 	int got;
 	*out_count = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_i64(statement, 2, VIEW_PENDING_MAX);
-	while ((got = db_step(statement, err)) == 1)
+	while ((got = db_step(scan, err)) == 1)
 		out[(*out_count)++] = (struct view_pending){
-			.kind = (enum view_kind)db_column_i64(statement, 0),
-			.number = (uint64_t)db_column_i64(statement, 1),
-			.run = arena_copy(arena, db_column_blob(statement, 2)),
-			.has_anchor = db_column_i64(statement, 3) != 0,
-			.has_base = db_column_i64(statement, 4) != 0,
+			.kind = (enum view_kind)db_column_i64(scan, 0),
+			.number = (uint64_t)db_column_i64(scan, 1),
+			.run = arena_copy(arena, db_column_blob(scan, 2)),
+			.has_anchor = db_column_i64(scan, 3) != 0,
+			.has_base = db_column_i64(scan, 4) != 0,
 		};
-	db_reset(statement);
+	db_reset(scan);
 	return got;
 }
 
 int view_row_settle(struct db *db, int64_t step, enum view_kind kind, enum view_state state,
 	struct span error, struct error *err)
 {
-	struct db_statement *const statement = prepare(db, SQL_VIEW_SETTLE, step, kind, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, state);
-	if (error.len > 0)
-		db_bind_blob(statement, 4, error);
-	return db_execute(statement, err);
+	return db_run(db, SQL_VIEW_SETTLE, err, db_i64(step), db_i64(kind), db_i64(state),
+		db_blob_or_null(error.len > 0, error));
 }
 
 int view_row_remove(struct db *db, int64_t step, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VIEW_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, step);
-	return db_execute(statement, err);
+	return db_run(db, SQL_VIEW_REMOVE, err, db_i64(step));
 }

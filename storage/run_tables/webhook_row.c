@@ -18,22 +18,10 @@ static const char SQL_WEBHOOK_POSTPONE[] =
 static const char SQL_WEBHOOK_REMOVE[] = "DELETE FROM webhook_events WHERE id = ?1";
 static const char SQL_WEBHOOK_FORGET[] = "DELETE FROM webhook_events WHERE run = ?1";
 
-static int execute(struct db *db, const char *sql, int64_t number, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return db_execute(statement, err);
-}
-
 int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms,
 	uint64_t *out_dropped, struct error *err)
 {
-	struct db_statement *const count = db_prepare(db, SQL_WEBHOOK_COUNT, err);
-	if (count == NULL)
-		return -1;
-	db_bind_i64(count, 1, run);
+	struct db_statement *const count = db_query(db, SQL_WEBHOOK_COUNT, err, db_i64(run));
 	const int got = db_step(count, err);
 	const bool is_full = got == 1 && db_column_i64(count, 0) >= WEBHOOK_EVENTS_MAX;
 	const int64_t oldest = got == 1 ? db_column_i64(count, 1) : 0;
@@ -41,67 +29,50 @@ int webhook_row_add(struct db *db, int64_t run, struct span body, int64_t due_ms
 	*out_dropped = is_full;
 	if (got < 0 || (is_full && webhook_row_remove(db, oldest, err) != 0))
 		return -1;
-	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, body);
-	db_bind_i64(statement, 3, due_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_WEBHOOK_ADD, err, db_i64(run), db_blob(body), db_i64(due_ms));
 }
 
 int webhook_row_next_run(struct db *db, int64_t after, struct webhook_run *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_NEXT_RUN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, after);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_WEBHOOK_NEXT_RUN, err, db_i64(after));
+	const int got = db_step(row, err);
 	if (got == 1)
 		*out = (struct webhook_run){
-			.run = db_column_i64(statement, 0), .account = db_column_i64(statement, 1)};
-	db_reset(statement);
+			.run = db_column_i64(row, 0), .account = db_column_i64(row, 1)};
+	db_reset(row);
 	return got;
 }
 
 int webhook_row_find_due(struct db *db, int64_t run, int64_t now_ms, struct arena *arena,
 	struct webhook_event *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_DUE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, now_ms);
-	const int got = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_WEBHOOK_DUE, err, db_i64(run), db_i64(now_ms));
+	const int got = db_step(row, err);
 	if (got == 1) {
 		*out = (struct webhook_event){
-			.id = db_column_i64(statement, 0),
-			.run = db_column_i64(statement, 1),
-			.body = arena_copy(arena, db_column_blob(statement, 2)),
-			.attempts = (uint64_t)db_column_i64(statement, 3),
-			.due_ms = db_column_i64(statement, 4),
+			.id = db_column_i64(row, 0),
+			.run = db_column_i64(row, 1),
+			.body = arena_copy(arena, db_column_blob(row, 2)),
+			.attempts = (uint64_t)db_column_i64(row, 3),
+			.due_ms = db_column_i64(row, 4),
 		};
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
 int webhook_row_postpone(struct db *db, int64_t id, int64_t due_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_WEBHOOK_POSTPONE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, id);
-	db_bind_i64(statement, 2, due_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_WEBHOOK_POSTPONE, err, db_i64(id), db_i64(due_ms));
 }
 
 int webhook_row_remove(struct db *db, int64_t id, struct error *err)
 {
-	return execute(db, SQL_WEBHOOK_REMOVE, id, err);
+	return db_run(db, SQL_WEBHOOK_REMOVE, err, db_i64(id));
 }
 
 int webhook_row_remove_of_run(struct db *db, int64_t run, struct error *err)
 {
-	return execute(db, SQL_WEBHOOK_FORGET, run, err);
+	return db_run(db, SQL_WEBHOOK_FORGET, err, db_i64(run));
 }

@@ -23,12 +23,8 @@ double fold_gain_ratio(uint64_t steps)
 static int sum_deltas(
 	struct db *db, int64_t run, uint64_t from, uint64_t to, double *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GAIN_DELTAS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, (int64_t)from);
-	db_bind_i64(statement, 3, (int64_t)to);
+	struct db_statement *const statement = db_query(
+		db, SQL_GAIN_DELTAS, err, db_i64(run), db_i64((int64_t)from), db_i64((int64_t)to));
 	const int got = db_step(statement, err);
 	const int64_t deltas = got == 1 ? db_column_i64(statement, 0) : 0;
 	if (got >= 0)
@@ -47,8 +43,6 @@ static int find_example(struct db *db, int64_t run, uint64_t to, uint64_t *out_s
 	struct fold_row fold;
 	double deltas = 0;
 	struct db_statement *const scan = fold_row_scan(db, run, to, err);
-	if (scan == NULL)
-		return -1;
 	const int got = db_step(scan, err);
 	if (got == 1)
 		fold_row_read(scan, &fold);

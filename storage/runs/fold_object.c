@@ -16,71 +16,37 @@ static const char SQL_OBJECT_REMOVE[] = "DELETE FROM fold_objects WHERE fold = ?
 int fold_object_add(
 	struct db *db, int64_t fold, struct span name, int64_t version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, fold);
-	db_bind_blob(statement, 2, name);
-	db_bind_i64(statement, 3, version);
-	return db_execute(statement, err);
+	return db_run(db, SQL_OBJECT_ADD, err, db_i64(fold), db_blob(name), db_i64(version));
 }
 
 int fold_object_find(
 	struct db *db, int64_t fold, struct span name, int64_t *out_version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, fold);
-	db_bind_blob(statement, 2, name);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_version = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return db_find_i64(db, SQL_OBJECT_FIND, out_version, err, db_i64(fold), db_blob(name));
 }
 
 int fold_object_count(struct db *db, int64_t fold, size_t *out_count, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_COUNT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, fold);
-	const int got = db_step(statement, err);
-	*out_count = got == 1 ? (size_t)db_column_i64(statement, 0) : 0;
-	db_reset(statement);
+	int64_t count = 0;
+	const int got = db_find_i64(db, SQL_OBJECT_COUNT, &count, err, db_i64(fold));
+	*out_count = (size_t)count;
 	return got < 0 ? -1 : 0;
 }
 
 struct db_statement *fold_object_scan(struct db *db, int64_t fold, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_SCAN, err);
-	if (statement != NULL)
-		db_bind_i64(statement, 1, fold);
-	return statement;
-}
-
-static int remove_object(struct db *db, int64_t fold, struct span name, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_OBJECT_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, fold);
-	db_bind_blob(statement, 2, name);
-	return db_execute(statement, err);
+	return db_query(db, SQL_OBJECT_SCAN, err, db_i64(fold));
 }
 
 /* 1: one was released; 0: none is left. */
 static int release_one(struct db *db, int64_t fold, struct error *err)
 {
-	struct db_statement *const first = db_prepare(db, SQL_OBJECT_FIRST, err);
-	if (first == NULL)
-		return -1;
-	db_bind_i64(first, 1, fold);
+	struct db_statement *const first = db_query(db, SQL_OBJECT_FIRST, err, db_i64(fold));
 	int got = db_step(first, err);
 	if (got == 1) {
+		const struct span name = db_column_blob(first, 0);
 		const int64_t version = db_column_i64(first, 1);
-		if (remove_object(db, fold, db_column_blob(first, 0), err) != 0 ||
+		if (db_run(db, SQL_OBJECT_REMOVE, err, db_i64(fold), db_blob(name)) != 0 ||
 			version_unpin(db, version, err) != 0)
 			got = -1;
 	}

@@ -135,7 +135,7 @@ static int read_list(struct db *db, int64_t run, int64_t now, struct arena *aren
 {
 	struct db_statement *const scan = pin_row_scan(db, run, now, err);
 	int got = -1;
-	while (scan != NULL && *out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
+	while (*out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
 		pin_row_read(scan, &pins[*out_count]);
 		pins[*out_count].name = arena_copy(arena, pins[*out_count].name);
 		(*out_count)++;

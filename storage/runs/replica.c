@@ -255,13 +255,7 @@ struct tidy {
 /* A run that has ended since has rows no more. */
 static int lives(struct db *db, int64_t run, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_RUN_LIVES, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	db_reset(statement);
-	return got;
+	return db_exists(db, SQL_RUN_LIVES, err, db_i64(run));
 }
 
 static int apply_tidy(struct change *base, struct db *db, struct error *err)

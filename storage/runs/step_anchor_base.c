@@ -85,8 +85,6 @@ static int chain_links(struct db *db, int64_t run, uint64_t step, uint64_t *out,
 {
 	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
 	struct step_row whole;
-	if (scan == NULL)
-		return -1;
 	const int got = db_step(scan, err);
 	if (got == 1)
 		step_row_read(scan, &whole);

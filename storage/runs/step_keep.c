@@ -47,7 +47,7 @@ static int add_pins(
 {
 	struct db_statement *const scan = pin_row_scan(db, run, now_ms(store), err);
 	int got = -1;
-	while (scan != NULL && keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
+	while (keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
 		struct pin_message pin;
 		pin_row_read(scan, &pin);
 		add(keep, pin.step, pin.step);

@@ -104,8 +104,8 @@ static int read_parts(struct run_change *change, struct db *db, struct error *er
 	struct part_work *const part = change->part;
 	struct db_statement *const scan =
 		step_part_row_scan(db, change->run_id, part->answer.step, err);
-	int got = -1;
-	while (scan != NULL && (got = db_step(scan, err)) == 1) {
+	int got;
+	while ((got = db_step(scan, err)) == 1) {
 		struct part_message *const message = arena_take(change->arena, sizeof(*message));
 		struct step_part_row row;
 		step_part_row_read(scan, &row);

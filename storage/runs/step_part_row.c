@@ -53,25 +53,11 @@ void step_part_row_read(struct db_statement *scan, struct step_part_row *out)
 	out->document = db_column_blob(scan, 9);
 }
 
-static struct db_statement *prepare_of_step(
-	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, (int64_t)step);
-	return statement;
-}
-
 int step_part_row_find(struct db *db, int64_t run, uint64_t step, uint64_t part, uint64_t epoch,
 	struct step_part_row *out, struct error *err)
 {
-	struct db_statement *const statement = prepare_of_step(db, SQL_PART_FIND, run, step, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, (int64_t)part);
-	db_bind_i64(statement, 4, (int64_t)epoch);
+	struct db_statement *const statement = db_query(db, SQL_PART_FIND, err, db_i64(run),
+		db_i64((int64_t)step), db_i64((int64_t)part), db_i64((int64_t)epoch));
 	const int got = db_step(statement, err);
 	if (got == 1)
 		read_row(statement, out);
@@ -82,9 +68,8 @@ int step_part_row_find(struct db *db, int64_t run, uint64_t step, uint64_t part,
 int step_part_row_count(
 	struct db *db, int64_t run, uint64_t step, struct step_part_count *out, struct error *err)
 {
-	struct db_statement *const statement = prepare_of_step(db, SQL_PART_COUNT, run, step, err);
-	if (statement == NULL)
-		return -1;
+	struct db_statement *const statement =
+		db_query(db, SQL_PART_COUNT, err, db_i64(run), db_i64((int64_t)step));
 	const int got = db_step(statement, err);
 	if (got == 1) /* NULL reads as 0 */
 		*out = (struct step_part_count){(uint64_t)db_column_i64(statement, 0),
@@ -95,63 +80,34 @@ int step_part_row_count(
 
 int step_part_row_add(struct db *db, struct step_part_row *row, struct error *err)
 {
-	struct db_statement *const statement =
-		prepare_of_step(db, SQL_PART_ADD, row->run, row->step, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 3, (int64_t)row->part);
-	db_bind_i64(statement, 4, (int64_t)row->parts);
-	db_bind_i64(statement, 5, (int64_t)row->epoch);
-	db_bind_blob(statement, 6, span_of(row->content.bytes, sizeof(row->content.bytes)));
-	db_bind_blob(statement, 7, row->document);
-	db_bind_i64(statement, 8, row->created_ms);
-	if (db_execute(statement, err) != 0)
-		return -1;
-	row->id = db_last_id(db);
-	return 0;
+	return db_insert(db, SQL_PART_ADD, &row->id, err, db_i64(row->run),
+		db_i64((int64_t)row->step), db_i64((int64_t)row->part), db_i64((int64_t)row->parts),
+		db_i64((int64_t)row->epoch),
+		db_blob(span_of(row->content.bytes, sizeof(row->content.bytes))),
+		db_blob(row->document), db_i64(row->created_ms));
 }
 
 struct db_statement *step_part_row_scan(
 	struct db *db, int64_t run, uint64_t step, struct error *err)
 {
-	return prepare_of_step(db, SQL_PART_SCAN, run, step, err);
+	return db_query(db, SQL_PART_SCAN, err, db_i64(run), db_i64((int64_t)step));
 }
 
 int step_part_row_settle(
 	struct db *db, int64_t run, int64_t last, enum step_part_state state, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_SETTLE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	db_bind_i64(statement, 2, last);
-	db_bind_i64(statement, 3, state);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PART_SETTLE, err, db_i64(run), db_i64(last), db_i64(state));
 }
 
-static int on_number(struct db *db, const char *sql, int64_t number, struct error *err)
+static int take_first(
+	struct db_statement *rows, int64_t *out_id, int64_t *out_state, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return db_execute(statement, err);
-}
-
-static int first(struct db *db, const char *sql, const int64_t *bound, int64_t *out_id,
-	int64_t *out_state, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	if (bound != NULL)
-		db_bind_i64(statement, 1, *bound);
-	const int got = db_step(statement, err);
+	const int got = db_step(rows, err);
 	if (got == 1) {
-		*out_id = db_column_i64(statement, 0);
-		*out_state = db_column_i64(statement, 1);
+		*out_id = db_column_i64(rows, 0);
+		*out_state = db_column_i64(rows, 1);
 	}
-	db_reset(statement);
+	db_reset(rows);
 	return got;
 }
 
@@ -162,16 +118,18 @@ static int release(struct db *db, int64_t id, int64_t state, struct error *err)
 		return -1;
 	if (more)
 		return 0;
-	return on_number(
-		db, state == STEP_PART_PUBLISHED ? SQL_PART_RELEASED : SQL_PART_REMOVE, id, err);
+	return db_run(db, state == STEP_PART_PUBLISHED ? SQL_PART_RELEASED : SQL_PART_REMOVE, err,
+		db_i64(id));
 }
 
 static int find_over(
 	struct db *db, int64_t now_ms, int64_t *out_id, int64_t *out_state, struct error *err)
 {
-	const int64_t before = now_ms - STEP_PART_LIFE_MS;
-	const int found = first(db, SQL_PART_RELEASING, NULL, out_id, out_state, err);
-	return found != 0 ? found : first(db, SQL_PART_OVERDUE, &before, out_id, out_state, err);
+	const int found = take_first(db_query(db, SQL_PART_RELEASING, err), out_id, out_state, err);
+	if (found != 0)
+		return found;
+	return take_first(db_query(db, SQL_PART_OVERDUE, err, db_i64(now_ms - STEP_PART_LIFE_MS)),
+		out_id, out_state, err);
 }
 
 int step_part_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct error *err)
@@ -183,8 +141,8 @@ int step_part_row_sweep(struct db *db, int64_t now_ms, bool *out_more, struct er
 	if (found != 1)
 		return found;
 	if (state == STEP_PART_WAITING)
-		return on_number(db, SQL_PART_DIE, id, err);
-	return state == STEP_PART_DONE ? on_number(db, SQL_PART_REMOVE, id, err)
+		return db_run(db, SQL_PART_DIE, err, db_i64(id));
+	return state == STEP_PART_DONE ? db_run(db, SQL_PART_REMOVE, err, db_i64(id))
 				       : release(db, id, state, err);
 }
 
@@ -199,12 +157,7 @@ int step_part_row_has_work(struct db *db, int64_t now_ms, bool *out_has, struct 
 
 int step_part_row_end_run(struct db *db, int64_t run, bool *out_any, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_OF_RUN, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	const int got = db_exists(db, SQL_PART_OF_RUN, err, db_i64(run));
 	*out_any = got == 1;
-	return got == 1 ? on_number(db, SQL_PART_END_RUN, run, err) : got;
+	return got == 1 ? db_run(db, SQL_PART_END_RUN, err, db_i64(run)) : got;
 }

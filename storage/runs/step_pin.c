@@ -16,14 +16,8 @@ static const char SQL_PIN_REMOVE[] =
 int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct span name,
 	int64_t version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, step);
-	db_bind_i64(statement, 2, form);
-	db_bind_blob(statement, 3, name);
-	db_bind_i64(statement, 4, version);
-	if (db_execute(statement, err) == 0)
+	if (db_run(db, SQL_PIN_ADD, err, db_i64(step), db_i64(form), db_blob(name),
+		    db_i64(version)) == 0)
 		return 0;
 	if (err->kind == ERROR_EXISTS)
 		error_set(err, ERROR_INVALID, "The form names the object '%.*s' twice.",
@@ -34,44 +28,20 @@ int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct sp
 int step_pin_find(struct db *db, int64_t step, enum step_pin_form form, struct span name,
 	int64_t *out_version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, step);
-	db_bind_i64(statement, 2, form);
-	db_bind_blob(statement, 3, name);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out_version = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
-}
-
-static int remove_pin(
-	struct db *db, int64_t step, int64_t form, struct span name, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_REMOVE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, step);
-	db_bind_i64(statement, 2, form);
-	db_bind_blob(statement, 3, name);
-	return db_execute(statement, err);
+	return db_find_i64(
+		db, SQL_PIN_FIND, out_version, err, db_i64(step), db_i64(form), db_blob(name));
 }
 
 int step_pin_list(struct db *db, int64_t step, enum step_pin_form form, struct arena *arena,
 	struct step_pin **out, size_t *out_count, struct error *err)
 {
 	struct step_pin *const pins = arena_take_array(arena, STEP_OBJECTS_MAX, sizeof(*pins));
-	struct db_statement *const list = pins == NULL ? NULL : db_prepare(db, SQL_PIN_LIST, err);
-	int got = 0;
 	if (pins == NULL)
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a step's objects.");
-	if (list == NULL)
-		return -1;
-	db_bind_i64(list, 1, step);
-	db_bind_i64(list, 2, form);
+	struct db_statement *const list =
+		db_query(db, SQL_PIN_LIST, err, db_i64(step), db_i64(form));
+	int got = 0;
 	*out = pins;
 	*out_count = 0;
 	while (*out_count < STEP_OBJECTS_MAX && (got = db_step(list, err)) == 1)
@@ -89,7 +59,7 @@ int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 	const struct step_pin *pin, struct error *err)
 {
 	struct version version = {.sequence = 0};
-	if (remove_pin(db, step, form, pin->name, err) != 0)
+	if (db_run(db, SQL_PIN_REMOVE, err, db_i64(step), db_i64(form), db_blob(pin->name)) != 0)
 		return -1;
 	const int found = form >= STEP_PIN_MADE
 		? version_find_sequence(db, pin->version, NULL, &version, err)
@@ -102,10 +72,7 @@ int step_pin_let_go(struct db *db, int64_t step, enum step_pin_form form,
 /* 1: one was released; 0: none is left. */
 static int release_one(struct db *db, int64_t step, struct error *err)
 {
-	struct db_statement *const first = db_prepare(db, SQL_PIN_FIRST, err);
-	if (first == NULL)
-		return -1;
-	db_bind_i64(first, 1, step);
+	struct db_statement *const first = db_query(db, SQL_PIN_FIRST, err, db_i64(step));
 	int got = db_step(first, err);
 	if (got == 1) {
 		const struct step_pin pin = {db_column_blob(first, 1), db_column_i64(first, 2)};

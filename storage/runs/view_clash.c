@@ -73,11 +73,9 @@ static int check_adopting_run(struct db *db, struct db_statement *row, struct sp
 static int check_view(struct db *db, const struct run_row *run, struct span run_name,
 	enum view_kind kind, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_CLASH_ADOPTING, err);
-	int got = -1;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run->bucket);
+	struct db_statement *const statement =
+		db_query(db, SQL_CLASH_ADOPTING, err, db_i64(run->bucket));
+	int got;
 	while ((got = db_step(statement, err)) == 1)
 		if (check_adopting_run(db, statement, run_name, kind, err) != 0)
 			break;

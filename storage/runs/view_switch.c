@@ -20,13 +20,9 @@ static int check_ours(struct db *db, int64_t bucket, struct span key, struct err
 {
 	struct version version;
 	const int found = version_find_current(db, bucket, key, NULL, &version, err);
-	struct db_statement *const statement =
-		found == 1 ? db_prepare(db, SQL_VIEW_OURS, err) : NULL;
-	if (statement == NULL)
-		return found == 0 ? 0 : -1;
-	db_bind_i64(statement, 1, version.sequence);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	if (found != 1)
+		return found;
+	const int got = db_exists(db, SQL_VIEW_OURS, err, db_i64(version.sequence));
 	if (got == 0)
 		return error_set(err, ERROR_EXISTS,
 			"The object '%.*s' is in the place of the view: remove it first.",
@@ -38,8 +34,8 @@ static int check_ours(struct db *db, int64_t bucket, struct span key, struct err
 static int check_free(struct db *db, int64_t bucket, struct span prefix, struct error *err)
 {
 	struct db_statement *const scan = version_scan(db, bucket, prefix, err);
-	int got = -1;
-	for (unsigned keys = 0; scan != NULL && (got = db_step(scan, err)) == 1; keys++) {
+	int got;
+	for (unsigned keys = 0; (got = db_step(scan, err)) == 1; keys++) {
 		const struct span key = version_scan_key(scan);
 		if (!span_starts(key, prefix))
 			break;

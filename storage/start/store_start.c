@@ -253,7 +253,7 @@ static int ask_old(struct starting *starting, struct db *db, int version, struct
 	struct error why = {0};
 	if (ask_for_ids(starting, err) != 0)
 		return -1;
-	struct db_statement *rows = db_prepare(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
+	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
 	if (rows == NULL)
 		return -1;
 	int result = ask_rows(starting, rows, &why);

@@ -19,17 +19,14 @@ static const char SQL_NEWER[] =
 int lifecycle_scan_bucket(struct db *db, int64_t after, struct arena *arena, int64_t *out_bucket,
 	struct span *out_document, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_NEXT_BUCKET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, BUCKET_LIFECYCLE);
-	db_bind_i64(statement, 2, after);
-	const int got = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_NEXT_BUCKET, err, db_i64(BUCKET_LIFECYCLE), db_i64(after));
+	const int got = db_step(row, err);
 	if (got == 1) {
-		*out_bucket = db_column_i64(statement, 0);
-		*out_document = arena_copy(arena, db_column_blob(statement, 1));
+		*out_bucket = db_column_i64(row, 0);
+		*out_document = arena_copy(arena, db_column_blob(row, 1));
 	}
-	db_reset(statement);
+	db_reset(row);
 	return got;
 }
 
@@ -57,13 +54,9 @@ int lifecycle_scan_current(struct db *db, int64_t bucket, const struct lifecycle
 	size_t limit, struct arena *arena, struct lifecycle_row *rows, size_t *out_count,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_CURRENT, err);
+	struct db_statement *const statement = db_query(
+		db, SQL_CURRENT, err, db_i64(bucket), db_blob(from->key), db_i64((int64_t)limit));
 	*out_count = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, from->key);
-	db_bind_i64(statement, 3, (int64_t)limit);
 	return take_rows(statement, limit, arena, rows, out_count, err);
 }
 
@@ -71,40 +64,26 @@ int lifecycle_scan_older(struct db *db, int64_t bucket, const struct lifecycle_p
 	size_t limit, struct arena *arena, struct lifecycle_row *rows, size_t *out_count,
 	struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_OLDER_OF_KEY, err);
+	const struct db_value key = db_blob(from->key);
+	const struct db_value most = db_i64((int64_t)limit);
+	struct db_statement *statement = db_query(
+		db, SQL_OLDER_OF_KEY, err, db_i64(bucket), key, db_i64(from->sequence), most);
 	*out_count = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, from->key);
-	db_bind_i64(statement, 3, from->sequence);
-	db_bind_i64(statement, 4, (int64_t)limit);
 	if (take_rows(statement, limit, arena, rows, out_count, err) != 0)
 		return -1;
 	if (*out_count == limit)
 		return 0;
-	statement = db_prepare(db, SQL_OLDER, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, from->key);
-	db_bind_i64(statement, 3, (int64_t)limit);
+	statement = db_query(db, SQL_OLDER, err, db_i64(bucket), key, most);
 	return take_rows(statement, limit, arena, rows, out_count, err);
 }
 
 int lifecycle_scan_newer(struct db *db, int64_t bucket, struct span key, int64_t sequence,
 	uint32_t most, uint32_t *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_NEWER, err);
-	if (statement == NULL)
+	int64_t newer = 0;
+	if (db_find_i64(db, SQL_NEWER, &newer, err, db_i64(bucket), db_blob(key), db_i64(sequence),
+		    db_i64(most)) != 1)
 		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, key);
-	db_bind_i64(statement, 3, sequence);
-	db_bind_i64(statement, 4, most);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = (uint32_t)db_column_i64(statement, 0);
-	db_reset(statement);
-	return got == 1 ? 0 : -1;
+	*out = (uint32_t)newer;
+	return 0;
 }

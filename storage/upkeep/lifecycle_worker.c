@@ -146,8 +146,6 @@ static int look_at_uploads(struct walk *walk, struct db *db, struct place *place
 	struct upload_row row = {.number = 0};
 	size_t seen = 0;
 	int got = -1;
-	if (scan == NULL)
-		return -1;
 	while (seen < SLICE_ROWS && (got = db_step(scan, err)) == 1) {
 		upload_row_read(scan, slice->arena, &row);
 		if (lifecycle_aborts(&walk->lifecycle, row.key, row.created_ms, &walk->clock))

@@ -257,8 +257,6 @@ static int look_up_single(
 	if (copy->offset != 0 || copy->length != version->size)
 		return 0;
 	struct db_statement *const scan = upload_set_scan(db, version->part_set, 1, err);
-	if (scan == NULL)
-		return -1;
 	const int got = db_step(scan, err);
 	if (got == 1)
 		upload_set_read(scan, &part);

@@ -239,8 +239,6 @@ static int judge(struct judgement *judgement, struct error *err)
 		return -1;
 	struct db_statement *const scan =
 		upload_set_scan(judgement->db, judgement->upload->part_set, 1, err);
-	if (scan == NULL)
-		return -1;
 	const int result = walk(judgement, scan, err);
 	db_reset(scan);
 	if (result != 0)

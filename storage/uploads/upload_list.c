@@ -90,8 +90,6 @@ static int walk_on(struct walk *walk, struct error *err)
 {
 	struct db_statement *const scan =
 		upload_row_scan(walk->db, walk->bucket, buffer_span(&walk->key), &walk->id, err);
-	if (scan == NULL)
-		return -1;
 	bool seek = false;
 	int got = 0;
 	while (!seek && !walk->ended && !arena_overflowed(walk->arena) &&
@@ -163,8 +161,6 @@ static int list_parts(struct db *db, const struct upload_row *upload, uint32_t a
 	struct upload_parts *out, struct error *err)
 {
 	struct db_statement *const scan = upload_set_scan(db, upload->part_set, after + 1, err);
-	if (scan == NULL)
-		return -1;
 	int got = 0;
 	while (out->count <= limit && (got = db_step(scan, err)) == 1) {
 		struct upload_set_part part;

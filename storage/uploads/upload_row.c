@@ -49,26 +49,13 @@ static struct upload_checksum checksum_of_number(int64_t number)
 
 int upload_row_add(struct db *db, struct upload_row *row, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(row->id.bytes, UPLOAD_ID_BYTES));
-	db_bind_i64(statement, 2, row->bucket);
-	db_bind_blob(statement, 3, row->key);
-	db_bind_i64(statement, 4, row->created_ms);
-	db_bind_blob(statement, 5, row->initiator);
-	db_bind_blob(statement, 6, row->headers);
-	if (row->tags.len > 0)
-		db_bind_blob(statement, 7, row->tags);
-	db_bind_i64(statement, 8, row->acl);
-	db_bind_i64(statement, 9, row->storage_class);
-	db_bind_i64(statement, 10, checksum_to_number(&row->checksum));
-	db_bind_i64(statement, 11, row->fast_etags ? ETAG_FAST : ETAG_MD5);
-	db_bind_i64(statement, 12, row->part_set);
-	if (db_execute(statement, err) != 0)
-		return -1;
-	row->number = db_last_id(db);
-	return 0;
+	return db_insert(db, SQL_UPLOAD_ADD, &row->number, err,
+		db_blob(span_of(row->id.bytes, UPLOAD_ID_BYTES)), db_i64(row->bucket),
+		db_blob(row->key), db_i64(row->created_ms), db_blob(row->initiator),
+		db_blob(row->headers), db_blob_or_null(row->tags.len > 0, row->tags),
+		db_i64(row->acl), db_i64(row->storage_class),
+		db_i64(checksum_to_number(&row->checksum)),
+		db_i64(row->fast_etags ? ETAG_FAST : ETAG_MD5), db_i64(row->part_set));
 }
 
 static struct span copy_text(struct arena *arena, struct db_statement *statement, int column)
@@ -104,16 +91,12 @@ void upload_row_read(struct db_statement *scan, struct arena *arena, struct uplo
 int upload_row_find(struct db *db, int64_t bucket, struct span key, const struct upload_id *id,
 	struct arena *arena, struct upload_row *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of(id->bytes, UPLOAD_ID_BYTES));
-	db_bind_i64(statement, 2, bucket);
-	db_bind_blob(statement, 3, key);
-	const int got = db_step(statement, err);
+	struct db_statement *const row = db_query(db, SQL_UPLOAD_FIND, err,
+		db_blob(span_of(id->bytes, UPLOAD_ID_BYTES)), db_i64(bucket), db_blob(key));
+	const int got = db_step(row, err);
 	if (got == 1)
-		upload_row_read(statement, arena, out);
-	db_reset(statement);
+		upload_row_read(row, arena, out);
+	db_reset(row);
 	if (got == 1 && arena != NULL && arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading an upload.");
@@ -136,48 +119,28 @@ int upload_row_find_open(struct db *db, int64_t bucket, struct span key, const s
 	return got == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);
 }
 
-static int run_on_number(struct db *db, const char *sql, int64_t number, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	return db_execute(statement, err);
-}
-
 int upload_row_revise(struct db *db, int64_t number, struct error *err)
 {
-	return run_on_number(db, SQL_UPLOAD_REVISE, number, err);
+	return db_run(db, SQL_UPLOAD_REVISE, err, db_i64(number));
 }
 
 int upload_row_complete(struct db *db, int64_t number, enum upload_state state, int64_t now_ms,
 	struct span result, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_COMPLETE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, number);
-	db_bind_i64(statement, 2, state);
-	db_bind_i64(statement, 3, now_ms);
-	db_bind_blob(statement, 4, result);
-	return db_execute(statement, err);
+	return db_run(db, SQL_UPLOAD_COMPLETE, err, db_i64(number), db_i64(state), db_i64(now_ms),
+		db_blob(result));
 }
 
 int upload_row_remove(struct db *db, int64_t number, struct error *err)
 {
-	return run_on_number(db, SQL_UPLOAD_REMOVE, number, err);
+	return db_run(db, SQL_UPLOAD_REMOVE, err, db_i64(number));
 }
 
 struct db_statement *upload_row_scan(struct db *db, int64_t bucket, struct span key,
 	const struct upload_id *id, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_SCAN, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, key);
-	db_bind_blob(statement, 3, span_of(id->bytes, UPLOAD_ID_BYTES));
-	return statement;
+	return db_query(db, SQL_UPLOAD_SCAN, err, db_i64(bucket), db_blob(key),
+		db_blob(span_of(id->bytes, UPLOAD_ID_BYTES)));
 }
 
 struct span upload_row_scan_key(struct db_statement *scan)
@@ -185,57 +148,50 @@ struct span upload_row_scan_key(struct db_statement *scan)
 	return db_column_blob(scan, 3);
 }
 
-/* Up to three numbers of one row. */
-static int find_numbers(
-	struct db_statement *statement, int64_t *const *out, int count, struct error *err)
-{
-	const int got = db_step(statement, err);
-	for (int i = 0; got == 1 && i < count; i++)
-		*out[i] = db_column_i64(statement, i);
-	db_reset(statement);
-	return got;
-}
-
 int upload_row_find_trimming(
 	struct db *db, int64_t *out_number, int64_t *out_part_set, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_TRIMMING, err);
-	return statement == NULL
-		? -1
-		: find_numbers(statement, (int64_t *const[]){out_number, out_part_set}, 2, err);
+	struct db_statement *const row = db_query(db, SQL_UPLOAD_FIND_TRIMMING, err);
+	const int got = db_step(row, err);
+	if (got == 1) {
+		*out_number = db_column_i64(row, 0);
+		*out_part_set = db_column_i64(row, 1);
+	}
+	db_reset(row);
+	return got;
 }
 
 int upload_row_set_trimmed(struct db *db, int64_t number, struct error *err)
 {
-	return run_on_number(db, SQL_UPLOAD_SET_TRIMMED, number, err);
+	return db_run(db, SQL_UPLOAD_SET_TRIMMED, err, db_i64(number));
 }
 
 int upload_row_find_expired(
 	struct db *db, int64_t before_ms, int64_t *out_number, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_EXPIRED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, before_ms);
-	return find_numbers(statement, &out_number, 1, err);
+	return db_find_i64(db, SQL_UPLOAD_FIND_EXPIRED, out_number, err, db_i64(before_ms));
 }
 
 int upload_row_find_orphan(struct db *db, int64_t *out_bucket, int64_t *out_number,
 	int64_t *out_part_set, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_ORPHAN, err);
-	return statement == NULL
-		? -1
-		: find_numbers(statement, (int64_t *const[]){out_bucket, out_number, out_part_set},
-			  3, err);
+	struct db_statement *const row = db_query(db, SQL_UPLOAD_FIND_ORPHAN, err);
+	const int got = db_step(row, err);
+	if (got == 1) {
+		*out_bucket = db_column_i64(row, 0);
+		*out_number = db_column_i64(row, 1);
+		*out_part_set = db_column_i64(row, 2);
+	}
+	db_reset(row);
+	return got;
 }
 
 int upload_row_forget_bucket(struct db *db, int64_t bucket, struct error *err)
 {
-	return run_on_number(db, SQL_UPLOAD_FORGET_BUCKET, bucket, err);
+	return db_run(db, SQL_UPLOAD_FORGET_BUCKET, err, db_i64(bucket));
 }
 
 int upload_row_orphan(struct db *db, int64_t bucket, struct error *err)
 {
-	return run_on_number(db, SQL_UPLOAD_ORPHAN, bucket, err);
+	return db_run(db, SQL_UPLOAD_ORPHAN, err, db_i64(bucket));
 }

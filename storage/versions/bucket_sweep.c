@@ -5,6 +5,7 @@
 enum { SLICE_VERSIONS = 200 };
 
 static const char SQL_SWEEP_MARK[] = "INSERT INTO gone_buckets (bucket) VALUES (?1)";
+/* Each state has an index that begins with the bucket. */
 static const char SQL_SWEEP_OLDER[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND state = 2 LIMIT 1";
 static const char SQL_SWEEP_CURRENT[] =
@@ -12,25 +13,7 @@ static const char SQL_SWEEP_CURRENT[] =
 
 int bucket_sweep_mark(struct db *db, int64_t bucket, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SWEEP_MARK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	return db_execute(statement, err);
-}
-
-/* 1 found, 0, -1. Each state has an index that begins with the bucket. */
-static int find(struct db *db, const char *sql, int64_t bucket, int64_t *out, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		*out = db_column_i64(statement, 0);
-	db_reset(statement);
-	return got;
+	return db_run(db, SQL_SWEEP_MARK, err, db_i64(bucket));
 }
 
 int bucket_sweep_versions(struct db *db, int64_t bucket, bool *out_more, struct error *err)
@@ -38,9 +21,9 @@ int bucket_sweep_versions(struct db *db, int64_t bucket, bool *out_more, struct 
 	*out_more = true;
 	for (int i = 0; i < SLICE_VERSIONS; i++) {
 		int64_t sequence = 0;
-		int found = find(db, SQL_SWEEP_OLDER, bucket, &sequence, err);
+		int found = db_find_i64(db, SQL_SWEEP_OLDER, &sequence, err, db_i64(bucket));
 		if (found == 0)
-			found = find(db, SQL_SWEEP_CURRENT, bucket, &sequence, err);
+			found = db_find_i64(db, SQL_SWEEP_CURRENT, &sequence, err, db_i64(bucket));
 		*out_more = found == 1;
 		if (found != 1)
 			return found;

@@ -20,15 +20,10 @@ int content_damage_check(
 	bool is_made = source->kind == VERSION_DERIVED;
 	if (source->kind == VERSION_INLINE)
 		return 0;
-	struct db_statement *statement = db_prepare(db, is_made ? SQL_FIND_MADE : SQL_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, is_made ? source->sequence : source->part_set);
-	int got = db_step(statement, err);
-	db_reset(statement);
-	if (got != 1)
-		return got;
-	return content_damage_error(name, err);
+	int64_t found = 0;
+	const int got = db_find_i64(db, is_made ? SQL_FIND_MADE : SQL_FIND, &found, err,
+		db_i64(is_made ? source->sequence : source->part_set));
+	return got == 1 ? content_damage_error(name, err) : got;
 }
 
 int content_damage_error(struct span name, struct error *err)

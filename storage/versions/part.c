@@ -72,30 +72,15 @@ static uint64_t segment_sum(const struct segment_row *row)
 	return row_sum_number(sum, (int64_t)row->segment.bytes);
 }
 
-static int run_on_set(struct db *db, const char *sql, int64_t set, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	return db_execute(statement, err);
-}
-
 static int add_segment(
 	struct db *db, const struct segment_row *row, uint64_t sum, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->set);
-	db_bind_i64(statement, 2, row->number);
-	db_bind_i64(statement, 3, (int64_t)row->start);
-	db_bind_blob(statement, 4, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 5, row->segment.first);
-	db_bind_i64(statement, 6, row->segment.count);
-	db_bind_i64(statement, 7, (int64_t)row->segment.bytes);
-	db_bind_i64(statement, 8, (int64_t)sum);
-	if (db_execute(statement, err) != 0)
+	const struct segment *const segment = &row->segment;
+	if (db_run(db, SQL_SEGMENT_ADD, err, db_i64(row->set), db_i64(row->number),
+		    db_i64((int64_t)row->start),
+		    db_blob(span_of(segment->pack.bytes, PACK_ID_BYTES)), db_i64(segment->first),
+		    db_i64(segment->count), db_i64((int64_t)segment->bytes),
+		    db_i64((int64_t)sum)) != 0)
 		return -1;
 	if (db_changes(db) != 1) /* invariant 1 */
 		return error_set(err, ERROR_CORRUPT,
@@ -191,11 +176,7 @@ int part_set_add_single(struct db *db, const struct segment *segments, size_t co
 static int remove_some(
 	struct db *db, const char *sql, int64_t set, int64_t *left, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, *left);
+	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(*left));
 	struct segment_losses losses = {.db = db};
 	int64_t rows = 0;
 	int got;
@@ -221,7 +202,7 @@ static int remove_rows(struct db *db, int64_t set, int64_t *left, struct error *
 			return 0;
 	}
 	--*left;
-	return run_on_set(db, SQL_SET_DELETE, set, err);
+	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
 }
 
 /* A change that removes many versions would hold up others for as long as it takes to remove all
@@ -243,10 +224,7 @@ static int remove_segments(struct db *db, int64_t set, bool *out_few, struct err
 	} lost[PART_DROP_ROWS];
 	struct segment_losses losses = {.db = db};
 	const size_t limit = drop_limit(db);
-	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
+	struct db_statement *const statement = db_query(db, SQL_SEGMENT_PACKS, err, db_i64(set));
 	size_t count = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1 && count < limit) {
@@ -264,12 +242,12 @@ static int remove_segments(struct db *db, int64_t set, bool *out_few, struct err
 			return -1;
 	if (segment_losses_end(&losses, err) != 0)
 		return -1;
-	return run_on_set(db, SQL_SEGMENTS_OF_SET, set, err);
+	return db_run(db, SQL_SEGMENTS_OF_SET, err, db_i64(set));
 }
 
 int part_set_share(struct db *db, int64_t set, struct error *err)
 {
-	if (run_on_set(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, set, err) != 0)
+	if (db_run(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, err, db_i64(set)) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_CORRUPT,
@@ -286,12 +264,7 @@ static int drop_single(struct db *db, int64_t set, struct error *err)
 		return -1;
 	if (few)
 		return 0;
-	struct db_statement *const statement = db_prepare(db, SQL_SINGLE_MARK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, PART_DROP_ROWS + 1);
-	return db_execute(statement, err);
+	return db_run(db, SQL_SINGLE_MARK, err, db_i64(set), db_i64(PART_DROP_ROWS + 1));
 }
 
 static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err)
@@ -300,38 +273,29 @@ static int drop_last(struct db *db, int64_t set, int64_t rows, struct error *err
 	if (few && remove_segments(db, set, &few, err) != 0)
 		return -1;
 	if (!few)
-		return run_on_set(db, SQL_SET_MARK, set, err);
-	if (set > 0 && run_on_set(db, SQL_PARTS_OF_SET, set, err) != 0)
+		return db_run(db, SQL_SET_MARK, err, db_i64(set));
+	if (set > 0 && db_run(db, SQL_PARTS_OF_SET, err, db_i64(set)) != 0)
 		return -1;
-	return run_on_set(db, SQL_SET_DELETE, set, err);
+	return db_run(db, SQL_SET_DELETE, err, db_i64(set));
 }
 
 int part_set_drop(struct db *db, int64_t set, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_ROWS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	const int got = db_step(statement, err);
-	const int64_t rows = got == 1 ? db_column_i64(statement, 0) : 0;
-	const int64_t holders = got == 1 ? db_column_i64(statement, 1) : 0;
-	db_reset(statement);
+	struct db_statement *const row = db_query(db, SQL_SET_ROWS, err, db_i64(set));
+	const int got = db_step(row, err);
+	const int64_t rows = got == 1 ? db_column_i64(row, 0) : 0;
+	const int64_t holders = got == 1 ? db_column_i64(row, 1) : 0;
+	db_reset(row);
 	if (got != 1)
 		return got == 0 && set < 0 ? drop_single(db, set, err) : got;
-	return holders > 1 ? run_on_set(db, SQL_SET_UNSHARE, set, err)
+	return holders > 1 ? db_run(db, SQL_SET_UNSHARE, err, db_i64(set))
 			   : drop_last(db, set, rows, err);
 }
 
 static int find_dead(struct db *db, int64_t *out_set, bool *out_found, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_DEAD, err);
-	if (statement == NULL)
-		return -1;
-	const int got = db_step(statement, err);
+	const int got = db_find_i64(db, SQL_SET_DEAD, out_set, err);
 	*out_found = got == 1;
-	if (got == 1)
-		*out_set = db_column_i64(statement, 0);
-	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
@@ -392,19 +356,21 @@ static void keep_segment(struct part_range *range, const struct segment *segment
 	range->segments[range->segment_count++] = *segment;
 }
 
+static struct db_statement *query_segments(
+	struct db *db, int64_t set, int64_t number, uint64_t from, uint64_t to, struct error *err)
+{
+	if (from == 0)
+		return db_query(db, SQL_SEGMENT_FIRST, err, db_i64(set), db_i64(number),
+			db_i64((int64_t)to));
+	return db_query(db, SQL_SEGMENT_RANGE, err, db_i64(set), db_i64(number),
+		db_i64((int64_t)to), db_i64((int64_t)from));
+}
+
 /* Segments of one part that hold its bytes [from, to). */
 static int load_segments(struct db *db, int64_t set, const struct part_row *part, uint64_t from,
 	uint64_t to, struct part_range *range, struct error *err)
 {
-	struct db_statement *const statement =
-		db_prepare(db, from == 0 ? SQL_SEGMENT_FIRST : SQL_SEGMENT_RANGE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, part->number);
-	db_bind_i64(statement, 3, (int64_t)to);
-	if (from > 0)
-		db_bind_i64(statement, 4, (int64_t)from);
+	struct db_statement *const statement = query_segments(db, set, part->number, from, to, err);
 	struct segment_row row = {.set = set, .number = part->number};
 	uint64_t at = 0;
 	uint64_t sums = 0;
@@ -486,10 +452,7 @@ static int load_parts(struct db *db, struct db_statement *statement, int64_t set
 static int load_listed(
 	struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_LIST, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
+	struct db_statement *const statement = db_query(db, SQL_PART_LIST, err, db_i64(set));
 	const int result = load_parts(db, statement, set, contents, range, err);
 	db_reset(statement);
 	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
@@ -515,26 +478,18 @@ uint64_t part_inline_contents(struct span bytes)
 
 int part_inline_add(struct db *db, int64_t version, struct span bytes, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_INLINE_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version);
-	db_bind_blob(statement, 2, bytes);
-	return db_execute(statement, err);
+	return db_run(db, SQL_INLINE_ADD, err, db_i64(version), db_blob(bytes));
 }
 
 int part_inline_drop(struct db *db, int64_t version, struct error *err)
 {
-	return run_on_set(db, SQL_INLINE_DELETE, version, err);
+	return db_run(db, SQL_INLINE_DELETE, err, db_i64(version));
 }
 
 int part_inline_load(struct db *db, int64_t version, uint64_t contents, struct span *out,
 	struct db_statement **out_statement, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_INLINE_GET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version);
+	struct db_statement *const statement = db_query(db, SQL_INLINE_GET, err, db_i64(version));
 	const int got = db_step(statement, err);
 	if (got == 1 && part_inline_contents(db_column_blob(statement, 0)) == contents) {
 		*out = db_column_blob(statement, 0);

@@ -13,13 +13,11 @@ static struct part_row row_of(const struct part_growth *growth)
 
 int part_growth_begin(struct db *db, size_t segments, struct part_growth *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GROWTH_SET, err);
-	if (statement == NULL)
+	const int64_t rows = (int64_t)segments + 1; /* and the part */
+	int64_t set = 0;
+	if (db_insert(db, SQL_GROWTH_SET, &set, err, db_i64(rows)) != 0)
 		return -1;
-	db_bind_i64(statement, 1, (int64_t)segments + 1); /* and the part */
-	if (db_execute(statement, err) != 0)
-		return -1;
-	*out = (struct part_growth){.set = db_last_id(db)};
+	*out = (struct part_growth){.set = set};
 	return 0;
 }
 
@@ -39,13 +37,7 @@ int part_growth_end(
 {
 	const struct span none = {NULL, 0};
 	const struct part_row row = row_of(growth);
-	struct db_statement *const statement = db_prepare(db, SQL_GROWTH_PART, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, growth->set);
-	db_bind_i64(statement, 2, row.number);
-	db_bind_i64(statement, 3, (int64_t)row.size);
-	db_bind_i64(statement, 4, (int64_t)row.sum);
 	*out_contents = part_row_add_to(0, &row, none, none, none);
-	return db_execute(statement, err);
+	return db_run(db, SQL_GROWTH_PART, err, db_i64(growth->set), db_i64(row.number),
+		db_i64((int64_t)row.size), db_i64((int64_t)row.sum));
 }

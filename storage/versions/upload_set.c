@@ -66,31 +66,13 @@ void upload_set_etag(const struct upload_set_part *part, char out[OBJECT_ETAG_BY
 
 int upload_set_add(struct db *db, int64_t *out_set, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_ADD, err);
-	if (statement == NULL || db_execute(statement, err) != 0)
-		return -1;
-	*out_set = db_last_id(db);
-	return 0;
-}
-
-static int count_rows(struct db *db, int64_t set, int64_t more, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_SET_COUNT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, more);
-	return db_execute(statement, err);
+	return db_insert(db, SQL_SET_ADD, out_set, err);
 }
 
 static int remove_rows(struct db *db, const char *sql, int64_t set, uint32_t number,
 	int64_t *removed, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, number);
+	struct db_statement *const statement = db_query(db, sql, err, db_i64(set), db_i64(number));
 	struct segment_losses losses = {.db = db};
 	int64_t rows = 0;
 	int got;
@@ -116,19 +98,13 @@ static int remove_part(
 static int add_row(struct db *db, int64_t set, const struct stored_part *stored,
 	const struct upload_set_part *part, uint64_t segments_sum, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, part->number);
-	db_bind_i64(statement, 3, (int64_t)part->size);
-	db_bind_blob(statement, 4, span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0));
-	db_bind_blob(statement, 5, span_of(part->digest.bytes, sizeof(part->digest.bytes)));
-	db_bind_blob(statement, 6, span_of(stored->file_hash.bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 7, (int64_t)segments_sum);
-	db_bind_blob(statement, 8, span_of(part->checksum, part->checksum_len));
-	db_bind_i64(statement, 9, part->modified_ms);
-	return db_execute(statement, err);
+	return db_run(db, SQL_PART_PUT, err, db_i64(set), db_i64(part->number),
+		db_i64((int64_t)part->size),
+		db_blob(span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0)),
+		db_blob(span_of(part->digest.bytes, sizeof(part->digest.bytes))),
+		db_blob(span_of(stored->file_hash.bytes, CHUNK_ID_BYTES)),
+		db_i64((int64_t)segments_sum), db_blob(span_of(part->checksum, part->checksum_len)),
+		db_i64(part->modified_ms));
 }
 
 int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
@@ -141,27 +117,18 @@ int upload_set_put(struct db *db, int64_t set, const struct stored_part *stored,
 		part_add_segments(db, set, stored, &row, err) != 0 ||
 		add_row(db, set, stored, part, row.sum, err) != 0)
 		return -1;
-	return count_rows(db, set, (int64_t)stored->segment_count + 1 - removed, err);
+	return db_run(db, SQL_SET_COUNT, err, db_i64(set),
+		db_i64((int64_t)stored->segment_count + 1 - removed));
 }
 
 int upload_set_close(struct db *db, int64_t set, struct span map, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_CLOSE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_blob(statement, 2, map);
-	return db_execute(statement, err);
+	return db_run(db, SQL_SET_CLOSE, err, db_i64(set), db_blob(map));
 }
 
 struct db_statement *upload_set_scan(struct db *db, int64_t set, uint32_t from, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_SCAN, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, from);
-	return statement;
+	return db_query(db, SQL_PART_SCAN, err, db_i64(set), db_i64(from));
 }
 
 static void copy_column(struct db_statement *statement, int column, uint8_t *into, size_t capacity)
@@ -196,10 +163,7 @@ void upload_set_read(struct db_statement *scan, struct upload_set_part *out)
 int upload_set_map(struct db *db, int64_t set, uint64_t contents, struct span *out,
 	struct db_statement **out_statement, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_MAP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
+	struct db_statement *const statement = db_query(db, SQL_SET_MAP, err, db_i64(set));
 	const int got = db_step(statement, err);
 	const bool has_map = got == 1 && !db_column_is_null(statement, 0);
 	if (has_map) {
@@ -220,15 +184,12 @@ int upload_set_map(struct db *db, int64_t set, uint64_t contents, struct span *o
 int upload_set_find(struct db *db, int64_t set, const struct part_map_entry *entry,
 	struct upload_set_part *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_PART_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, entry->number);
-	const int got = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_PART_FIND, err, db_i64(set), db_i64(entry->number));
+	const int got = db_step(row, err);
 	if (got == 1)
-		upload_set_read(statement, out);
-	db_reset(statement);
+		upload_set_read(row, out);
+	db_reset(row);
 	if (got < 0)
 		return -1;
 	if (got == 0 || out->sum != entry->sum || out->size != entry->end - entry->start)
@@ -277,8 +238,6 @@ static int load_by_map(
 		return 0;
 	struct db_statement *const scan =
 		upload_set_scan(db, set, part_map_entry(map, index).number, err);
-	if (scan == NULL)
-		return -1;
 	const int result = load_mapped(db, scan, set, map, index, range, err);
 	db_reset(scan);
 	return result;
@@ -319,10 +278,7 @@ static int find_unlisted(
 static int gather_unlisted(struct db *db, int64_t set, struct span map, uint32_t *out,
 	size_t capacity, size_t *out_count, struct error *err)
 {
-	struct db_statement *const numbers = db_prepare(db, SQL_PART_NUMBERS, err);
-	if (numbers == NULL)
-		return -1;
-	db_bind_i64(numbers, 1, set);
+	struct db_statement *const numbers = db_query(db, SQL_PART_NUMBERS, err, db_i64(set));
 	int got = 1;
 	*out_count = 0;
 	while (*out_count < capacity &&
@@ -338,10 +294,7 @@ int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, st
 	uint32_t numbers[TRIM_PARTS];
 	size_t count = 0;
 	struct span map = {NULL, 0};
-	struct db_statement *const statement = db_prepare(db, SQL_SET_MAP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
+	struct db_statement *const statement = db_query(db, SQL_SET_MAP, err, db_i64(set));
 	int result = db_step(statement, err);
 	if (result == 1 && !db_column_is_null(statement, 0))
 		map = db_column_blob(statement, 0);
@@ -356,5 +309,5 @@ int upload_set_trim(struct db *db, int64_t set, size_t limit, bool *out_more, st
 	*out_more = done > 0;
 	if (result < 0 || done == 0)
 		return result < 0 ? -1 : 0;
-	return count_rows(db, set, -removed, err);
+	return db_run(db, SQL_SET_COUNT, err, db_i64(set), db_i64(-removed));
 }

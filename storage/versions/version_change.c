@@ -46,50 +46,53 @@ static const char SQL_VERSION_KEY[] = "SELECT key FROM versions WHERE sequence =
 static const char SQL_VERSION_ANY[] =
 	"SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
-static void bind_bytes(struct db_statement *statement, const struct version *version)
+/* Columns that more than one statement writes. The bytes stay the version's. */
+static struct db_value digest_of(const struct version *version)
 {
-	db_bind_i64(statement, 6, (int64_t)version->size);
-	db_bind_blob(statement, 7, span_text(version->etag));
-	if (version->has_digest)
-		db_bind_blob(statement, 8,
-			span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_blob(statement, 9,
-		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
-	if (version_stored_set(version) != 0)
-		db_bind_i64(statement, 12, version_stored_set(version));
-	db_bind_i64(statement, 13, (int64_t)version->contents);
-	db_bind_i64(statement, 16, version->part_count);
-	db_bind_i64(statement, 17, version_checksum_kind(&version->checksum));
-	if (version->checksum.len > 0)
-		db_bind_blob(
-			statement, 18, span_of(version->checksum.bytes, version->checksum.len));
+	return db_blob_or_null(
+		version->has_digest, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+}
+
+static struct db_value set_of(const struct version *version)
+{
+	const int64_t set = version_stored_set(version);
+	return db_i64_or_null(set != 0, set);
+}
+
+static struct db_value tags_of(const struct version *version)
+{
+	return db_blob_or_null(version->tags.len > 0, version->tags);
+}
+
+static struct db_value sum_of(const struct version *version)
+{
+	return db_i64((int64_t)version_sum(version, version->key, version->headers, version->tags));
+}
+
+static int insert(
+	struct db *db, enum version_state state, struct version *version, struct error *err)
+{
+	const struct checksum *const checksum = &version->checksum;
+	const struct span id = span_of(version->id, VERSION_ID_BYTES);
+	const struct span file_hash =
+		span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0);
+	return db_insert(db, SQL_VERSION_ADD, &version->sequence, err, db_blob(id),
+		db_i64(version->bucket), db_blob(version->key), db_i64(version->is_marker),
+		db_i64(version->kind), db_i64((int64_t)version->size),
+		db_blob(span_text(version->etag)), digest_of(version), db_blob(file_hash),
+		db_i64(version->modified_ms), db_blob(version->headers), set_of(version),
+		db_i64((int64_t)version->contents), sum_of(version), db_i64(version->has_id),
+		db_i64(version->part_count), db_i64(version_checksum_kind(checksum)),
+		db_blob_or_null(checksum->len > 0, span_of(checksum->bytes, checksum->len)),
+		db_i64(version->storage_class), db_i64(version->acl), tags_of(version),
+		db_i64(state));
 }
 
 static int add(struct db *db, enum version_state state, struct version *version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ADD, err);
-	if (statement == NULL)
-		return -1;
 	version->sequence = 0; /* a copy's may be its source's */
-	db_bind_blob(statement, 1, span_of(version->id, VERSION_ID_BYTES));
-	db_bind_i64(statement, 2, version->bucket);
-	db_bind_blob(statement, 3, version->key);
-	db_bind_i64(statement, 4, version->is_marker);
-	db_bind_i64(statement, 5, version->kind);
-	bind_bytes(statement, version);
-	db_bind_i64(statement, 10, version->modified_ms);
-	db_bind_blob(statement, 11, version->headers);
-	db_bind_i64(statement, 14,
-		(int64_t)version_sum(version, version->key, version->headers, version->tags));
-	db_bind_i64(statement, 15, version->has_id);
-	db_bind_i64(statement, 19, version->storage_class);
-	db_bind_i64(statement, 20, version->acl);
-	if (version->tags.len > 0)
-		db_bind_blob(statement, 21, version->tags);
-	db_bind_i64(statement, 22, state);
-	if (db_execute(statement, err) != 0)
+	if (insert(db, state, version, err) != 0)
 		return -1;
-	version->sequence = db_last_id(db);
 	if (version->kind == VERSION_SINGLE && version->part_set == 0)
 		version->part_set = part_single_set(version->sequence);
 	version->state = state;
@@ -104,31 +107,9 @@ int version_add_hidden(struct db *db, struct version *version, struct error *err
 
 int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_PINNED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, sequence);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	int64_t found = 0;
+	const int got = db_find_i64(db, SQL_VERSION_PINNED, &found, err, db_i64(sequence));
 	*out_is_pinned = got == 1;
-	return got < 0 ? -1 : 0;
-}
-
-static int run_on_version(struct db *db, const char *sql, int64_t sequence, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, sequence);
-	return db_execute(statement, err);
-}
-
-/* The number that a bound statement gives, or 0. */
-static int find_number(struct db_statement *statement, int64_t *out, struct error *err)
-{
-	const int got = db_step(statement, err);
-	*out = got == 1 ? db_column_i64(statement, 0) : 0;
-	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
@@ -141,7 +122,7 @@ static int drop(struct db *db, const struct version *version, struct error *err)
 		dropped = part_set_drop(db, version->part_set, err);
 	else if (!version->is_marker)
 		dropped = part_inline_drop(db, version->sequence, err);
-	return dropped != 0 ? -1 : run_on_version(db, SQL_VERSION_REMOVE, version->sequence, err);
+	return dropped != 0 ? -1 : db_run(db, SQL_VERSION_REMOVE, err, db_i64(version->sequence));
 }
 
 static int leave(struct db *db, const struct version *version, struct error *err)
@@ -150,37 +131,22 @@ static int leave(struct db *db, const struct version *version, struct error *err
 	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
 		return -1;
 	/* invariant 6 */
-	return pinned ? run_on_version(db, SQL_VERSION_HIDE, version->sequence, err)
+	return pinned ? db_run(db, SQL_VERSION_HIDE, err, db_i64(version->sequence))
 		      : drop(db, version, err);
 }
 
 /* The null version that lies under a current one with an id. */
 static int leave_older_null(struct db *db, int64_t bucket, struct span key, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_OLDER_NULL, err);
 	int64_t sequence = 0;
 	struct version version;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, key);
-	if (find_number(statement, &sequence, err) != 0)
-		return -1;
-	if (sequence == 0)
-		return 0;
+	const int got = db_find_i64(
+		db, SQL_VERSION_OLDER_NULL, &sequence, err, db_i64(bucket), db_blob(key));
+	if (got != 1)
+		return got;
 	return version_find_sequence(db, sequence, NULL, &version, err) != 1
 		? -1
 		: leave(db, &version, err);
-}
-
-static int retire(struct db *db, int64_t sequence, int64_t now_ms, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_RETIRE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, sequence);
-	db_bind_i64(statement, 2, now_ms);
-	return db_execute(statement, err);
 }
 
 static int make_way(struct db *db, const struct version *current, const struct version *version,
@@ -190,7 +156,8 @@ static int make_way(struct db *db, const struct version *current, const struct v
 		return leave(db, current, err);
 	if (!version->has_id && leave_older_null(db, version->bucket, version->key, err) != 0)
 		return -1;
-	return retire(db, current->sequence, version->modified_ms, err);
+	return db_run(db, SQL_VERSION_RETIRE, err, db_i64(current->sequence),
+		db_i64(version->modified_ms));
 }
 
 /* What a key shows has changed, and so have the totals of its bucket. */
@@ -227,37 +194,32 @@ static int tell_push(struct db *db, const struct version *current, const struct 
 static int tell_remove(
 	struct db *db, const struct version *version, int64_t now_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_KEY, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	int result = db_step(statement, err);
+	struct db_statement *const row =
+		db_query(db, SQL_VERSION_KEY, err, db_i64(version->sequence));
+	int result = db_step(row, err);
 	if (result == 1) {
 		const struct change_note change = {.bucket = version->bucket,
-			.key = db_column_blob(statement, 0),
+			.key = db_column_blob(row, 0),
 			.existed = true,
 			.now_ms = now_ms};
 		result = tell(db, &change, -1, -(int64_t)version->size, err);
 	}
-	db_reset(statement);
+	db_reset(row);
 	return result < 0 ? -1 : 0;
 }
 
 /* A version that was there became the current one of its key. */
 static int tell_shown(struct db *db, int64_t sequence, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_COUNTED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, sequence);
-	int result = db_step(statement, err);
-	if (result == 1 && db_column_i64(statement, 2) == 0) {
-		const struct change_note change = {.bucket = db_column_i64(statement, 0),
-			.key = db_column_blob(statement, 4),
-			.now_ms = db_column_i64(statement, 3)};
-		result = tell(db, &change, 1, db_column_i64(statement, 1), err);
+	struct db_statement *const row = db_query(db, SQL_VERSION_COUNTED, err, db_i64(sequence));
+	int result = db_step(row, err);
+	if (result == 1 && db_column_i64(row, 2) == 0) {
+		const struct change_note change = {.bucket = db_column_i64(row, 0),
+			.key = db_column_blob(row, 4),
+			.now_ms = db_column_i64(row, 3)};
+		result = tell(db, &change, 1, db_column_i64(row, 1), err);
 	}
-	db_reset(statement);
+	db_reset(row);
 	return result < 0 ? -1 : 0;
 }
 
@@ -279,21 +241,12 @@ int version_push(struct db *db, enum bucket_versioning versioning, const struct 
 	return version->is_marker ? 0 : adopt_note(db, &object, &version->completes_publish, err);
 }
 
-/* The newest older one of the same key, or 0. */
-static int find_next(struct db *db, const struct version *version, int64_t *out, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_NEXT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	return find_number(statement, out, err);
-}
-
 int version_remove(struct db *db, const struct version *version, int64_t now_ms, struct error *err)
 {
 	const bool is_current = version->state == VERSION_CURRENT;
-	int64_t next = 0;
-	if (is_current && find_next(db, version, &next, err) != 0)
+	int64_t next = 0; /* the newest older one of the same key */
+	if (is_current &&
+		db_find_i64(db, SQL_VERSION_NEXT, &next, err, db_i64(version->sequence)) < 0)
 		return -1;
 	if (is_current && !version->is_marker && tell_remove(db, version, now_ms, err) != 0)
 		return -1;
@@ -301,8 +254,9 @@ int version_remove(struct db *db, const struct version *version, int64_t now_ms,
 		return -1;
 	if (next == 0)
 		return 0;
-	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1
-								       : tell_shown(db, next, err);
+	if (db_run(db, SQL_VERSION_PROMOTE, err, db_i64(next)) != 0)
+		return -1;
+	return tell_shown(db, next, err);
 }
 
 int version_abandon(struct db *db, int64_t sequence, struct error *err)
@@ -310,7 +264,7 @@ int version_abandon(struct db *db, int64_t sequence, struct error *err)
 	struct version version;
 	const int found = version_find_sequence(db, sequence, NULL, &version, err);
 	if (found < 0 && err->kind == ERROR_CORRUPT)
-		return run_on_version(db, SQL_VERSION_HIDE, sequence, err);
+		return db_run(db, SQL_VERSION_HIDE, err, db_i64(sequence));
 	return found == 1 ? leave(db, &version, err) : found;
 }
 
@@ -333,21 +287,13 @@ int version_unpin(struct db *db, int64_t sequence, struct error *err)
 
 int version_update(struct db *db, const struct version *version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_UPDATE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	if (version->tags.len > 0)
-		db_bind_blob(statement, 2, version->tags);
-	db_bind_i64(statement, 3, version->acl);
-	db_bind_i64(statement, 4,
-		(int64_t)version_sum(version, version->key, version->headers, version->tags));
-	return db_execute(statement, err);
+	return db_run(db, SQL_VERSION_UPDATE, err, db_i64(version->sequence), tags_of(version),
+		db_i64(version->acl), sum_of(version));
 }
 
 int version_show(struct db *db, int64_t sequence, struct error *err)
 {
-	if (run_on_version(db, SQL_VERSION_SHOW, sequence, err) != 0)
+	if (db_run(db, SQL_VERSION_SHOW, err, db_i64(sequence)) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_PRECONDITION,
@@ -358,32 +304,9 @@ int version_show(struct db *db, int64_t sequence, struct error *err)
 
 int version_replace_contents(struct db *db, const struct version *version, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_CONTENTS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	db_bind_i64(statement, 2, version->kind);
-	if (version_stored_set(version) != 0)
-		db_bind_i64(statement, 3, version_stored_set(version));
-	db_bind_i64(statement, 4, (int64_t)version->contents);
-	if (version->has_digest)
-		db_bind_blob(statement, 5,
-			span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_i64(statement, 6,
-		(int64_t)version_sum(version, version->key, version->headers, version->tags));
-	return db_execute(statement, err);
-}
-
-static int write_digest(struct db *db, const struct version *version, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_DIGEST, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	db_bind_blob(statement, 2, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
-	db_bind_i64(statement, 3,
-		(int64_t)version_sum(version, version->key, version->headers, version->tags));
-	return db_execute(statement, err);
+	return db_run(db, SQL_VERSION_CONTENTS, err, db_i64(version->sequence),
+		db_i64(version->kind), set_of(version), db_i64((int64_t)version->contents),
+		digest_of(version), sum_of(version));
 }
 
 int version_set_digest(
@@ -395,22 +318,11 @@ int version_set_digest(
 	if (result == 1 && !version.has_digest) {
 		version.has_digest = true;
 		version.digest = *digest;
-		result = write_digest(db, &version, err);
+		result = db_run(db, SQL_VERSION_DIGEST, err, db_i64(version.sequence),
+			digest_of(&version), sum_of(&version));
 	}
 	arena_free(arena);
 	return result < 0 ? -1 : 0;
-}
-
-static int write_file_hash(struct db *db, const struct version *version, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_FILE_HASH, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version->sequence);
-	db_bind_blob(statement, 2, span_of(version->file_hash.bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 3,
-		(int64_t)version_sum(version, version->key, version->headers, version->tags));
-	return db_execute(statement, err);
 }
 
 /* Who was told of the file was not told its hash. */
@@ -440,7 +352,9 @@ int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents,
 	if (result == 1 && !version.has_file_hash && version.contents == contents) {
 		version.has_file_hash = true;
 		version.file_hash = *hash;
-		result = write_file_hash(db, &version, err);
+		result = db_run(db, SQL_VERSION_FILE_HASH, err, db_i64(version.sequence),
+			db_blob(span_of(version.file_hash.bytes, CHUNK_ID_BYTES)),
+			sum_of(&version));
 		if (result == 0)
 			result = tell_hash(db, &version, err);
 	}
@@ -451,12 +365,8 @@ int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents,
 /* Every key that shows a version has a current one. */
 int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ANY, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	const int got = db_step(statement, err);
-	db_reset(statement);
+	int64_t found = 0;
+	const int got = db_find_i64(db, SQL_VERSION_ANY, &found, err, db_i64(bucket));
 	*out_any = got == 1;
 	return got < 0 ? -1 : 0;
 }

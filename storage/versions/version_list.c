@@ -33,18 +33,20 @@ struct scan {
 	bool is_latest;
 };
 
-static int scan_open(struct scan *scan, struct walk *walk, const char *sql, struct span key,
-	int64_t before, struct error *err)
+static int scan_open(struct scan *scan, struct db_statement *statement, struct error *err)
 {
-	scan->statement = db_prepare(walk->db, sql, err);
-	if (scan->statement == NULL)
-		return -1;
-	db_bind_i64(scan->statement, 1, walk->bucket);
-	db_bind_blob(scan->statement, 2, key);
-	if (before > 0)
-		db_bind_i64(scan->statement, 3, before);
-	scan->got = db_step(scan->statement, err);
+	scan->statement = statement;
+	scan->got = db_step(statement, err);
 	return scan->got < 0 ? -1 : 0;
+}
+
+static int scan_from(struct scan *scan, struct walk *walk, const char *sql, struct error *err)
+{
+	/* no step follows once it has moved on */
+	const struct span from = buffer_span(&walk->keys.from);
+	struct db_statement *const statement =
+		db_query(walk->db, sql, err, db_i64(walk->bucket), db_blob(from));
+	return scan_open(scan, statement, err);
 }
 
 static struct span scan_key(const struct scan *scan)
@@ -136,11 +138,9 @@ static int walk_on(struct walk *walk, struct error *err)
 {
 	struct scan current = {.is_latest = true};
 	struct scan older = {.is_latest = false};
-	/* no step follows once it has moved on */
-	const struct span from = buffer_span(&walk->keys.from);
 	int result = -1;
-	if (scan_open(&current, walk, SQL_LIST_CURRENT, from, 0, err) == 0 &&
-		scan_open(&older, walk, SQL_LIST_OLDER, from, 0, err) == 0)
+	if (scan_from(&current, walk, SQL_LIST_CURRENT, err) == 0 &&
+		scan_from(&older, walk, SQL_LIST_OLDER, err) == 0)
 		result = merge(walk, &current, &older, err);
 	db_reset(current.statement);
 	db_reset(older.statement);
@@ -152,8 +152,9 @@ static int list_behind(struct walk *walk, int64_t sequence, struct error *err)
 {
 	struct scan scan = {.is_latest = false};
 	bool seek = false;
-	int result =
-		scan_open(&scan, walk, SQL_LIST_BEHIND, walk->params->after_key, sequence, err);
+	struct db_statement *const statement = db_query(walk->db, SQL_LIST_BEHIND, err,
+		db_i64(walk->bucket), db_blob(walk->params->after_key), db_i64(sequence));
+	int result = scan_open(&scan, statement, err);
 	while (result == 0 && scan.got == 1 && !walk->keys.ended &&
 		!arena_overflowed(walk->arena)) {
 		take_row(walk, &scan, &seek);

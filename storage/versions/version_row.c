@@ -161,7 +161,7 @@ int version_read_row(struct db *db, struct db_statement *statement, struct arena
 	return 0;
 }
 
-/* Steps a bound statement that gives one row at most. */
+/* Steps a statement that gives one row at most. */
 static int find_row(struct db *db, struct db_statement *statement, struct arena *arena,
 	struct version *out, struct error *err)
 {
@@ -172,23 +172,12 @@ static int find_row(struct db *db, struct db_statement *statement, struct arena 
 	return got;
 }
 
-static struct db_statement *prepare_of_key(
-	struct db *db, const char *sql, int64_t bucket, struct span key, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, key);
-	return statement;
-}
-
 int version_find_current(struct db *db, int64_t bucket, struct span key, struct arena *arena,
 	struct version *out, struct error *err)
 {
-	struct db_statement *const statement =
-		prepare_of_key(db, SQL_VERSION_CURRENT, bucket, key, err);
-	return statement == NULL ? -1 : find_row(db, statement, arena, out, err);
+	struct db_statement *const row =
+		db_query(db, SQL_VERSION_CURRENT, err, db_i64(bucket), db_blob(key));
+	return find_row(db, row, arena, out, err);
 }
 
 int version_find_id(struct db *db, int64_t bucket, struct span key,
@@ -198,12 +187,9 @@ int version_find_id(struct db *db, int64_t bucket, struct span key,
 	const int got = version_find_current(db, bucket, key, arena, out, err);
 	if (got < 0 || (got == 1 && memcmp(out->id, id, VERSION_ID_BYTES) == 0))
 		return got;
-	struct db_statement *const statement =
-		prepare_of_key(db, SQL_VERSION_BY_ID, bucket, key, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 3, span_of(id, VERSION_ID_BYTES));
-	return find_row(db, statement, arena, out, err);
+	struct db_statement *const row = db_query(db, SQL_VERSION_BY_ID, err, db_i64(bucket),
+		db_blob(key), db_blob(span_of(id, VERSION_ID_BYTES)));
+	return find_row(db, row, arena, out, err);
 }
 
 int version_find_null(struct db *db, int64_t bucket, struct span key, struct arena *arena,
@@ -212,9 +198,9 @@ int version_find_null(struct db *db, int64_t bucket, struct span key, struct are
 	const int got = version_find_current(db, bucket, key, arena, out, err);
 	if (got <= 0 || !out->has_id)
 		return got;
-	struct db_statement *const statement =
-		prepare_of_key(db, SQL_VERSION_NULL, bucket, key, err);
-	return statement == NULL ? -1 : find_row(db, statement, arena, out, err);
+	struct db_statement *const row =
+		db_query(db, SQL_VERSION_NULL, err, db_i64(bucket), db_blob(key));
+	return find_row(db, row, arena, out, err);
 }
 
 int version_find_ref(struct db *db, int64_t bucket, struct span key, const struct version_ref *ref,
@@ -233,9 +219,6 @@ int version_find_ref(struct db *db, int64_t bucket, struct span key, const struc
 int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out,
 	struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_SEQUENCE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, sequence);
-	return find_row(db, statement, arena, out, err);
+	struct db_statement *const row = db_query(db, SQL_VERSION_SEQUENCE, err, db_i64(sequence));
+	return find_row(db, row, arena, out, err);
 }

@@ -10,12 +10,7 @@ static const char SQL_VERSION_SCAN[] =
 struct db_statement *version_scan(
 	struct db *db, int64_t bucket, struct span from, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_VERSION_SCAN, err);
-	if (statement == NULL)
-		return NULL;
-	db_bind_i64(statement, 1, bucket);
-	db_bind_blob(statement, 2, from);
-	return statement;
+	return db_query(db, SQL_VERSION_SCAN, err, db_i64(bucket), db_blob(from));
 }
 
 struct span version_scan_key(struct db_statement *scan)

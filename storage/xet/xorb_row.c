@@ -61,10 +61,8 @@ static int read_xorb(struct db *db, struct db_statement *statement, const struct
 
 int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_FIND, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of_id(hash));
+	struct db_statement *const statement =
+		db_query(db, SQL_XORB_FIND, err, db_blob(span_of_id(hash)));
 	int got = db_step(statement, err);
 	if (got == 1 && read_xorb(db, statement, hash, out, err) != 0)
 		got = -1;
@@ -75,12 +73,8 @@ int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, 
 static int raise_promise(
 	struct db *db, const struct xorb *xorb, bool *out_raised, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_RAISE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of_id(&xorb->hash));
-	db_bind_i64(statement, 2, xorb->promised_ms);
-	const int result = db_execute(statement, err);
+	const int result = db_run(db, SQL_XORB_RAISE, err, db_blob(span_of_id(&xorb->hash)),
+		db_i64(xorb->promised_ms));
 	*out_raised = result == 0 && db_changes(db) == 1;
 	return result;
 }
@@ -93,15 +87,9 @@ int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err)
 		return -1;
 	if (is_there)
 		return 0;
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of_id(&xorb->hash));
-	db_bind_blob(statement, 2, span_of(xorb->pack.bytes, PACK_ID_BYTES));
-	db_bind_i64(statement, 3, xorb->first);
-	db_bind_i64(statement, 4, xorb->count);
-	db_bind_i64(statement, 5, xorb->promised_ms);
-	if (db_execute(statement, err) != 0)
+	if (db_run(db, SQL_XORB_ADD, err, db_blob(span_of_id(&xorb->hash)),
+		    db_blob(span_of(xorb->pack.bytes, PACK_ID_BYTES)), db_i64(xorb->first),
+		    db_i64(xorb->count), db_i64(xorb->promised_ms)) != 0)
 		return -1;
 	return db_changes(db) == 1
 		? 0
@@ -111,25 +99,16 @@ int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err)
 int xorb_row_is_promised(
 	struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, pack_number);
-	db_bind_i64(statement, 2, now_ms);
-	const int got = db_step(statement, err);
+	const int got = db_exists(db, SQL_XORB_PROMISED, err, db_i64(pack_number), db_i64(now_ms));
 	*out = got == 1;
-	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }
 
 int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, int64_t now_ms,
 	uint8_t *live, size_t *rows, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED_RUNS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, pack_number);
-	db_bind_i64(statement, 2, now_ms);
+	struct db_statement *const statement =
+		db_query(db, SQL_XORB_PROMISED_RUNS, err, db_i64(pack_number), db_i64(now_ms));
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
 		const int64_t first = db_column_i64(statement, 0);
@@ -148,23 +127,13 @@ int xorb_row_mark_promised(struct db *db, int64_t pack_number, uint32_t chunks, 
 
 int xorb_row_promise_of_set(struct db *db, int64_t part_set, int64_t *out_ms, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_SET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, part_set);
-	const int got = db_step(statement, err);
-	*out_ms = got == 1 ? db_column_i64(statement, 0) : 0; /* NULL reads as 0 */
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	*out_ms = 0; /* as NULL reads */
+	return db_find_i64(db, SQL_XORB_OF_SET, out_ms, err, db_i64(part_set)) < 0 ? -1 : 0;
 }
 
 int xorb_row_drop_of_pack(struct db *db, int64_t pack_number, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP_PACK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, pack_number);
-	return db_execute(statement, err);
+	return db_run(db, SQL_XORB_DROP_PACK, err, db_i64(pack_number));
 }
 
 static bool run_is_whole(const uint8_t *live, uint32_t chunks, int64_t first, int64_t count)
@@ -195,10 +164,8 @@ static void hash_list_add(struct hash_list *list, const uint8_t *hash)
 static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live,
 	struct hash_list *list, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_PACK, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, pack_number);
+	struct db_statement *const statement =
+		db_query(db, SQL_XORB_OF_PACK, err, db_i64(pack_number));
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
 		const struct span hash = db_column_blob(statement, 0);
@@ -215,22 +182,13 @@ static int list_broken(struct db *db, int64_t pack_number, uint32_t chunks, cons
 	return got < 0 ? -1 : 0;
 }
 
-static int drop(struct db *db, const struct chunk_id *hash, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_of_id(hash));
-	return db_execute(statement, err);
-}
-
 int xorb_row_drop_broken(
 	struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live, struct error *err)
 {
 	struct hash_list list = {0};
 	int result = list_broken(db, pack_number, chunks, live, &list, err);
 	for (size_t i = 0; i < list.count && result == 0; i++)
-		result = drop(db, &list.hashes[i], err);
+		result = db_run(db, SQL_XORB_DROP, err, db_blob(span_of_id(&list.hashes[i])));
 	free(list.hashes);
 	return result;
 }

@@ -22,11 +22,9 @@ static void find_chunk(struct store_fixture *fixture, const struct object *objec
 		" WHERE v.sequence = ?1 ORDER BY s.number, s.start LIMIT 1 OFFSET ?2";
 	struct error err = {0};
 	struct db *db = store_reader_take(fixture->store, &err);
-	struct db_statement *row = db_prepare(db, sql, &err);
-	ck_assert_msg(row != NULL, "%s", err.text);
-	db_bind_i64(row, 1, object->sequence);
-	db_bind_i64(row, 2, segment);
-	ck_assert_int_eq(db_step(row, &err), 1);
+	struct db_statement *row =
+		db_query(db, sql, &err, db_i64(object->sequence), db_i64(segment));
+	ck_assert_msg(db_step(row, &err) == 1, "%s", err.text);
 	memcpy(out->pack.bytes, db_column_blob(row, 0).data, PACK_ID_BYTES);
 	memcpy(out_file->bytes, db_column_blob(row, 1).data, PACK_ID_BYTES);
 	out->chunk = (uint32_t)db_column_i64(row, 2);

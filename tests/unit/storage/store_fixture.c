@@ -406,11 +406,8 @@ int64_t fixture_count(struct store *store, const char *sql)
 	struct error err = {0};
 	struct db *const db = store_reader_take(store, &err);
 	ck_assert(db != NULL);
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	ck_assert_msg(statement != NULL, "%s", err.text);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t count = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t count = -1;
+	ck_assert_msg(db_find_i64(db, sql, &count, &err) == 1, "%s", err.text);
 	store_reader_give(store, db);
 	return count;
 }

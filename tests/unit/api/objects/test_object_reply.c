@@ -119,7 +119,7 @@ static struct pack_id only_pack(void)
 	struct error err = {0};
 	struct pack_id pack;
 	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, select, &err);
+	struct db_statement *const statement = db_query(db, select, &err);
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	memcpy(pack.bytes, db_column_blob(statement, 0).data, PACK_ID_BYTES);
 	ck_assert_int_eq(db_step(statement, &err), 0);

@@ -817,9 +817,8 @@ static int set_webhook(struct change *change, struct db *db, struct error *err)
 {
 	static const char SQL[] =
 		"UPDATE runs SET settings = CAST('{\"webhook\":\"https://hooks.example/secret\"}' AS BLOB)";
-	struct db_statement *const statement = db_prepare(db, SQL, err);
 	(void)change;
-	return statement == NULL ? -1 : db_execute(statement, err);
+	return db_run(db, SQL, err);
 }
 
 /* The URL of a webhook often is a secret. */

@@ -75,19 +75,9 @@ static atomic_int order;
 static int64_t count(struct db *db)
 {
 	struct error err = {0};
-	struct db_statement *const statement = db_prepare(db, SQL_MAX, &err);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t rows = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t rows = -1;
+	ck_assert_int_eq(db_find_i64(db, SQL_MAX, &rows, &err), 1);
 	return rows;
-}
-
-static int run_sql(struct db *db, const char *sql, int64_t id, struct error *err)
-{
-	struct db_statement *const statement = db_prepare(db, sql, err);
-	if (sql == SQL_INSERT)
-		db_bind_i64(statement, 1, id);
-	return db_execute(statement, err);
 }
 
 static int place(struct change *change, struct error *err)
@@ -107,12 +97,12 @@ static int apply(struct change *base, struct db *db, struct error *err)
 	if (change->wish == WISH_FILL_DISK)
 		return db_run_script(db, "PRAGMA max_page_count=20", err) != 0
 			? -1
-			: run_sql(db, SQL_BIG, 0, err);
-	if (run_sql(db, SQL_INSERT, change->id, err) != 0)
+			: db_run(db, SQL_BIG, err);
+	if (db_run(db, SQL_INSERT, err, db_i64(change->id)) != 0)
 		return -1;
 	if (change->wish == WISH_INSERT_THEN_FAIL)
 		return error_set(err, ERROR_PRECONDITION, "refused");
-	return change->wish == WISH_BREAK_COMMIT ? run_sql(db, SQL_DEFERRED, 0, err) : 0;
+	return change->wish == WISH_BREAK_COMMIT ? db_run(db, SQL_DEFERRED, err) : 0;
 }
 
 static void done(struct change *base)
@@ -184,7 +174,7 @@ static int insert_alone(struct change *change, struct db *db, struct error *err)
 	((struct test_change *)change)->seen = count(db);
 	if (db_in_transaction(db) || db_begin(db, err) != 0)
 		return -1;
-	return run_sql(db, SQL_INSERT, ((struct test_change *)change)->id, err) != 0
+	return db_run(db, SQL_INSERT, err, db_i64(((struct test_change *)change)->id)) != 0
 		? -1
 		: db_commit(db, err);
 }

@@ -364,7 +364,7 @@ static struct pack_id add_rows(bool forgets)
 	char *path = store_fixture_path(&fixture, "catalog.db");
 	struct db *db = db_open(path, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
-	struct db_statement *pack = db_prepare(db, "SELECT id FROM packs LIMIT 1", &err);
+	struct db_statement *pack = db_query(db, "SELECT id FROM packs LIMIT 1", &err);
 	ck_assert_int_eq(db_step(pack, &err), 1);
 	memcpy(place.pack.bytes, db_column_blob(pack, 0).data, PACK_ID_BYTES);
 	db_reset(pack);

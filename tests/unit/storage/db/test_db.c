@@ -35,31 +35,22 @@ static void tear_down(void)
 
 static int insert(int64_t id, struct span bytes, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_INSERT, err);
-	ck_assert_ptr_nonnull(statement);
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, bytes);
-	return db_execute(statement, err);
+	return db_run(db, SQL_INSERT, err, db_i64(id), db_blob(bytes));
 }
 
 static int64_t count(struct db *in)
 {
 	struct error err = {0};
-	struct db_statement *const statement = db_prepare(in, SQL_COUNT, &err);
-	ck_assert_msg(statement != NULL, "%s", err.text);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t rows = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t rows = -1;
+	ck_assert_msg(db_find_i64(in, SQL_COUNT, &rows, &err) == 1, "%s", err.text);
 	return rows;
 }
 
 static int64_t pragma(struct db *in, const char *sql)
 {
 	struct error err = {0};
-	struct db_statement *const statement = db_prepare(in, sql, &err);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t value = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t value = -1;
+	ck_assert_int_eq(db_find_i64(in, sql, &value, &err), 1);
 	return value;
 }
 
@@ -69,7 +60,7 @@ START_TEST(connections_are_durable_and_never_checkpoint_by_themselves)
 	ck_assert_int_eq(pragma(db, "PRAGMA synchronous"), 2);
 	ck_assert_int_eq(pragma(db, "PRAGMA foreign_keys"), 1);
 	ck_assert_int_eq(pragma(db, "PRAGMA auto_vacuum"), 2);
-	struct db_statement *const statement = db_prepare(db, "PRAGMA journal_mode", &err);
+	struct db_statement *const statement = db_query(db, "PRAGMA journal_mode", &err);
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	ck_assert(span_equal_text(db_column_blob(statement, 0), "wal"));
 	db_reset(statement);
@@ -89,23 +80,78 @@ END_TEST
 START_TEST(values_come_back_as_bound)
 {
 	struct error err = {0};
+	int64_t id = 0;
 	ck_assert_int_eq(insert(INT64_MIN, span_of("a\0b", 3), &err), 0);
-	ck_assert_int_eq(insert(INT64_MAX, (struct span){NULL, 0}, &err), 0); /* empty, not NULL */
-	struct db_statement *statement = db_prepare(db, SQL_GET, &err);
-	db_bind_i64(statement, 1, INT64_MIN);
+	/* empty, not NULL */
+	ck_assert_int_eq(
+		db_insert(db, SQL_INSERT, &id, &err, db_i64(INT64_MAX), db_blob(span_of(NULL, 0))),
+		0);
+	struct db_statement *statement = db_query(db, SQL_GET, &err, db_i64(INT64_MIN));
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	ck_assert(span_equal(db_column_blob(statement, 0), span_of("a\0b", 3)));
 	db_reset(statement);
-	statement = db_prepare(db, SQL_GET, &err); /* found again, nothing bound */
+	statement = db_query(db, SQL_GET, &err); /* found again, nothing bound */
 	ck_assert_int_eq(db_step(statement, &err), 0);
-	statement = db_prepare(db, SQL_GET, &err);
-	db_bind_i64(statement, 1, INT64_MAX);
+	statement = db_query(db, SQL_GET, &err, db_i64(INT64_MAX));
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	ck_assert(!db_column_is_null(statement, 0));
 	ck_assert_uint_eq(db_column_blob(statement, 0).len, 0);
 	db_reset(statement);
-	ck_assert_int_eq(db_last_id(db), INT64_MAX);
+	ck_assert_int_eq(id, INT64_MAX);
 	ck_assert_int_eq(db_changes(db), 1);
+}
+END_TEST
+
+/* The statement is the same each time, and keeps no value of the time before. */
+START_TEST(values_that_are_not_given_are_null)
+{
+	static const char SQL_ECHO[] = "SELECT ?1, ?2";
+	struct error err = {0};
+	struct db_statement *row =
+		db_query(db, SQL_ECHO, &err, db_null(), db_blob(span_of(NULL, 0)));
+	ck_assert_int_eq(db_step(row, &err), 1);
+	ck_assert(db_column_is_null(row, 0));
+	ck_assert(!db_column_is_null(row, 1));
+	ck_assert_uint_eq(db_column_blob(row, 1).len, 0);
+	db_reset(row);
+	row = db_query(db, SQL_ECHO, &err, db_i64(5));
+	ck_assert_int_eq(db_step(row, &err), 1);
+	ck_assert_int_eq(db_column_i64(row, 0), 5);
+	ck_assert(db_column_is_null(row, 1));
+	db_reset(row);
+	row = db_query(db, SQL_ECHO, &err, db_i64_or_null(false, 5),
+		db_blob_or_null(true, span_text("x")));
+	ck_assert_int_eq(db_step(row, &err), 1);
+	ck_assert(db_column_is_null(row, 0));
+	ck_assert(span_equal_text(db_column_blob(row, 1), "x"));
+	db_reset(row);
+}
+END_TEST
+
+START_TEST(what_is_found_is_given_and_what_is_not_stays_as_it_was)
+{
+	static const char SQL_ADD[] = "INSERT INTO t (bytes) VALUES (?1)";
+	static const char SQL_ID_OF[] = "SELECT id FROM t WHERE bytes = ?1";
+	static const char SQL_SAME[] = "SELECT ?1";
+	char text[] = "abc";
+	int64_t id = 7;
+	struct error err = {0};
+	struct span copy = {NULL, 0};
+	struct arena *const arena = arena_new(1000);
+	ck_assert_int_eq(insert(41, span_text("x"), &err), 0);
+	ck_assert_int_eq(db_find_i64(db, SQL_ID_OF, &id, &err, db_blob(span_text(text))), 0);
+	ck_assert_int_eq(id, 7);
+	ck_assert_int_eq(db_insert(db, SQL_ADD, &id, &err, db_blob(span_text(text))), 0);
+	ck_assert_int_eq(id, 42);
+	ck_assert_int_eq(db_find_i64(db, SQL_ID_OF, &id, &err, db_blob(span_text("x"))), 1);
+	ck_assert_int_eq(id, 41);
+	ck_assert_int_eq(
+		db_find_blob(db, SQL_SAME, arena, &copy, &err, db_blob(span_text(text))), 1);
+	text[0] = 'z'; /* in the arena there is a copy */
+	ck_assert(span_equal_text(copy, "abc"));
+	ck_assert_int_eq(db_find_blob(db, SQL_GET, arena, &copy, &err, db_i64(99)), 0);
+	ck_assert(span_equal_text(copy, "abc"));
+	arena_free(arena);
 }
 END_TEST
 
@@ -115,13 +161,12 @@ START_TEST(failures_have_their_kinds)
 	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
 	ck_assert_int_eq(insert(1, span_text("y"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(
-		db_execute(
-			db_prepare(db, "INSERT INTO t (id, bytes) VALUES (2, NULL)", &err), &err),
-		-1);
+	ck_assert_int_eq(db_run(db, "INSERT INTO t (id, bytes) VALUES (2, NULL)", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_ptr_null(db_prepare(db, "SELECT nothing FROM nowhere", &err));
+	ck_assert_ptr_null(db_query(db, "SELECT nothing FROM nowhere", &err));
 	ck_assert_int_eq(err.kind, ERROR_IO);
+	ck_assert_int_eq(db_step(NULL, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_IO); /* as it was set */
 	ck_assert_ptr_null(db_open("/nonexistent/folder/x.db", DB_WRITE, &err));
 	ck_assert_int_eq(err.kind, ERROR_IO);
 	ck_assert_int_eq(db_run_script(db, "PRAGMA max_page_count=8", &err), 0);
@@ -286,6 +331,8 @@ Suite *test_db_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, connections_are_durable_and_never_checkpoint_by_themselves);
 	tcase_add_test(tests, values_come_back_as_bound);
+	tcase_add_test(tests, values_that_are_not_given_are_null);
+	tcase_add_test(tests, what_is_found_is_given_and_what_is_not_stays_as_it_was);
 	tcase_add_test(tests, failures_have_their_kinds);
 	tcase_add_test(tests, a_file_of_another_kind_is_corrupt);
 	tcase_add_test(tests, savepoints_roll_back_alone);

@@ -92,13 +92,11 @@ static void set_up(void)
 	ck_assert_msg(db_keep_sums(db, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	for (int i = 0; i < ROWS; i++) {
-		struct db_statement *add = db_prepare(db, SQL_ADD, &err);
 		char name[120];
 		snprintf(name, sizeof name, "%0100d", i);
-		db_bind_i64(add, 1, i);
-		db_bind_blob(add, 2, span_text(name));
-		db_bind_i64(add, 3, i % 3);
-		ck_assert_int_eq(db_execute(add, &err), 0);
+		ck_assert_int_eq(db_run(db, SQL_ADD, &err, db_i64(i), db_blob(span_text(name)),
+					 db_i64(i % 3)),
+			0);
 	}
 	ck_assert_int_eq(db_commit(db, &err), 0);
 	change("INSERT INTO pairs VALUES (x'01', 1, NULL), (x'01', 2, x''), (x'02', 1, zeroblob(9000))");
@@ -188,7 +186,7 @@ START_TEST(what_is_taken_back_counts_for_nothing)
 	db_savepoint_rollback(db);
 	ck_assert_int_eq(db_savepoint(db, &err), 0);
 	/* The third row breaks a rule when two are in already. */
-	ck_assert_int_eq(db_execute(db_prepare(db, SQL_TWO, &err), &err), -1);
+	ck_assert_int_eq(db_run(db, SQL_TWO, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	run("DELETE FROM t WHERE id = 4");
 	ck_assert_int_eq(db_savepoint_release(db, &err), 0);
@@ -323,18 +321,16 @@ START_TEST(an_index_that_cannot_be_read_is_found_and_rebuilt)
 	struct db *reader = db_open(path, DB_READ, &err);
 	ck_assert_int_eq(db_snapshot_begin(reader, &err), 0);
 	ck_assert_int_eq(
-		db_step(db_prepare(reader, "SELECT count(*) FROM t NOT INDEXED", &err), &err), 1);
+		db_step(db_query(reader, "SELECT count(*) FROM t NOT INDEXED", &err), &err), 1);
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	db_close(reader);
 	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
 	expect_sound();
-	struct db_statement *find = db_prepare(db, SQL_FIND, &err);
+	int64_t id = -1;
 	char name[120];
 	snprintf(name, sizeof name, "%0100d", 77);
-	db_bind_blob(find, 1, span_text(name));
-	ck_assert_int_eq(db_step(find, &err), 1);
-	ck_assert_int_eq(db_column_i64(find, 0), 77);
-	db_reset(find);
+	ck_assert_int_eq(db_find_i64(db, SQL_FIND, &id, &err, db_blob(span_text(name))), 1);
+	ck_assert_int_eq(id, 77);
 	ck_assert_int_eq(
 		db_run_script(db, "INSERT INTO t SELECT 5000, name, 0 FROM t WHERE id = 77", &err),
 		-1);
@@ -363,11 +359,11 @@ START_TEST(what_breaks_a_rule_is_settled)
 		findings.count[DB_FINDING_INDEX] + findings.count[DB_FINDING_STRUCTURE], 0);
 	/* the row that was put in behind the sums' back, and the schema */
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], 2);
-	struct db_statement *states =
-		db_prepare(db, "SELECT sum(state) FROM t WHERE id IN (4, 7004)", &err);
-	ck_assert_int_eq(db_step(states, &err), 1);
-	ck_assert_int_eq(db_column_i64(states, 0), 1);
-	db_reset(states);
+	int64_t states = -1;
+	ck_assert_int_eq(
+		db_find_i64(db, "SELECT sum(state) FROM t WHERE id IN (4, 7004)", &states, &err),
+		1);
+	ck_assert_int_eq(states, 1);
 	change("UPDATE t SET state = 3 WHERE id = 1");
 	ck_assert_int_eq(db_change(db), before + 1);
 }
@@ -489,8 +485,7 @@ START_TEST(a_row_that_cannot_be_read_is_not_changed)
 	spoil_page(zero_page_of(path));
 	open_it();
 	ck_assert_int_eq(db_begin(db, &err), 0);
-	struct db_statement *statement = db_prepare(db, overflow_changes[_i], &err);
-	ck_assert_int_eq(db_execute(statement, &err), -1);
+	ck_assert_int_eq(db_run(db, overflow_changes[_i], &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	ck_assert_ptr_nonnull(strstr(err.text, "does not match its checksum"));
 	db_rollback(db);

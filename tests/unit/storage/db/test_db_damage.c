@@ -37,38 +37,25 @@ static const char SQL_REPLACE_LARGE[] = "REPLACE INTO t (id, bytes) VALUES (7, x
 static const char *const changes_of_large[] = {
 	SQL_DELETE_LARGE, SQL_UPDATE_LARGE, SQL_REPLACE_LARGE};
 
-static int execute(const char *sql, struct error *err)
-{
-	struct db_statement *statement = db_prepare(db, sql, err);
-	return statement == NULL ? -1 : db_execute(statement, err);
-}
-
 static int add(int64_t id, char letter, size_t len, struct error *err)
 {
 	static char text[LARGE_BYTES];
-	struct db_statement *statement = db_prepare(db, SQL_ADD, err);
-	if (statement == NULL)
-		return -1;
 	memset(text, letter, len);
-	db_bind_i64(statement, 1, id);
-	db_bind_blob(statement, 2, span_of(text, len));
-	return db_execute(statement, err);
+	return db_run(db, SQL_ADD, err, db_i64(id), db_blob(span_of(text, len)));
 }
 
 static int64_t count(void)
 {
 	struct error err = {0};
-	struct db_statement *statement = db_prepare(db, SQL_COUNT, &err);
-	ck_assert_msg(statement != NULL && db_step(statement, &err) == 1, "%s", err.text);
-	int64_t rows = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t rows = -1;
+	ck_assert_msg(db_find_i64(db, SQL_COUNT, &rows, &err) == 1, "%s", err.text);
 	return rows;
 }
 
 static int read_large(struct error *err)
 {
-	struct db_statement *statement = db_prepare(db, SQL_READ_LARGE, err);
-	int got = statement == NULL ? -1 : db_step(statement, err);
+	struct db_statement *statement = db_query(db, SQL_READ_LARGE, err);
+	int got = db_step(statement, err);
 	if (got == 1)
 		ck_assert_uint_eq(db_column_blob(statement, 0).len, LARGE_BYTES);
 	db_reset(statement);
@@ -218,7 +205,7 @@ START_TEST(a_row_that_cannot_be_read_is_not_changed)
 	struct error err = {0};
 	flip_two_bits(page_of_round(_i));
 	ck_assert_int_eq(db_begin(db, &err), 0);
-	ck_assert_int_eq(execute(changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
+	ck_assert_int_eq(db_run(db, changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
 	assert_names_page(&err, page_of_round(_i));
 	db_rollback(db);
 	flip_two_bits(page_of_round(_i));
@@ -231,7 +218,7 @@ START_TEST(a_change_that_overlooks_damage_is_not_committed)
 	struct error err = {0};
 	flip_two_bits(page_of_round(_i));
 	ck_assert_int_eq(db_begin(db, &err), 0);
-	ck_assert_int_eq(execute(changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
+	ck_assert_int_eq(db_run(db, changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
 	ck_assert_int_eq(db_commit(db, &err), -1);
 	assert_names_page(&err, page_of_round(_i));
 	ck_assert(!db_is_in_doubt(db));
@@ -248,7 +235,7 @@ START_TEST(a_change_that_meets_damage_fails_alone)
 	ck_assert_int_eq(add(100, 'b', 500, &err), 0);
 	ck_assert_int_eq(db_savepoint(db, &err), 0);
 	ck_assert_int_eq(add(101, 'b', 500, &err), 0);
-	ck_assert_int_eq(execute(changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
+	ck_assert_int_eq(db_run(db, changes_of_large[_i / OVERFLOW_PAGES], &err), -1);
 	assert_names_page(&err, page_of_round(_i));
 	ck_assert_int_eq(db_savepoint_release(db, &err), -1); /* the row may be half gone */
 	assert_names_page(&err, page_of_round(_i));
@@ -375,12 +362,12 @@ static atomic_bool all_are_queued;
 
 static int run_insert(struct error *err)
 {
-	return execute("INSERT INTO t (bytes) VALUES (x'00')", err);
+	return db_run(db, "INSERT INTO t (bytes) VALUES (x'00')", err);
 }
 
 static int run_delete_large(struct error *err)
 {
-	return execute(SQL_DELETE_LARGE, err);
+	return db_run(db, SQL_DELETE_LARGE, err);
 }
 
 static int run_overlooking(struct error *err)

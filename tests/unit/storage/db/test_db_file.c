@@ -45,12 +45,11 @@ static void fill(int64_t from, int64_t to)
 	struct error err = {0};
 	ck_assert_int_eq(db_begin(db, &err), 0);
 	for (int64_t id = from; id < to; id++) {
-		struct db_statement *statement = db_prepare(db, SQL_INSERT, &err);
 		char text[200];
+		const struct span bytes = span_of(text, sizeof text);
 		memset(text, 'a' + (int)(id % 26), sizeof text);
-		db_bind_i64(statement, 1, id);
-		db_bind_blob(statement, 2, span_of(text, sizeof text));
-		ck_assert_msg(db_execute(statement, &err) == 0, "%s", err.text);
+		ck_assert_msg(db_run(db, SQL_INSERT, &err, db_i64(id), db_blob(bytes)) == 0, "%s",
+			err.text);
 	}
 	ck_assert_int_eq(db_commit(db, &err), 0);
 }
@@ -84,8 +83,8 @@ static void reopen(void)
 /* 0 and all rows are right, or -1. */
 static int read_all(struct db *from, struct error *err)
 {
-	struct db_statement *statement = db_prepare(from, SQL_SUM, err);
-	if (statement == NULL || db_step(statement, err) != 1)
+	struct db_statement *statement = db_query(from, SQL_SUM, err);
+	if (db_step(statement, err) != 1)
 		return -1;
 	ck_assert_int_eq(db_column_i64(statement, 0), ROWS);
 	ck_assert_int_eq(db_column_i64(statement, 1), ROWS * (ROWS - 1) / 2);

@@ -35,11 +35,10 @@ static void add(struct db *db, int64_t id)
 {
 	struct error err = {0};
 	static uint8_t bytes[6000];
-	struct db_statement *insert = db_prepare(db, SQL_INSERT, &err);
+	const struct span filled = span_of(bytes, sizeof bytes);
 	memset(bytes, (int)id, sizeof bytes);
-	db_bind_i64(insert, 1, id);
-	db_bind_blob(insert, 2, span_of(bytes, sizeof bytes));
-	ck_assert_msg(db_execute(insert, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		db_run(db, SQL_INSERT, &err, db_i64(id), db_blob(filled)) == 0, "%s", err.text);
 }
 
 static void name_paths(const char *in)
@@ -130,8 +129,8 @@ static int64_t rows(void)
 {
 	struct error err = {0};
 	struct db *db = open_it();
-	struct db_statement *count = db_prepare(db, SQL_COUNT, &err);
-	int64_t found = count != NULL && db_step(count, &err) == 1 ? db_column_i64(count, 0) : -1;
+	struct db_statement *count = db_query(db, SQL_COUNT, &err);
+	int64_t found = db_step(count, &err) == 1 ? db_column_i64(count, 0) : -1;
 	if (found >= 0)
 		ck_assert_int_eq(db_column_i64(count, 1), found * 6000);
 	else

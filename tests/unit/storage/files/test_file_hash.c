@@ -157,10 +157,7 @@ static int apply_forget(struct change *change, struct db *db, struct error *err)
 	version.has_file_hash = false;
 	ck_assert_int_eq(version_update(db, &version, err), 0);
 	arena_free(arena);
-	struct db_statement *const statement = db_prepare(db, SQL_FORGET, err);
-	ck_assert_ptr_nonnull(statement);
-	db_bind_i64(statement, 1, version.sequence);
-	return db_execute(statement, err);
+	return db_run(db, SQL_FORGET, err, db_i64(version.sequence));
 }
 
 /* The version as a catalog that never had a hash of it. In one change: a row that does not check

@@ -46,10 +46,8 @@ static void tear_down(void)
 static int64_t rows(const char *sql)
 {
 	struct error err = {0};
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t count = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t count = -1;
+	ck_assert_int_eq(db_find_i64(db, sql, &count, &err), 1);
 	return count;
 }
 

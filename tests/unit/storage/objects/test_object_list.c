@@ -217,8 +217,7 @@ START_TEST(the_plan_is_one_covering_index)
 		" AND is_marker = 0 ORDER BY key";
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	ck_assert_ptr_nonnull(statement);
+	struct db_statement *const statement = db_query(db, sql, &err);
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	const struct span plan = db_column_blob(statement, 3);
 	ck_assert(memmem(plan.data, plan.len, "COVERING INDEX versions_listed", 30) != NULL);

@@ -87,10 +87,8 @@ static int64_t number_in(const char *folder, const char *sql)
 	snprintf(path, sizeof path, "%s/catalog.db", folder);
 	struct db *db = db_open(path, DB_READ, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
-	struct db_statement *read = db_prepare(db, sql, &err);
-	ck_assert_msg(read != NULL && db_step(read, &err) == 1, "%s", err.text);
-	int64_t number = db_column_i64(read, 0);
-	db_reset(read);
+	int64_t number = -1;
+	ck_assert_msg(db_find_i64(db, sql, &number, &err) == 1, "%s", err.text);
 	db_close(db);
 	return number;
 }

@@ -365,13 +365,12 @@ START_TEST(a_list_of_packs_that_cannot_be_read_is_noticed_at_once)
 	snprintf(path, sizeof path, "%s/chunks.db", scratch);
 	make_file(path);
 	struct db *db = db_open(path, DB_READ, &err);
-	struct db_statement *row =
-		db_prepare(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'pack'", &err);
-	ck_assert_int_eq(db_step(row, &err), 1);
-	const unsigned page = (unsigned)db_column_i64(row, 0);
-	db_reset(row);
+	int64_t page = -1;
+	ck_assert_int_eq(db_find_i64(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'pack'",
+				 &page, &err),
+		1);
 	db_close(db);
-	damage_page(path, page);
+	damage_page(path, (unsigned)page);
 	chunk_index_close(index_open(path, true));
 	unit_scratch_remove(scratch);
 }

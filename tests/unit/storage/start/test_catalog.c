@@ -94,7 +94,7 @@ START_TEST(a_migration_that_fails_leaves_the_file_as_it_was)
 	ck_assert_int_eq(db_get_version(db, &version, &application, &err), 0);
 	ck_assert_int_eq(version, 0);
 	ck_assert_int_eq(application, 0);
-	ck_assert_ptr_null(db_prepare(db, "SELECT * FROM buckets", &err));
+	ck_assert_ptr_null(db_query(db, "SELECT * FROM buckets", &err));
 	db_close(db);
 }
 END_TEST

@@ -32,11 +32,10 @@ static void add(int64_t id)
 	static const char SQL_INSERT[] = "INSERT INTO t (id, bytes) VALUES (?1, ?2)";
 	static uint8_t bytes[6000];
 	struct error err = {0};
-	struct db_statement *insert = db_prepare(db, SQL_INSERT, &err);
+	const struct span filled = span_of(bytes, sizeof bytes);
 	memset(bytes, (int)id, sizeof bytes);
-	db_bind_i64(insert, 1, id);
-	db_bind_blob(insert, 2, span_of(bytes, sizeof bytes));
-	ck_assert_msg(db_execute(insert, &err) == 0, "%s", err.text);
+	ck_assert_msg(
+		db_run(db, SQL_INSERT, &err, db_i64(id), db_blob(filled)) == 0, "%s", err.text);
 }
 
 static void name_paths(const char *in)
@@ -161,11 +160,10 @@ static int64_t rows_of(const char *catalog)
 	struct error err = {0};
 	db = db_open(catalog, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
-	struct db_statement *count = db_prepare(db, SQL_COUNT, &err);
-	int64_t found = count != NULL && db_step(count, &err) == 1 ? db_column_i64(count, 0) : -1;
-	db_reset(count);
+	int64_t found = -1;
+	const int got = db_find_i64(db, SQL_COUNT, &found, &err);
 	db_close(db);
-	return found;
+	return got == 1 ? found : -1;
 }
 
 START_TEST(a_sound_log_is_left_as_it_is)

@@ -242,9 +242,8 @@ static int write_plainly(struct change *change, struct db *db, struct error *err
 {
 	static const char SQL[] =
 		"UPDATE runs SET hot_load = CAST('d' AS BLOB) WHERE hot_load IS NOT NULL";
-	struct db_statement *const statement = db_prepare(db, SQL, error);
 	(void)change;
-	return statement == NULL ? -1 : db_execute(statement, error);
+	return db_run(db, SQL, error);
 }
 
 START_TEST(a_deployment_is_an_accounts)

@@ -74,7 +74,7 @@ static struct segment only_segment(void)
 		"SELECT p.id, s.first, s.count, s.bytes FROM segments s JOIN packs p ON p.number = s.pack";
 	struct segment segment = {.count = 0};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, SQL, &err);
+	struct db_statement *const statement = db_query(db, SQL, &err);
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	memcpy(segment.pack.bytes, db_column_blob(statement, 0).data, PACK_ID_BYTES);
 	segment.first = (uint32_t)db_column_i64(statement, 1);

@@ -54,10 +54,8 @@ static int64_t add(int64_t version, size_t count)
 static int64_t rows(const char *sql)
 {
 	struct error err = {0};
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	const int64_t count = db_column_i64(statement, 0);
-	db_reset(statement);
+	int64_t count = -1;
+	ck_assert_int_eq(db_find_i64(db, sql, &count, &err), 1);
 	return count;
 }
 
@@ -129,21 +127,19 @@ END_TEST
 /* As version 0.1 wrote it: a set of one part. */
 static int64_t add_listed(size_t count, uint64_t *out_contents)
 {
-	static const char sql[] =
+	static const char sql_set[] = "INSERT INTO part_sets (row_count) VALUES (4)";
+	static const char sql_part[] =
 		"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, 1, ?2, x'', x'', x'', ?3)";
 	struct error err = {0};
 	struct part_row row = {.number = 1};
 	const struct stored_part part = {
 		.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
-	ck_assert_int_eq(
-		db_run_script(db, "INSERT INTO part_sets (row_count) VALUES (4)", &err), 0);
-	const int64_t set = db_last_id(db);
+	int64_t set = -1;
+	ck_assert_int_eq(db_insert(db, sql_set, &set, &err), 0);
 	ck_assert_int_eq(part_add_segments(db, set, &part, &row, &err), 0);
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, (int64_t)row.size);
-	db_bind_i64(statement, 3, (int64_t)row.sum);
-	ck_assert_int_eq(db_execute(statement, &err), 0);
+	ck_assert_int_eq(db_run(db, sql_part, &err, db_i64(set), db_i64((int64_t)row.size),
+				 db_i64((int64_t)row.sum)),
+		0);
 	*out_contents =
 		part_row_add_to(0, &row, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
 	return set;

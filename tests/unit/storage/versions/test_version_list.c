@@ -309,8 +309,7 @@ START_TEST(every_walk_follows_an_index_and_sorts_nothing)
 {
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, plans[_i].sql, &err);
-	ck_assert_ptr_nonnull(statement);
+	struct db_statement *const statement = db_query(db, plans[_i].sql, &err);
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	const struct span plan = db_column_blob(statement, 3);
 	ck_assert_msg(memmem(plan.data, plan.len, plans[_i].index, strlen(plans[_i].index)) != NULL,

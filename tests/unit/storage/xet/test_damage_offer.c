@@ -61,8 +61,8 @@ static struct chunk_place put(const char *key, struct span bytes)
 	struct chunk_place place = {.chunk = 0};
 	ck_assert_msg(fixture_put(fixture.store, "box", key, bytes, &err) == 0, "%s", err.text);
 	struct db *db = store_reader_take(fixture.store, &err);
-	struct db_statement *row = db_prepare(db, sql, &err);
-	ck_assert_msg(row != NULL && db_step(row, &err) == 1, "%s", err.text);
+	struct db_statement *row = db_query(db, sql, &err);
+	ck_assert_msg(db_step(row, &err) == 1, "%s", err.text);
 	memcpy(place.pack.bytes, db_column_blob(row, 0).data, PACK_ID_BYTES);
 	place.chunk = (uint32_t)db_column_i64(row, 1);
 	db_reset(row);

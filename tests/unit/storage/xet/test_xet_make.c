@@ -298,10 +298,9 @@ static int apply_other_hash(struct change *change, struct db *db, struct error *
 	ck_assert_int_eq(version_find_current(db, 1, span_text("next-0"), arena, &version, err), 1);
 	version.has_file_hash = false;
 	ck_assert_int_eq(version_update(db, &version, err), 0);
-	struct db_statement *const statement =
-		db_prepare(db, "UPDATE versions SET file_hash = x'' WHERE sequence = ?1", err);
-	db_bind_i64(statement, 1, version.sequence);
-	ck_assert_int_eq(db_execute(statement, err), 0);
+	ck_assert_int_eq(db_run(db, "UPDATE versions SET file_hash = x'' WHERE sequence = ?1", err,
+				 db_i64(version.sequence)),
+		0);
 	const int result =
 		version_set_file_hash(db, version.sequence, version.contents, &hash, err);
 	arena_free(arena);

@@ -412,7 +412,7 @@ static void list_packs(struct pack_id *out, size_t count)
 {
 	struct error err = {0};
 	struct db *db = store_reader_take(fixture.store, &err);
-	struct db_statement *rows = db_prepare(db, "SELECT id FROM packs ORDER BY number", &err);
+	struct db_statement *rows = db_query(db, "SELECT id FROM packs ORDER BY number", &err);
 	for (size_t i = 0; i < count; i++) {
 		ck_assert_int_eq(db_step(rows, &err), 1);
 		memcpy(out[i].bytes, db_column_blob(rows, 0).data, PACK_ID_BYTES);

@@ -110,8 +110,7 @@ static char *pack_path(const struct xorb *xorb)
 	struct error err = {0};
 	struct pack_id file = xorb->pack;
 	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, sql, &err);
-	db_bind_i64(statement, 1, xorb->pack_number);
+	struct db_statement *const statement = db_query(db, sql, &err, db_i64(xorb->pack_number));
 	ck_assert_int_eq(db_step(statement, &err), 1);
 	const struct span moved = db_column_blob(statement, 0);
 	if (moved.len == PACK_ID_BYTES)
