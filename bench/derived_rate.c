@@ -104,8 +104,8 @@ static int64_t rate_put(struct derived_rate *rate, const char *key)
 	int64_t version = 0;
 	snprintf(path, sizeof(path), "%s/file", rate->folder);
 	rate_check(file_place(file_system(), path, buffer_span(&rate->file), 0600, &err), &err);
-	rate_check(scratch_store(rate->store, path, span_text("bucket"), span_text(key), false,
-			   &version, &err),
+	rate_check(scratch_store(rate->store, path, bucket_named(span_text("bucket")),
+			   span_text(key), &version, &err),
 		&err);
 	return version;
 }
@@ -141,11 +141,6 @@ static bool rate_goes_on(void *owner, size_t bytes)
 	(void)owner;
 	(void)bytes;
 	return true;
-}
-
-static void rate_done(void *owner)
-{
-	(void)owner;
 }
 
 static void rate_derive(struct derived_rate *rate, int64_t version, const char *what)
@@ -193,9 +188,10 @@ int main(int argc, char **argv)
 	const struct store_options options = {.folder = argv[1]};
 	rate.store = store_open(&options, &err);
 	rate_check(rate.store == NULL ? -1 : 0, &err);
-	/* in order before what follows */
-	bucket_create_start(
-		rate.store, span_text("bucket"), span_text("main"), NULL, rate_done, NULL);
+	struct call *const create =
+		bucket_create_call(rate.store, span_text("bucket"), span_text("main"), NULL);
+	(void)call_run(create, &err); /* it is there already in a folder of before */
+	call_free(create);
 	rate_make(&rate, mib * 1024 * 1024 / 2 / TENSORS);
 	rate_run(&rate);
 	store_close(rate.store);

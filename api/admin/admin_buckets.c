@@ -4,16 +4,6 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096 };
 
-struct admin_bucket { /* the exchange's state; freed by `release` */
-	struct bucket_change *change;
-};
-
-static void release(struct exchange *exchange)
-{
-	struct admin_bucket *const state = exchange->state;
-	bucket_change_free(state->change);
-}
-
 static const char *versioning_name(enum bucket_versioning versioning)
 {
 	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
@@ -31,7 +21,7 @@ enum next admin_bucket_get_begin(struct exchange *exchange)
 	struct buffer body;
 	struct json_writer json;
 	char created[CLOCK_TEXT_BYTES];
-	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0)
+	if (bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const bool fast = bucket.etag_policy == ETAG_FAST ||
 		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
@@ -78,20 +68,14 @@ enum next admin_bucket_put_finish(struct exchange *exchange)
 	struct bucket_edit edit;
 	if (admin_bucket_parse(exchange_body(exchange), &edit, &err) != 0)
 		return exchange_fail(exchange, &err);
-	struct admin_bucket *const state = arena_take(exchange->arena, sizeof *state);
-	ASSERT(state != NULL); /* the body is capped far below the arena */
-	exchange->state = state;
-	exchange->release = release;
-	state->change = bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit,
-		exchange_wake_owner, exchange);
-	return NEXT_WAIT;
+	return exchange_await(exchange,
+		bucket_edit_call(exchange->context->store, exchange_bucket(exchange), &edit));
 }
 
 enum next admin_bucket_put_resume(struct exchange *exchange)
 {
-	const struct admin_bucket *const state = exchange->state;
 	struct error err = {0};
-	if (bucket_change_outcome(state->change, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return admin_bucket_get_begin(exchange);
 }

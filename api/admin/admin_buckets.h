@@ -1,5 +1,5 @@
 /* One bucket's own settings beyond S3, for its owner: GET and PUT /-/buckets/{bucket}.
- * docs/PROTOCOL.md, "Admin". */
+ * docs/protocol/admin.md. */
 #ifndef API_ADMIN_ADMIN_BUCKETS_H
 #define API_ADMIN_ADMIN_BUCKETS_H
 

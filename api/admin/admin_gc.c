@@ -4,17 +4,6 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096, PERCENT_MAX = 100 };
 
-struct admin_gc {                  /* the exchange's state while gc works for it */
-	struct gc_request request; /* first */
-	struct exchange *exchange;
-};
-
-static void gc_is_done(struct gc_request *request)
-{
-	/* nothing of it may be touched from here on */
-	exchange_wake(((struct admin_gc *)request)->exchange);
-}
-
 enum next admin_gc_begin(struct exchange *exchange)
 {
 	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
@@ -23,25 +12,21 @@ enum next admin_gc_begin(struct exchange *exchange)
 enum next admin_gc_finish(struct exchange *exchange)
 {
 	struct error err = {0};
-	struct admin_gc *const gc = arena_take(exchange->arena, sizeof *gc);
-	ASSERT(gc != NULL); /* bodies here are capped far below the arena */
-	*gc = (struct admin_gc){.exchange = exchange};
-	if (admin_gc_parse(exchange_body(exchange), &gc->request, &err) != 0)
+	struct gc_request request = {.dry_run = false};
+	if (admin_gc_parse(exchange_body(exchange), &request, &err) != 0)
 		return exchange_fail(exchange, &err);
-	gc->request.done = gc_is_done;
-	exchange->state = gc;
-	gc_submit(store_parts(exchange->context->store)->gc, &gc->request);
-	return NEXT_WAIT;
+	return exchange_await(
+		exchange, gc_call(store_parts(exchange->context->store)->gc, &request));
 }
 
 enum next admin_gc_resume(struct exchange *exchange)
 {
-	const struct admin_gc *const gc = exchange->state;
+	struct error err = {0};
 	struct buffer body;
-	if (gc->request.failed)
-		return exchange_fail(exchange, &gc->request.error);
+	if (call_outcome(exchange->call, &err) != 0)
+		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
-	admin_gc_print(&gc->request, &body);
+	admin_gc_print(gc_result(exchange->call), &body);
 	return exchange_reply_buffer(exchange, 200, "application/json", &body);
 }
 

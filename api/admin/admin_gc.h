@@ -1,6 +1,6 @@
-/* POST /-/gc, for root alone: gives space back now and tells how much. docs/PROTOCOL.md, "Admin".
- * The same route serves `deltabucketd gc` over DIR/control.sock. A round may take minutes: gc's
- * thread works, the exchange waits. */
+/* POST /-/gc, for root alone: gives space back now and tells how much. docs/protocol/admin.md,
+ * "Gc". The same route serves `deltabucketd gc` over DIR/control.sock. A round may take minutes:
+ * gc's thread works, the exchange waits. */
 #ifndef API_ADMIN_ADMIN_GC_H
 #define API_ADMIN_ADMIN_GC_H
 

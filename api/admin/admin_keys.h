@@ -1,5 +1,5 @@
 /* The keys of the server over HTTP, for root alone: GET and POST /-/keys, DELETE /-/keys/{id}.
- * docs/PROTOCOL.md, "Admin". The same routes serve `deltabucketd keys` over DIR/control.sock. Key
+ * docs/protocol/admin.md. The same routes serve `deltabucketd keys` over DIR/control.sock. Key
  * changes block, so they run on a helper and wake the exchange. */
 #ifndef API_ADMIN_ADMIN_KEYS_H
 #define API_ADMIN_ADMIN_KEYS_H

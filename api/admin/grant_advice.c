@@ -28,7 +28,7 @@ static bool exists(const struct advice *advice, struct span bucket)
 {
 	struct bucket found;
 	struct error err = {0};
-	return bucket_find(advice->store, bucket, advice->arena, &found, &err) == 0 ||
+	return bucket_find(advice->store, bucket_named(bucket), advice->arena, &found, &err) == 0 ||
 		err.kind != ERROR_NO_BUCKET;
 }
 

@@ -33,7 +33,7 @@ static const struct access_rule {
 };
 
 struct question {
-	struct span bucket;
+	struct bucket_ref *bucket; /* gets the id of the one that was judged */
 	struct span key;
 	unsigned permission;
 	bool anywhere; /* any of the permissions on any key will do; 0: whatever permission */
@@ -76,41 +76,45 @@ static bool key_allows(
 	if ((needed & PERMISSION_DELETE) != 0)
 		needed = (needed & ~(unsigned)PERMISSION_DELETE) | PERMISSION_WRITE;
 	if (question->anywhere && principal != NULL && principal->grant_count > 0)
-		return has_any_grant(principal, question->bucket, needed);
-	return principal_allows(principal, question->bucket, owner, question->key, needed);
+		return has_any_grant(principal, question->bucket->name, needed);
+	return principal_allows(principal, question->bucket->name, owner, question->key, needed);
 }
 
-static int object_allows(struct exchange *exchange, const struct question *question, int64_t bucket,
+/* What is judged is one version: another one in its place may be private. */
+static int object_allows(struct exchange *exchange, const struct question *question,
 	bool *out_allows, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	const struct span account =
 		principal != NULL ? principal->namespace : (struct span){NULL, 0};
+	struct object_ref ref = {.bucket = *question->bucket, .key = question->key};
 	struct error missing = {0};
 	struct object object;
-	struct version_ref ref = {.kind = VERSION_REF_CURRENT};
 	struct span text;
 	bool honoured = false;
 	if ((question->permission & PERMISSION_VERSIONS) != 0 &&
-		exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
+		exchange_query(exchange, "versionId", &text) &&
+		!version_ref_parse(text, &ref.version))
 		return 0;
-	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref,
-		    exchange->arena, &object, &missing) != 0 ||
+	if (object_find(exchange->context->store, &ref, exchange->arena, &object, &missing) != 0 ||
 		!bucket_grant_acl_reads(object.acl, account))
 		return 0; /* what is not there is not public either */
-	if (bucket_grant_honours_object_acl(exchange->context->store, bucket, &honoured, err) != 0)
+	if (bucket_grant_honours_object_acl(
+		    exchange->context->store, ref.bucket.id, &honoured, err) != 0)
 		return -1;
+	if (honoured)
+		exchange->judged_version = object.sequence;
 	*out_allows = honoured;
 	return 0;
 }
 
 /* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
 static int bucket_allows(struct exchange *exchange, const struct question *question,
-	const struct bucket *bucket, bool *out_allows, struct error *err)
+	bool *out_allows, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	const struct bucket_question asked = {
-		.bucket = bucket->id,
+		.bucket = question->bucket->id,
 		.account = principal != NULL ? principal->namespace : (struct span){NULL, 0},
 		.key = question->key,
 		.permissions = question->permission,
@@ -120,7 +124,7 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 		return -1;
 	return *out_allows || !question->object_acl
 		? 0
-		: object_allows(exchange, question, bucket->id, out_allows, err);
+		: object_allows(exchange, question, out_allows, err);
 }
 
 /* What was lacking, in the words of grants. */
@@ -142,7 +146,7 @@ static const char *verb_of(unsigned permission)
 static int refuse_known(
 	const struct principal *principal, const struct question *question, struct error *err)
 {
-	const struct span bucket = question->bucket;
+	const struct span bucket = question->bucket->name;
 	const struct span key = question->key;
 	if (principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
@@ -158,45 +162,35 @@ static int refuse_known(
 		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 }
 
-static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket,
-	struct error *err);
-
 static bool may_know(struct exchange *exchange, const struct question *question)
 {
-	const struct question known = {
-		.bucket = question->bucket, .anywhere = true, .shared = true};
-	struct error ignored = {0};
-	int64_t id;
 	return (!question->anywhere || question->permission != 0) &&
-		judge(exchange, &known, &id, &ignored) == 0;
+		authorise_knows(exchange, *question->bucket);
 }
 
 /* A face that hides tells people with a key of no bucket that they may not see, in the words of one
  * that is not there, and people without of none at all. */
 static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
 {
-	const struct span bucket = question->bucket;
+	const struct span bucket = question->bucket->name;
 	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
 			(int)(bucket.len < 128 ? bucket.len : 128), (const char *)bucket.data);
 	return refuse_known(exchange->principal, question, err);
 }
 
-/* *out_bucket: its id; 0 when nobody looked for it. */
-static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket,
-	struct error *err)
+static int judge(struct exchange *exchange, const struct question *question, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct bucket bucket = {0};
 	struct error missing = {0};
 	bool allows = false;
-	*out_bucket = 0;
 	if (principal != NULL && principal->is_root)
 		return 0;
 	if (principal == NULL && !question->shared)
 		return refuse(exchange, question, err);
-	const bool exists = bucket_find(exchange->context->store, question->bucket, exchange->arena,
-				    &bucket, &missing) == 0;
+	const bool exists = bucket_find(exchange->context->store, *question->bucket,
+				    exchange->arena, &bucket, &missing) == 0;
 	if (!exists && principal == NULL && exchange->face->hides &&
 		missing.kind == ERROR_NO_BUCKET)
 		return refuse(exchange, question, err);
@@ -204,9 +198,10 @@ static int judge(struct exchange *exchange, const struct question *question, int
 		*err = missing;
 		return -1;
 	}
-	if (!exists)
+	if (exists)
+		question->bucket->id = bucket.id;
+	else
 		bucket.owner = (struct span){NULL, 0};
-	*out_bucket = bucket.id;
 	const bool own_allows = key_allows(principal, question, bucket.owner);
 	/* said now: while a body comes somebody else could make the bucket */
 	if (own_allows && !exists)
@@ -216,34 +211,31 @@ static int judge(struct exchange *exchange, const struct question *question, int
 	/* A key with grants may do what they name and nothing else. */
 	const bool may_share =
 		exists && question->shared && (principal == NULL || principal->grant_count == 0);
-	if (may_share && bucket_allows(exchange, question, &bucket, &allows, err) != 0)
+	if (may_share && bucket_allows(exchange, question, &allows, err) != 0)
 		return -1;
 	return allows ? 0 : refuse(exchange, question, err);
 }
 
-int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission,
-	struct error *err)
-{
-	const struct question question = {
-		.bucket = name, .key = key, .permission = permission, .shared = true};
-	int64_t id;
-	return judge(exchange, &question, &id, err);
-}
-
-int authorise_owned_key(struct exchange *exchange, struct span name, struct span key,
+int authorise_key(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
 	unsigned permission, struct error *err)
 {
-	const struct question question = {.bucket = name, .key = key, .permission = permission};
-	int64_t id;
-	return judge(exchange, &question, &id, err);
+	const struct question question = {
+		.bucket = bucket, .key = key, .permission = permission, .shared = true};
+	return judge(exchange, &question, err);
 }
 
-bool authorise_knows(struct exchange *exchange, struct span name)
+int authorise_owned_key(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
+	unsigned permission, struct error *err)
 {
-	const struct question question = {.bucket = name, .anywhere = true, .shared = true};
+	const struct question question = {.bucket = bucket, .key = key, .permission = permission};
+	return judge(exchange, &question, err);
+}
+
+bool authorise_knows(struct exchange *exchange, struct bucket_ref bucket)
+{
+	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
 	struct error ignored = {0};
-	int64_t id;
-	return judge(exchange, &question, &id, &ignored) == 0;
+	return judge(exchange, &question, &ignored) == 0;
 }
 
 static bool may_create(const struct principal *principal, struct span bucket)
@@ -264,8 +256,9 @@ static bool names_versions(struct exchange *exchange)
 
 static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
 {
+	struct bucket_ref bucket = bucket_named(exchange->parameters[0]);
 	const struct question question = {
-		.bucket = exchange->parameters[0],
+		.bucket = &bucket,
 		.key = rule_key(exchange, rule->key),
 		.permission = rule->permission |
 			(rule->key != KEY_ANY && names_versions(exchange)
@@ -275,7 +268,10 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
 	};
-	return judge(exchange, &question, &exchange->bucket_id, err);
+	exchange->judged_version = 0; /* it may be judged again, and then something else speak */
+	const int outcome = judge(exchange, &question, err);
+	exchange->bucket_id = bucket.id;
+	return outcome;
 }
 
 /* The token says which bucket and what for; whether its bearer may still is asked anew. */
@@ -287,11 +283,10 @@ static int judge_transfer(struct exchange *exchange, bool writes, struct error *
 			"this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
 	if (writes && !token->is_write)
 		return error_set(err, ERROR_DENIED, "this token was given for reading");
-	const struct question question = {
-		.bucket = token->bucket, .anywhere = true, .shared = true};
-	const int outcome = judge(exchange, &question, &exchange->bucket_id, err);
+	struct bucket_ref bucket = {token->bucket, token->bucket_id};
+	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
 	exchange->bucket_id = token->bucket_id;
-	return outcome;
+	return judge(exchange, &question, err);
 }
 
 int authorise(struct exchange *exchange, struct error *err)
@@ -326,7 +321,7 @@ bool authorise_is_refusal(enum error_kind kind)
 	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
 }
 
-int authorise_asks(struct exchange *exchange, struct span bucket, struct span key,
+int authorise_permits(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
 	unsigned permission, struct error *err)
 {
 	struct error problem = {0};

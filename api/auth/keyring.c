@@ -409,7 +409,7 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 		.sealed_secret = buffer_span(&sealed),
 		.token_hash = span_of(token_hash, sizeof token_hash),
 		.is_root = params->is_root,
-		.created_ms = store_clock(keyring->store)->wall_ms(store_clock(keyring->store)),
+		.created_ms = store_now_ms(keyring->store),
 		.grants = params->grants,
 		.grant_count = params->grant_count,
 	};

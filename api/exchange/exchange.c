@@ -12,9 +12,28 @@
 #include "api/exchange/payload.h"
 #include "base/encode.h"
 #include "base/memory.h"
-#include "storage/core/store.h"
 
 enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
+
+struct bucket_ref exchange_bucket(const struct exchange *exchange)
+{
+	return (struct bucket_ref){.name = exchange->parameters[0], .id = exchange->bucket_id};
+}
+
+enum next exchange_await(struct exchange *exchange, struct call *call)
+{
+	if (exchange->call != call)
+		exchange_drop_call(exchange);
+	exchange->call = call;
+	call_start(call, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+void exchange_drop_call(struct exchange *exchange)
+{
+	call_free(exchange->call);
+	exchange->call = NULL;
+}
 
 static bool is_plain(struct span text)
 {
@@ -441,6 +460,7 @@ void exchange_release(struct exchange *exchange)
 		exchange->shared.release(exchange);
 	if (exchange->release != NULL)
 		exchange->release(exchange);
+	exchange_drop_call(exchange);
 	long_wait_leave(exchange->wait);
 	drop_small_body(exchange);
 }

@@ -8,8 +8,8 @@
  *   resume  what it waited for is here.
  * A route with a body (router.h) never waits in `begin`; it accepts or replies. A step returns what
  * comes next. State between steps lies in the arena (exchange->state), which dies with the
- * exchange; what the arena cannot free goes into `release`. All steps of one exchange run on its
- * reactor thread; only exchange_wake may come from elsewhere. */
+ * exchange, and in the call that it waits for (exchange->call). `release` frees what else there is.
+ * All steps of one exchange run on its reactor thread; exchange_wake alone comes from elsewhere. */
 #ifndef API_EXCHANGE_EXCHANGE_H
 #define API_EXCHANGE_EXCHANGE_H
 
@@ -19,6 +19,8 @@
 #include "base/buffer.h"
 #include "base/digest/checksum.h"
 #include "base/stream.h"
+#include "storage/buckets/bucket.h"
+#include "storage/core/call.h"
 
 enum method {
 	METHOD_GET = 1,
@@ -35,7 +37,6 @@ enum next {
 	NEXT_BODY,  /* exchange_accept was called: the body comes, then `finish` */
 	NEXT_WAIT   /* somebody will call exchange_wake once, then `resume` comes */
 };
-
 struct body_job;
 struct chunk_signature;
 struct xet_token;
@@ -128,8 +129,9 @@ struct exchange {
 	/* of the bucket that the caller was let into; 0: all of them (root), or the route names
 	 * none */
 	int64_t bucket_id;
-	/* of enum payload_rule (payload.h), set by identify with what follows */
-	int payload_rule;
+	/* the row of the version whose own ACL alone let the caller in; 0: something else did */
+	int64_t judged_version;
+	int payload_rule; /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];
 	bool has_body_length; /* the content's own length is known before it comes: */
 	/* X-Amz-Decoded-Content-Length of an aws-chunked body, else Content-Length */
@@ -148,6 +150,8 @@ struct exchange {
 	struct error_field error_fields[EXCHANGE_ERROR_FIELDS_MAX]; /* exchange_error_field */
 	size_t error_field_count;
 	struct reply reply;
+	/* what it waits for, or has waited for (exchange_await); NULL: nothing */
+	struct call *call;
 	void *state; /* the handler's */
 	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every
 	 * wait has been woken by then, but `resume` need not have run: the client may be gone. */
@@ -166,6 +170,14 @@ struct exchange {
 		void (*release)(struct exchange *exchange);
 	} shared;
 };
+
+/* The bucket of the route, the one that the caller was let into. */
+struct bucket_ref exchange_bucket(const struct exchange *exchange);
+/* Takes a call over, unless exchange->call is it already, and starts it. NEXT_WAIT: `resume` comes
+ * when it has ended. It is freed with the exchange, or when another call takes its place. */
+enum next exchange_await(struct exchange *exchange, struct call *call);
+/* Frees exchange->call now: for sinks whose body is aborted. */
+void exchange_drop_call(struct exchange *exchange);
 
 /* Decoded value of a query parameter (first of its name), which lives as long as the exchange;
  * false when absent. */

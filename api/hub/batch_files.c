@@ -20,14 +20,7 @@ enum {
 struct batch_files { /* the exchange's state */
 	struct batch_lines body;
 	struct source_access *access;
-	struct batch *batch;
 };
-
-static void release(struct exchange *exchange)
-{
-	struct batch_files *const state = exchange->state;
-	batch_free(state->batch);
-}
 
 /* Who shows no key fills no memory: there is no end to such callers. */
 enum next batch_files_begin(struct exchange *exchange)
@@ -40,17 +33,17 @@ enum next batch_files_begin(struct exchange *exchange)
 static int authorise_lines(struct exchange *exchange, struct batch_lines *body, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
-	const struct span bucket = exchange->parameters[0];
+	struct bucket_ref bucket = exchange_bucket(exchange);
 	size_t refused = 0;
 	struct error denied = {0};
-	if (authorise_key(exchange, bucket, whole, PERMISSION_WRITE, &denied) == 0 &&
-		authorise_key(exchange, bucket, whole, PERMISSION_DELETE, &denied) == 0)
+	if (authorise_key(exchange, &bucket, whole, PERMISSION_WRITE, &denied) == 0 &&
+		authorise_key(exchange, &bucket, whole, PERMISSION_DELETE, &denied) == 0)
 		return 0;
 	for (size_t i = 0; i < body->count; i++) {
 		struct batch_line *const line = &body->lines[i];
 		const unsigned permission =
 			batch_deletes(line->kind) ? PERMISSION_DELETE : PERMISSION_WRITE;
-		if (authorise_key(exchange, bucket, line->path, permission, &denied) == 0)
+		if (authorise_key(exchange, &bucket, line->path, permission, &denied) == 0)
 			continue;
 		if (!authorise_is_refusal(denied.kind)) {
 			*err = denied;
@@ -124,7 +117,7 @@ static enum next reply(struct exchange *exchange, const struct batch_lines *line
 }
 
 static int may_read(
-	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
+	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	struct exchange *const exchange = owner;
 	const struct batch_files *const state = exchange->state;
@@ -156,28 +149,24 @@ enum next batch_files_finish(struct exchange *exchange)
 	if (state == NULL || prepare(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
 	if (state->body.count == 0)
 		return reply(exchange, &state->body);
 	const struct batch_params params = {
-		.bucket = exchange->parameters[0],
-		.bucket_id = exchange->bucket_id,
+		.bucket = exchange_bucket(exchange),
 		.account = account_of(exchange),
 		.lines = state->body.lines,
 		.count = state->body.count,
 		.may_read = may_read,
-		.done = exchange_wake_owner,
 		.owner = exchange,
 	};
-	state->batch = batch_start(exchange->context->store, &params);
-	return NEXT_WAIT;
+	return exchange_await(exchange, batch_call(exchange->context->store, &params));
 }
 
 enum next batch_files_resume(struct exchange *exchange)
 {
-	struct batch_files *const state = exchange->state;
+	const struct batch_files *const state = exchange->state;
 	struct error err = {0};
-	if (batch_outcome(state->batch, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, &state->body);
 }

@@ -110,7 +110,7 @@ static int read_source(const struct line_parse *parse)
 	const struct span named = span_slice(whole, 0, (size_t)slash);
 	const struct span namespace =
 		span_equal_text(named, "me") && parse->own.len > 0 ? parse->own : named;
-	parse->out->source = hub_name_bucket(parse->arena, parse->default_namespace, namespace,
+	parse->out->source.name = hub_name_bucket(parse->arena, parse->default_namespace, namespace,
 		span_slice(whole, (size_t)slash + 1, whole.len));
 	return 0;
 }

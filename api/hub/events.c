@@ -35,7 +35,7 @@ struct events {
 	struct long_wait wait;     /* of all its rests */
 	struct exchange *exchange;
 	struct change_feed *feed;
-	int64_t bucket_id;
+	struct bucket_ref bucket; /* the one that had the name when the stream began */
 	struct change_position position;
 	enum stage stage;
 	uint64_t generation; /* taken before the last look */
@@ -55,7 +55,7 @@ static int64_t now_ms(const struct events *events)
 static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
 {
 	const struct event_cursor cursor = {
-		change_feed_life(events->feed), events->bucket_id, events->position};
+		change_feed_life(events->feed), events->bucket.id, events->position};
 	event_cursor_print(&cursor, events->exchange->context->token_key, out);
 }
 
@@ -98,9 +98,7 @@ static bool may_go_on(struct events *events, struct round *round)
 	struct bucket_totals totals;
 	struct error ignored = {0};
 	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0 ||
-		bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &ignored) !=
-			0 ||
-		bucket.id != events->bucket_id ||
+		bucket_find(store, events->bucket, exchange->arena, &bucket, &ignored) != 0 ||
 		bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
 		return false;
 	round->updated_ms =
@@ -117,24 +115,25 @@ static bool is_among(const struct event_change *changes, size_t count, struct sp
 }
 
 /* 1, 0, -1 when it cannot be told. An empty path: all of them. */
-static int may_list(struct exchange *exchange, struct span path)
+static int may_list(const struct events *events, struct span path)
 {
+	struct bucket_ref bucket = events->bucket;
 	struct error ignored = {0};
-	return authorise_asks(exchange, exchange->parameters[0], path, PERMISSION_LIST, &ignored);
+	return authorise_permits(events->exchange, &bucket, path, PERMISSION_LIST, &ignored);
 }
 
 /* Each path once, with what it was before the first change; what the caller may not list, or a
  * listing leaves out, is left out. */
-static int choose(struct exchange *exchange, const struct change_seen *seen, size_t count,
+static int choose(const struct events *events, const struct change_seen *seen, size_t count,
 	struct event_change *out, size_t *out_chosen)
 {
-	const int lists_all = may_list(exchange, (struct span){NULL, 0});
+	const int lists_all = may_list(events, (struct span){NULL, 0});
 	int listed = lists_all;
 	*out_chosen = 0;
 	for (size_t i = 0; listed >= 0 && i < count; i++) {
 		if (!tree_path_is_shown(seen[i].key) || is_among(out, *out_chosen, seen[i].key))
 			continue;
-		listed = lists_all == 1 ? 1 : may_list(exchange, seen[i].key);
+		listed = lists_all == 1 ? 1 : may_list(events, seen[i].key);
 		if (listed == 1)
 			out[(*out_chosen)++] = (struct event_change){
 				.path = seen[i].key, .existed = seen[i].existed};
@@ -151,10 +150,8 @@ static int look_up(
 	struct tree tree;
 	for (size_t i = 0; paths != NULL && i < count; i++)
 		paths[i] = changes[i].path;
-	const struct tree_find_params params = {.bucket = exchange->parameters[0],
-		.bucket_id = events->bucket_id,
-		.paths = paths,
-		.count = count};
+	const struct tree_find_params params = {
+		.bucket = events->bucket, .paths = paths, .count = count};
 	if (paths == NULL ||
 		tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
 		return -1;
@@ -172,7 +169,7 @@ static bool send_changes(struct events *events, const struct change_seen *seen, 
 	struct error ignored = {0};
 	char cursor[EVENT_CURSOR_BYTES];
 	size_t chosen;
-	if (changes == NULL || choose(exchange, seen, count, changes, &chosen) != 0)
+	if (changes == NULL || choose(events, seen, count, changes, &chosen) != 0)
 		return false;
 	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
 		return false;
@@ -201,7 +198,7 @@ static bool look_in(struct events *events, struct round *round)
 	if (seen == NULL || !may_go_on(events, round))
 		return false;
 	if (events->is_lost ||
-		!change_feed_read(events->feed, events->bucket_id, round->updated_ms,
+		!change_feed_read(events->feed, events->bucket.id, round->updated_ms,
 			&events->position, ROUND_CHANGES, round->arena, seen, &count, &more)) {
 		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
 		return false;
@@ -216,7 +213,7 @@ static bool look_in(struct events *events, struct round *round)
 static void look(struct events *events)
 {
 	struct round round;
-	events->generation = change_feed_generation(events->feed, events->bucket_id);
+	events->generation = change_feed_generation(events->feed, events->bucket.id);
 	open_round(events->exchange, &round);
 	if (!look_in(events, &round))
 		events->stage = STAGE_END;
@@ -229,7 +226,7 @@ static void rest(struct events *events)
 {
 	const int64_t left_ms = events->ping_ms - now_ms(events);
 	events->stage = STAGE_RESTED;
-	change_feed_wait(events->feed, events->bucket_id, events->generation,
+	change_feed_wait(events->feed, events->bucket.id, events->generation,
 		left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
 	long_wait_begun(&events->wait);
 }
@@ -269,7 +266,7 @@ static bool advance(struct events *events)
 		return false;
 	}
 	const bool changed = events->stage == STAGE_RESTED &&
-		change_feed_generation(events->feed, events->bucket_id) != events->generation;
+		change_feed_generation(events->feed, events->bucket.id) != events->generation;
 	events->stage = STAGE_LOOK;
 	if (changed) {
 		pause_for(events, PAUSE_MS);
@@ -328,7 +325,7 @@ static int place_at_cursor(struct events *events, struct span text, struct error
 	events->position = cursor.position;
 	if (cursor.life != change_feed_life(events->feed))
 		events->position.number = 0;
-	events->is_lost = cursor.bucket != events->bucket_id;
+	events->is_lost = cursor.bucket != events->bucket.id;
 	return 0;
 }
 
@@ -343,7 +340,7 @@ static int find_position(struct events *events, int64_t updated_ms, struct error
 		return error_set(err, ERROR_INVALID,
 			"The parameter since is a time, as updatedAt of a bucket.");
 	events->is_lost = !change_feed_seek(
-		events->feed, events->bucket_id, since_ms, updated_ms, &events->position);
+		events->feed, events->bucket.id, since_ms, updated_ms, &events->position);
 	return 0;
 }
 
@@ -353,10 +350,10 @@ static int open_stream(struct events *events, struct error *err)
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	struct bucket_totals totals;
-	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, err) != 0 ||
+	if (bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, err) != 0 ||
 		bucket_totals_find(store, &bucket, 1, &totals, err) != 0)
 		return -1;
-	events->bucket_id = bucket.id;
+	events->bucket = (struct bucket_ref){exchange->parameters[0], bucket.id};
 	if (find_position(events,
 		    totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms,
 		    err) != 0)

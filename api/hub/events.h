@@ -1,6 +1,6 @@
 /* GET /api/buckets/{namespace}/{bucket}/events: what happens to the files of a bucket, as
  * server-sent events while it happens. A reply without an end; an idle one holds no thread and no
- * reader. docs/PROTOCOL.md, "Events". */
+ * reader. docs/protocol/hub.md, "FollowBucket". */
 #ifndef API_HUB_EVENTS_H
 #define API_HUB_EVENTS_H
 

@@ -16,13 +16,14 @@ int hub_bucket_describe(struct exchange *exchange, const struct bucket *bucket,
 	struct hub_bucket *out, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
+	struct bucket_ref ref = bucket_ref_of(bucket);
 	struct error ignored = {0};
 	*out = (struct hub_bucket){.bucket = *bucket};
 	if (bucket_totals_find(exchange->context->store, bucket, 1, &out->totals, err) != 0 ||
 		hub_visibility_find(exchange, bucket->id, &out->is_public, err) != 0)
 		return -1;
 	if (!hub_bucket_is_listed(exchange, bucket) &&
-		authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
+		authorise_key(exchange, &ref, whole, PERMISSION_LIST, &ignored) != 0)
 		out->totals = (struct bucket_totals){.updated_ms = out->totals.updated_ms};
 	return 0;
 }

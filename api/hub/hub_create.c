@@ -4,7 +4,6 @@
 #include "api/exchange/json_reply.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
-#include "api/hub/hub_change.h"
 #include "api/hub/hub_visibility.h"
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
@@ -46,9 +45,8 @@ enum next hub_create_finish(struct exchange *exchange)
 		read_request(exchange, &is_public, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct bucket_edit edit = hub_visibility_edit(is_public, grants);
-	return hub_change_wait(exchange,
-		bucket_create_start(exchange->context->store, claim.bucket, claim.account, &edit,
-			exchange_wake_owner, exchange));
+	return exchange_await(exchange,
+		bucket_create_call(exchange->context->store, claim.bucket, claim.account, &edit));
 }
 
 /* `problem`: why it was not made; empty when it was. */
@@ -79,7 +77,7 @@ enum next hub_create_resume(struct exchange *exchange)
 	struct error err = {0};
 	if (read_claim(exchange, &claim, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (hub_change_outcome(exchange, &err) == 0)
+	if (call_outcome(exchange->call, &err) == 0)
 		return reply(exchange, 200, claim.bucket, none);
 	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
 		return exchange_fail(exchange, &err);

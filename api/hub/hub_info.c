@@ -3,7 +3,6 @@
 #include "api/exchange/json_reply.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
-#include "api/hub/hub_change.h"
 #include "api/hub/hub_visibility.h"
 #include "storage/upkeep/bucket_delete.h"
 
@@ -16,8 +15,8 @@ enum next hub_info_begin(struct exchange *exchange)
 	struct hub_bucket described;
 	struct buffer body;
 	struct json_writer json;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
-		    &err) != 0 ||
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0 ||
 		hub_bucket_describe(exchange, &bucket, &described, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
@@ -28,9 +27,8 @@ enum next hub_info_begin(struct exchange *exchange)
 
 enum next hub_delete_begin(struct exchange *exchange)
 {
-	return hub_change_wait(exchange,
-		bucket_drop_start(exchange->context->store, exchange->parameters[0],
-			exchange->bucket_id, exchange_wake_owner, exchange));
+	return exchange_await(
+		exchange, bucket_drop_call(exchange->context->store, exchange_bucket(exchange)));
 }
 
 static int read_settings(struct exchange *exchange, struct hub_visibility *out, struct error *err)
@@ -41,7 +39,8 @@ static int read_settings(struct exchange *exchange, struct hub_visibility *out, 
 	const int result = hub_visibility_read(request, out, err);
 	json_node_free(request);
 	if (result == 0 && out->given)
-		return hub_visibility_check(exchange, exchange->parameters[0], out->is_public, err);
+		return hub_visibility_check(
+			exchange, exchange_bucket(exchange), out->is_public, err);
 	return result;
 }
 
@@ -54,16 +53,14 @@ enum next hub_settings_finish(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	if (!visibility.given)
 		return hub_info_begin(exchange);
-	struct bucket_edit edit = hub_visibility_edit(visibility.is_public, grants);
-	edit.bucket_id = exchange->bucket_id;
-	return hub_change_wait(exchange,
-		bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit,
-			exchange_wake_owner, exchange));
+	const struct bucket_edit edit = hub_visibility_edit(visibility.is_public, grants);
+	return exchange_await(exchange,
+		bucket_edit_call(exchange->context->store, exchange_bucket(exchange), &edit));
 }
 
 enum next hub_settings_resume(struct exchange *exchange)
 {
 	struct error err = {0};
-	return hub_change_outcome(exchange, &err) != 0 ? exchange_fail(exchange, &err)
+	return call_outcome(exchange->call, &err) != 0 ? exchange_fail(exchange, &err)
 						       : hub_info_begin(exchange);
 }

@@ -169,7 +169,7 @@ static bool is_wanted(
 	if (hub_bucket_is_listed(exchange, bucket))
 		return true;
 	listing->cost += QUESTION_COST;
-	return authorise_knows(exchange, bucket->name);
+	return authorise_knows(exchange, bucket_ref_of(bucket));
 }
 
 /* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
@@ -195,8 +195,8 @@ static int fetch_granted(struct exchange *exchange, const struct listing *listin
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
 	while (count < FETCHED && (name = next_granted(exchange->principal, name)).len > 0) {
 		struct error missing = {0};
-		if (bucket_find(exchange->context->store, name, exchange->arena, &buckets[count],
-			    &missing) == 0)
+		if (bucket_find(exchange->context->store, bucket_named(name), exchange->arena,
+			    &buckets[count], &missing) == 0)
 			count++;
 		else if (missing.kind != ERROR_NO_BUCKET) {
 			*err = missing;

@@ -4,7 +4,6 @@
 #include "api/auth/keyring.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
-#include "api/hub/hub_change.h"
 #include "api/route/hub_name.h"
 #include "storage/upkeep/bucket_rename.h"
 
@@ -66,20 +65,16 @@ static struct span source_name(struct exchange *exchange, const struct hub_name 
 		exchange->arena, exchange->context->default_namespace, namespace, from->name);
 }
 
-/* Found first, judged by its name then, and moved only if it has this name still: so what was
- * judged is what is moved. */
-static int find_source(
-	struct exchange *exchange, struct span name, struct bucket *out, struct error *err)
+/* What was judged is what is moved. */
+static int find_source(struct exchange *exchange, struct bucket_ref *bucket, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
-	struct error missing = {0};
-	const int found =
-		bucket_find(exchange->context->store, name, exchange->arena, out, &missing);
-	if (authorise_owned_key(exchange, name, whole, PERMISSION_ADMIN, err) != 0)
+	struct bucket found;
+	if (authorise_owned_key(exchange, bucket, whole, PERMISSION_ADMIN, err) != 0 ||
+		bucket_find(exchange->context->store, *bucket, exchange->arena, &found, err) != 0)
 		return -1;
-	if (found != 0)
-		*err = missing;
-	return found;
+	bucket->id = found.id;
+	return 0;
 }
 
 enum next hub_move_finish(struct exchange *exchange)
@@ -87,16 +82,14 @@ enum next hub_move_finish(struct exchange *exchange)
 	struct store *const store = exchange->context->store;
 	struct error err = {0};
 	struct move move;
-	struct bucket source;
 	struct hub_claim claim;
 	if (read_move(exchange, &move, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct span name = source_name(exchange, &move.from);
-	if (find_source(exchange, name, &source, &err) != 0 ||
+	struct bucket_ref source = bucket_named(source_name(exchange, &move.from));
+	if (find_source(exchange, &source, &err) != 0 ||
 		hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct bucket_rename rename = {
-		.from = name, .to = claim.bucket, .account = claim.account, .bucket_id = source.id};
-	return hub_change_wait(
-		exchange, bucket_rename_start(store, &rename, exchange_wake_owner, exchange));
+		.from = source, .to = claim.bucket, .account = claim.account};
+	return exchange_await(exchange, bucket_rename_call(store, &rename));
 }

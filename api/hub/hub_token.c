@@ -53,8 +53,8 @@ enum next hub_token_read_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
-		    &err) != 0)
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return give(exchange, &bucket, false);
 }
@@ -105,8 +105,8 @@ enum next hub_token_write_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, exchange->parameters[0], exchange->arena, &bucket,
-		    &err) != 0 ||
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
+		    &bucket, &err) != 0 ||
 		check_writes(exchange, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return give(exchange, &bucket, true);

@@ -44,7 +44,7 @@ struct bucket_edit hub_visibility_edit(bool is_public, struct bucket_grant grant
 }
 
 static int find_block(
-	struct exchange *exchange, struct span bucket, unsigned *out_bits, struct error *err)
+	struct exchange *exchange, struct bucket_ref bucket, unsigned *out_bits, struct error *err)
 {
 	struct span document;
 	if (bucket_document_find(exchange->context->store, bucket, BUCKET_PUBLIC_ACCESS,
@@ -54,7 +54,7 @@ static int find_block(
 	return 0;
 }
 
-static int check_public(struct exchange *exchange, struct span bucket, struct error *err)
+static int check_public(struct exchange *exchange, struct bucket_ref bucket, struct error *err)
 {
 	struct span ownership;
 	unsigned block;
@@ -71,7 +71,7 @@ static int check_public(struct exchange *exchange, struct span bucket, struct er
 	return 0;
 }
 
-static int check_private(struct exchange *exchange, struct span name, struct error *err)
+static int check_private(struct exchange *exchange, struct bucket_ref ref, struct error *err)
 {
 	struct store *const store = exchange->context->store;
 	const unsigned needed = bucket_grant_public_read().permissions;
@@ -79,8 +79,8 @@ static int check_private(struct exchange *exchange, struct span name, struct err
 	struct bucket_grant *grants;
 	size_t count;
 	unsigned block;
-	if (bucket_find(store, name, exchange->arena, &bucket, err) != 0 ||
-		find_block(exchange, name, &block, err) != 0 ||
+	if (bucket_find(store, ref, exchange->arena, &bucket, err) != 0 ||
+		find_block(exchange, ref, &block, err) != 0 ||
 		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_POLICY, exchange->arena,
 			&grants, &count, err) != 0)
 		return -1;
@@ -93,7 +93,7 @@ static int check_private(struct exchange *exchange, struct span name, struct err
 }
 
 int hub_visibility_check(
-	struct exchange *exchange, struct span bucket, bool is_public, struct error *err)
+	struct exchange *exchange, struct bucket_ref bucket, bool is_public, struct error *err)
 {
 	return is_public ? check_public(exchange, bucket, err)
 			 : check_private(exchange, bucket, err);

@@ -21,7 +21,7 @@ struct bucket_edit hub_visibility_edit(bool is_public, struct bucket_grant grant
 /* Whether the bucket's settings allow the edit to do what it says: denied (its public access
  * block), invalid_request (it takes no ACLs; its policy would keep it public); no_bucket. */
 int hub_visibility_check(
-	struct exchange *exchange, struct span bucket, bool is_public, struct error *err);
+	struct exchange *exchange, struct bucket_ref bucket, bool is_public, struct error *err);
 int hub_visibility_find(
 	struct exchange *exchange, int64_t bucket, bool *out_public, struct error *err);
 

@@ -95,15 +95,14 @@ int list_tree_place(struct exchange *exchange, struct tree_params *out, struct e
 {
 	struct error below = {0};
 	const struct span prefix = read_prefix(exchange);
-	out->bucket = exchange->parameters[0];
-	out->bucket_id = exchange->bucket_id;
+	out->bucket = exchange_bucket(exchange);
 	out->prefix = prefix;
-	if (authorise_key(exchange, out->bucket, prefix, PERMISSION_LIST, err) == 0)
+	if (authorise_key(exchange, &out->bucket, prefix, PERMISSION_LIST, err) == 0)
 		return 0;
 	const char *const folder =
 		arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
 	if (prefix.len == 0 || err->kind != ERROR_DENIED || folder == NULL ||
-		authorise_key(exchange, out->bucket, span_text(folder), PERMISSION_LIST, &below) !=
+		authorise_key(exchange, &out->bucket, span_text(folder), PERMISSION_LIST, &below) !=
 			0)
 		return -1;
 	out->skips_prefix_file = true;

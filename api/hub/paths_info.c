@@ -32,8 +32,8 @@ static enum next find_files(struct exchange *exchange)
 	struct paths_info *const state = exchange->state;
 	struct error err = {0};
 	for (; state->made < state->params.count; state->made++) {
-		const int pending = view_wait_look(&state->view, exchange->parameters[0],
-			state->params.paths[state->made], &err);
+		const int pending = view_wait_look(
+			&state->view, state->params.bucket, state->params.paths[state->made], &err);
 		if (pending == 1)
 			return anchor_wait_for(&state->view);
 		if (pending < 0)
@@ -64,11 +64,11 @@ static void release(struct exchange *exchange)
 static int choose(struct exchange *exchange, const struct json_node *array,
 	struct tree_find_params *out, struct error *err)
 {
-	const struct span bucket = exchange->parameters[0];
+	struct bucket_ref bucket = exchange_bucket(exchange);
 	const size_t count = json_node_count(array);
 	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
 	const int reads_all =
-		authorise_asks(exchange, bucket, (struct span){NULL, 0}, PERMISSION_READ, err);
+		authorise_permits(exchange, &bucket, (struct span){NULL, 0}, PERMISSION_READ, err);
 	out->paths = paths;
 	int reads = reads_all;
 	for (size_t i = 0; paths != NULL && reads >= 0 && i < count; i++) {
@@ -77,7 +77,7 @@ static int choose(struct exchange *exchange, const struct json_node *array,
 			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
 		reads = reads_all == 1
 			? 1
-			: authorise_asks(exchange, bucket, path, PERMISSION_READ, err);
+			: authorise_permits(exchange, &bucket, path, PERMISSION_READ, err);
 		if (path.len > 0 && reads == 1)
 			paths[out->count++] = arena_copy(exchange->arena, path);
 	}
@@ -123,7 +123,7 @@ enum next paths_info_finish(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	}
 	*state = (struct paths_info){.call = {.look = look, .reply = reply},
-		.params = {.bucket = exchange->parameters[0], .bucket_id = exchange->bucket_id}};
+		.params = {.bucket = exchange_bucket(exchange)}};
 	if (read_request(exchange, &state->params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;

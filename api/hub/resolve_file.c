@@ -46,13 +46,19 @@ static int hide_encoding(struct exchange *exchange, struct object *object, struc
 	return 0;
 }
 
+static struct object_ref ref_of(const struct exchange *exchange)
+{
+	return (struct object_ref){.bucket = exchange_bucket(exchange),
+		.key = exchange->parameters[1],
+		.judged_version = exchange->judged_version};
+}
+
 /* The entity tag of the Hub is the Xet hash. */
 static int find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
-	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
-	if (object_view_find(view, exchange->parameters[0], exchange->parameters[1], &current,
-		    exchange->arena, out, err) != 0)
+	const struct object_ref ref = ref_of(exchange);
+	if (object_view_find(view, &ref, exchange->arena, out, err) != 0)
 		return -1;
 	if (!out->has_file_hash)
 		return error_set(err, ERROR_BUSY,
@@ -181,8 +187,8 @@ static void hang_up(struct exchange *exchange)
 
 static int find_now(struct exchange *exchange, struct object *out, struct error *err)
 {
-	return object_find(exchange->context->store, exchange->parameters[0],
-		exchange->parameters[1], exchange->arena, out, err);
+	const struct object_ref ref = ref_of(exchange);
+	return object_find(exchange->context->store, &ref, exchange->arena, out, err);
 }
 
 /* not_ready: the file is of a view that is still to be made. */
@@ -192,8 +198,8 @@ static int find_or_pending(struct exchange *exchange, struct object *out, struct
 	const int found = find_now(exchange, out, err);
 	if (found == 0 || err->kind != ERROR_NO_KEY)
 		return found;
-	const int pending =
-		view_wait_look(&state->view, exchange->parameters[0], exchange->parameters[1], err);
+	const int pending = view_wait_look(
+		&state->view, exchange_bucket(exchange), exchange->parameters[1], err);
 	if (pending == 1)
 		return error_set(err, ERROR_NOT_READY, "The view is still being made.");
 	return pending == 0 && state->view.anchor.is_view ? find_now(exchange, out, err) : -1;

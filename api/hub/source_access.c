@@ -7,7 +7,7 @@
 enum { QUESTIONS_MAX = 2000 /* to the store, of one batch: other changes wait for them */ };
 
 struct source {
-	struct span bucket;
+	struct bucket_ref bucket;
 	bool is_known;       /* something of it may be done; else nothing of it may be read */
 	bool is_open;        /* all of it may be read */
 	bool opens_versions; /* and its older versions */
@@ -22,28 +22,32 @@ struct source_access {
 static const struct source *find(const struct source_access *access, struct span bucket)
 {
 	for (size_t i = 0; i < access->count; i++)
-		if (span_equal(access->sources[i].bucket, bucket))
+		if (span_equal(access->sources[i].bucket.name, bucket))
 			return &access->sources[i];
 	return NULL;
 }
 
-static int opens(const struct source_access *access, struct span bucket, struct span key,
+static int opens(const struct source_access *access, struct bucket_ref *bucket, struct span key,
 	bool is_current, struct error *err)
 {
 	const unsigned permission =
 		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
-	return authorise_asks(access->exchange, bucket, key, permission, err);
+	return authorise_permits(access->exchange, bucket, key, permission, err);
 }
 
-static int add(struct source_access *access, struct span bucket, struct error *err)
+/* The bucket gets the id of the one that is judged, the same for all lines that name it. */
+static int add(struct source_access *access, struct bucket_ref *bucket, struct error *err)
 {
 	static const struct span whole = {NULL, 0};
-	if (bucket.len == 0 || find(access, bucket) != NULL)
+	const struct source *const before = find(access, bucket->name);
+	if (before != NULL)
+		*bucket = before->bucket;
+	if (bucket->name.len == 0 || before != NULL)
 		return 0;
 	const int open = opens(access, bucket, whole, true, err);
 	const int versions = open < 0 ? -1 : opens(access, bucket, whole, false, err);
-	access->sources[access->count++] = (struct source){.bucket = bucket,
-		.is_known = open == 1 || authorise_knows(access->exchange, bucket),
+	access->sources[access->count++] = (struct source){.bucket = *bucket,
+		.is_known = open == 1 || authorise_knows(access->exchange, *bucket),
 		.is_open = open == 1,
 		.opens_versions = versions == 1};
 	return versions < 0 ? -1 : 0;
@@ -61,26 +65,27 @@ struct source_access *source_access_new(
 	}
 	*access = (struct source_access){
 		.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
-	int result = add(access, exchange->parameters[0], err);
+	struct bucket_ref own = exchange_bucket(exchange);
+	int result = add(access, &own, err);
 	for (size_t i = 0; result == 0 && i < lines->count; i++)
-		result = add(access, lines->lines[i].source, err);
+		result = add(access, &lines->lines[i].source, err);
 	return result == 0 ? access : NULL;
 }
 
-int source_access_allows(struct source_access *access, struct span bucket, struct span key,
+int source_access_allows(struct source_access *access, struct bucket_ref bucket, struct span key,
 	bool is_current, struct error *err)
 {
 	static const struct span nobody = {(const uint8_t *)"", 0};
-	const struct source *const source = find(access, bucket);
+	const struct source *const source = find(access, bucket.name);
 	const struct principal *const principal = access->exchange->principal;
 	if (source == NULL || !source->is_known)
 		return 0;
 	if (is_current ? source->is_open : source->opens_versions)
 		return 1;
 	if (principal != NULL && principal->grant_count > 0)
-		return principal_allows(principal, bucket, nobody, key, PERMISSION_READ);
+		return principal_allows(principal, bucket.name, nobody, key, PERMISSION_READ);
 	if (access->questions == 0)
 		return 0;
 	access->questions--;
-	return opens(access, bucket, key, is_current, err);
+	return opens(access, &bucket, key, is_current, err);
 }

@@ -2,14 +2,15 @@
 
 enum { TOLD_MAX = 16, HEADER_MAX_BYTES = 8 * 1024 };
 
-int view_wait_look(struct anchor_wait *wait, struct span bucket, struct span key, struct error *err)
+int view_wait_look(
+	struct anchor_wait *wait, struct bucket_ref bucket, struct span key, struct error *err)
 {
 	anchor_wait_look(wait);
 	return run_find_view(wait->wait.exchange->context->store, bucket, key, &wait->anchor, err);
 }
 
 int view_wait_tell(
-	struct exchange *exchange, struct span bucket, struct span prefix, struct error *err)
+	struct exchange *exchange, struct bucket_ref bucket, struct span prefix, struct error *err)
 {
 	struct span keys[TOLD_MAX];
 	size_t count;

@@ -4,19 +4,12 @@
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
-struct fold_object { /* the exchange's state */
-	uint64_t from;
-	uint64_t to;
-};
-
 static int find_made(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	(void)view;
-	const struct fold_object *const state = exchange->state;
-	return run_find_fold_object(exchange->context->store, steps_request_bucket(exchange),
-		steps_request_run(exchange), state->from, state->to, exchange->parameters[3],
-		exchange->arena, out, err);
+	const struct run_fold_ref *const state = exchange->state;
+	return run_find_fold_object(exchange->context->store, state, exchange->arena, out, err);
 }
 
 static enum next fail(struct exchange *exchange, const struct error *err)
@@ -24,7 +17,7 @@ static enum next fail(struct exchange *exchange, const struct error *err)
 	return steps_error_fail(exchange, err, UINT64_MAX);
 }
 
-static bool read_steps(struct exchange *exchange, struct fold_object *out, enum next *out_next)
+static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next)
 {
 	struct span rest = exchange->parameters[2];
 	struct span from;
@@ -47,9 +40,11 @@ enum next fold_object_begin(struct exchange *exchange)
 		.overrides = overrides,
 		.override_count = 1,
 		.hide_user_metadata = true};
-	struct fold_object *const state = arena_take(exchange->arena, sizeof(*state));
+	struct run_fold_ref *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;
 	ASSERT(state != NULL);
+	*state = (struct run_fold_ref){
+		.run = steps_request_run(exchange), .name = exchange->parameters[3]};
 	if (!read_steps(exchange, state, &next))
 		return next;
 	exchange->state = state;

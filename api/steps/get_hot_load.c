@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "api/steps/hot_load_call.h"
+#include "api/steps/hot_load_run.h"
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"
 #include "base/thread/helpers.h"
@@ -23,7 +23,7 @@ struct status { /* the exchange's state */
 	struct helper_job job;
 	struct helper_lane lane;
 	struct exchange *exchange;
-	const struct hot_load_call *call;
+	const struct run_ref *run;
 	struct replica_message *replicas;
 	struct span *identities; /* of the step that each holds */
 	size_t count;
@@ -63,44 +63,41 @@ static bool take_page(
 
 static int collect(struct status *status, struct error *err)
 {
-	const struct hot_load_call *const call = status->call;
 	struct store *const store = status->exchange->context->store;
-	struct span next = {0};
+	struct replica_scan scan = {.run = *status->run, .limit = REPLICA_LIST_MAX};
 	int result = 0;
 	bool more = true;
 	while (result == 0 && more) {
 		struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
 		struct replica_list_message page = {0};
-		result = replica_list(
-			store, call->bucket, call->run, next, REPLICA_LIST_MAX, arena, &page, err);
-		more = result == 0 && take_page(status, &page, &next);
+		result = replica_list(store, &scan, arena, &page, err);
+		more = result == 0 && take_page(status, &page, &scan.after);
 		arena_free(arena);
 	}
 	qsort(status->replicas, status->count, sizeof(status->replicas[0]), by_step);
 	return result != 0 ? -1
-			   : hot_load_find_newest(store, call->bucket, call->run,
-				     status->exchange->arena, &status->newest, err);
+			   : hot_load_find_newest(store, status->run, status->exchange->arena,
+				     &status->newest, err);
 }
 
 /* Sorted by step, so each is asked for once. */
 static int name_steps(struct status *status, struct error *err)
 {
-	const struct hot_load_call *const call = status->call;
+	struct exchange *const exchange = status->exchange;
 	for (size_t i = 0; i < status->count; i++) {
 		const struct replica_message *const replica = &status->replicas[i];
 		const bool is_same = i > 0 && status->replicas[i - 1].has_step &&
 			status->replicas[i - 1].step == replica->step;
 		status->identities[i] = is_same ? status->identities[i - 1] : (struct span){0};
 		if (replica->has_step && !is_same &&
-			hot_load_identity(status->exchange->context->store, call->bucket, call->run,
-				replica->step, status->exchange->arena, &status->identities[i],
-				err) != 0)
+			hot_load_identity(exchange->context->store, status->run, replica->step,
+				exchange->arena, &status->identities[i], err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void find_status(struct helper_job *job)
+static void hot_load_find_status(struct helper_job *job)
 {
 	struct status *const status = (struct status *)((char *)job - offsetof(struct status, job));
 	struct exchange *const exchange = status->exchange;
@@ -180,10 +177,11 @@ enum next get_hot_load_begin(struct exchange *exchange)
 	struct status *const status = arena_take(exchange->arena, sizeof(*status));
 	struct error err = {0};
 	ASSERT(status != NULL);
-	*status = (struct status){.job = {.run = find_status}, .exchange = exchange};
-	status->call = hot_load_call_open(exchange, PERMISSION_READ, &err);
-	if (status->call == NULL)
+	*status = (struct status){.job = {.run = hot_load_find_status}, .exchange = exchange};
+	const struct hot_load_run *const found = hot_load_run_find(exchange, PERMISSION_READ, &err);
+	if (found == NULL)
 		return exchange_fail(exchange, &err);
+	status->run = &found->run;
 	exchange->state = status;
 	helpers_submit(store_helpers(exchange->context->store), &status->lane, &status->job);
 	return NEXT_WAIT;

@@ -1,5 +1,5 @@
 /* The body of a hot-load, as trainers of hosted inference send it: what is not named here is passed
- * over. docs/PROTOCOL.md, "Hot-load". */
+ * over. docs/protocol/steps.md, "Hot-loads". */
 #ifndef API_STEPS_HOT_LOAD_REQUEST_H
 #define API_STEPS_HOT_LOAD_REQUEST_H
 

@@ -12,8 +12,7 @@ enum { WAIT_MAX_SECONDS = 60 };
 
 struct latest_step { /* the exchange's state */
 	struct long_wait wait;
-	bool has_after;
-	uint64_t after;
+	struct run_latest_params params;
 	struct version_bounds bounds;
 };
 
@@ -32,15 +31,13 @@ static int find(struct exchange *exchange, struct step_message *out, uint64_t *o
 	struct error *err)
 {
 	const struct latest_step *const state = exchange->state;
+	const struct run_latest_params *const params = &state->params;
 	struct store *const store = exchange->context->store;
-	const struct span bucket = steps_request_bucket(exchange);
-	const struct span run = steps_request_run(exchange);
 	*out_anchor = UINT64_MAX;
 	if (!state->bounds.has_exact)
-		return run_find_latest(store, bucket, run, state->has_after, state->after,
-			exchange->arena, out, err);
-	if (run_find_step(store, bucket, run, state->bounds.exact, false, exchange->arena, out,
-		    out_anchor, err) != 0) {
+		return run_find_latest(store, params, exchange->arena, out, err);
+	const struct run_step_params exact = {.run = params->run, .step = state->bounds.exact};
+	if (run_find_step(store, &exact, exchange->arena, out, out_anchor, err) != 0) {
 		version_bounds_translate(&state->bounds, err);
 		return -1;
 	}
@@ -69,8 +66,8 @@ static enum next look(struct exchange *exchange)
 {
 	struct latest_step *const state = exchange->state;
 	struct step_watch *const watch = store_step_watch(exchange->context->store);
-	const struct span bucket = steps_request_bucket(exchange);
-	const struct span run = steps_request_run(exchange);
+	const struct span bucket = state->params.run.bucket.name;
+	const struct span run = state->params.run.name;
 	struct step_message step;
 	struct error err = {0};
 	uint64_t anchor;
@@ -92,17 +89,19 @@ enum next latest_step_begin(struct exchange *exchange)
 	bool has_wait;
 	enum next next;
 	ASSERT(state != NULL);
-	if (!steps_request_number(exchange, "after", &state->has_after, &state->after, &next) ||
+	struct run_latest_params *const params = &state->params;
+	params->run = steps_request_run(exchange);
+	if (!steps_request_number(exchange, "after", &params->has_after, &params->after, &next) ||
 		!steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next) ||
 		!version_bounds_read(exchange, &state->bounds, &next))
 		return next;
 	const struct version_bounds *const bounds = &state->bounds;
-	if (bounds->has_exact && state->has_after)
+	if (bounds->has_exact && params->has_after)
 		return steps_error_invalid(exchange, "exact_version", "does not go with after");
 	if (bounds->has_min && bounds->min > 0 &&
-		(!state->has_after || state->after < bounds->min - 1)) {
-		state->has_after = true;
-		state->after = bounds->min - 1;
+		(!params->has_after || params->after < bounds->min - 1)) {
+		params->has_after = true;
+		params->after = bounds->min - 1;
 	}
 	if (wait_seconds > WAIT_MAX_SECONDS)
 		wait_seconds = WAIT_MAX_SECONDS;

@@ -34,17 +34,17 @@ static void print_runs(
 
 enum next list_runs_begin(struct exchange *exchange)
 {
-	struct span after = {0};
+	struct run_scan scan = {.bucket = exchange_bucket(exchange)};
 	struct run_message *runs = NULL;
 	size_t count = 0;
 	uint64_t limit;
 	struct error err = {0};
 	enum next next;
-	exchange_query(exchange, "after", &after);
+	exchange_query(exchange, "after", &scan.after);
 	if (!steps_request_limit(exchange, PAGE_RUNS, PAGE_MAX_RUNS, &limit, &next))
 		return next;
-	if (run_list(exchange->context->store, steps_request_bucket(exchange), after, limit + 1,
-		    exchange->arena, &runs, &count, &err) != 0)
+	scan.limit = limit + 1;
+	if (run_list(exchange->context->store, &scan, exchange->arena, &runs, &count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	for (size_t i = 0; i < count; i++)
 		steps_request_hide_webhook(exchange, &runs[i]);

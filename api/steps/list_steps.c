@@ -27,14 +27,15 @@ struct page {
 static bool add_slice(struct page *page, struct error *err)
 {
 	struct exchange *const exchange = page->exchange;
-	const size_t limit = page->left < SLICE_STEPS ? page->left : SLICE_STEPS;
+	const struct run_steps_scan scan = {.run = steps_request_run(exchange),
+		.from = page->from,
+		.limit = page->left < SLICE_STEPS ? page->left : SLICE_STEPS};
 	struct step_message *steps = NULL;
 	size_t count = 0;
-	if (run_list_steps(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), page->from, limit, exchange->arena, &steps, &count,
-		    err) != 0)
+	if (run_list_steps(exchange->context->store, &scan, exchange->arena, &steps, &count, err) !=
+		0)
 		return false;
-	page->more = count == limit;
+	page->more = count == scan.limit;
 	for (size_t i = 0; i < count; i++) {
 		if (page->body.len >= PAGE_FULL_BYTES) {
 			page->more = true;

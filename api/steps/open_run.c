@@ -2,7 +2,6 @@
 
 #include "api/auth/keyring.h"
 #include "api/steps/run_request.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
 #include "storage/step_jobs/run_fork.h"
@@ -10,13 +9,13 @@
 enum next open_run_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (run_check_name(steps_request_run(exchange), &err) != 0)
+	if (run_check_name(steps_request_run(exchange).name, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_accept_small(exchange, RUN_REQUEST_MAX_BYTES);
 }
 
 /* Who forks gets the bytes of the old run. */
-static enum next fork(struct exchange *exchange, const struct run_request *request,
+static enum next fork_run(struct exchange *exchange, const struct run_request *request,
 	const struct run_open_params *open)
 {
 	/* a key without grants was let in as the owner's */
@@ -28,14 +27,13 @@ static enum next fork(struct exchange *exchange, const struct run_request *reque
 		return exchange_fail(exchange, &err);
 	const char *const folder = arena_format(exchange->arena, "%.*s/",
 		(int)request->fork_run.len, (const char *)request->fork_run.data);
-	if (!principal_allows(
-		    exchange->principal, open->bucket, owner, span_text(folder), PERMISSION_READ)) {
+	if (!principal_allows(exchange->principal, open->run.bucket.name, owner, span_text(folder),
+		    PERMISSION_READ)) {
 		error_set(&err, ERROR_DENIED,
 			"You may not read the run '%s', which is to be forked.", folder);
 		return exchange_fail(exchange, &err);
 	}
-	return run_wait_for(exchange,
-		run_fork_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return exchange_await(exchange, run_fork_call(exchange->context->store, &params));
 }
 
 enum next open_run_finish(struct exchange *exchange)
@@ -44,23 +42,20 @@ enum next open_run_finish(struct exchange *exchange)
 	struct error err = {0};
 	if (run_request_parse(exchange_body(exchange), exchange->arena, &request, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct run_open_params params = {.bucket = steps_request_bucket(exchange),
-		.run = steps_request_run(exchange),
+	const struct run_open_params params = {.run = steps_request_run(exchange),
 		.has_keep_steps = request.has_keep_steps,
 		.keep_steps = request.keep_steps,
 		.has_expected_epoch = request.has_expected_epoch,
 		.expected_epoch = request.expected_epoch};
 	if (request.has_fork)
-		return fork(exchange, &request, &params);
-	return run_wait_for(exchange,
-		run_open_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+		return fork_run(exchange, &request, &params);
+	return exchange_await(exchange, run_open_call(exchange->context->store, &params));
 }
 
 enum next open_run_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return version_bounds_fail(exchange, &err, UINT64_MAX);
-	return steps_request_reply_run(exchange, &outcome.run);
+	return steps_request_reply_run(exchange, run_open_result(exchange->call));
 }

@@ -1,6 +1,5 @@
 #include "api/steps/pins.h"
 
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 #include "storage/runs/pin.h"
 #include "wire/replica_message.h"
@@ -31,50 +30,47 @@ enum next put_pin_begin(struct exchange *exchange)
 
 enum next put_pin_finish(struct exchange *exchange)
 {
+	const struct run_ref run = steps_request_run(exchange);
 	struct pin_message pin;
 	struct error err = {0};
 	if (pin_message_parse(exchange_body(exchange), exchange->arena, &pin, &err) != 0)
 		return exchange_fail(exchange, &err);
 	pin.name = pin_name(exchange);
-	return run_wait_for(exchange,
-		pin_put_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), &pin, exchange_wake_owner, exchange));
+	return exchange_await(exchange, pin_put_call(exchange->context->store, &run, &pin));
 }
 
 enum next put_pin_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return reply(exchange, &outcome.pin);
+	return reply(exchange, pin_put_result(exchange->call));
 }
 
 enum next get_pin_begin(struct exchange *exchange)
 {
+	const struct run_ref run = steps_request_run(exchange);
 	struct pin_message pin;
 	struct error err = {0};
-	if (pin_find(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), pin_name(exchange), &pin, &err) != 0)
+	if (pin_find(exchange->context->store, &run, pin_name(exchange), &pin, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, &pin);
 }
 
 enum next delete_pin_begin(struct exchange *exchange)
 {
-	return run_wait_for(exchange,
-		pin_remove_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), pin_name(exchange), exchange_wake_owner,
-			exchange));
+	const struct run_ref run = steps_request_run(exchange);
+	return exchange_await(
+		exchange, pin_remove_call(exchange->context->store, &run, pin_name(exchange)));
 }
 
 enum next list_pins_begin(struct exchange *exchange)
 {
+	const struct run_ref run = steps_request_run(exchange);
 	struct pin_message *pins;
 	size_t count;
 	struct error err = {0};
-	if (pin_list(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), exchange->arena, &pins, &count, &err) != 0)
+	if (pin_list(exchange->context->store, &run, exchange->arena, &pins, &count, &err) != 0)
 		return exchange_fail(exchange, &err);
 	struct buffer body;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);

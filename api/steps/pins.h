@@ -8,7 +8,7 @@ enum next put_pin_begin(struct exchange *exchange);
 enum next put_pin_finish(struct exchange *exchange);
 enum next put_pin_resume(struct exchange *exchange);
 enum next get_pin_begin(struct exchange *exchange);
-enum next delete_pin_begin(struct exchange *exchange); /* resume: run_wait_resume_empty */
+enum next delete_pin_begin(struct exchange *exchange); /* resume: steps_request_resume_empty */
 enum next list_pins_begin(struct exchange *exchange);
 
 #endif

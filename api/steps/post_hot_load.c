@@ -1,8 +1,7 @@
 #include "api/steps/post_hot_load.h"
 
-#include "api/steps/hot_load_call.h"
+#include "api/steps/hot_load_run.h"
 #include "api/steps/hot_load_request.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 #include "storage/buckets/account.h"
 #include "storage/runs/hot_load.h"
@@ -10,7 +9,7 @@
 enum next post_hot_load_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (hot_load_call_open(exchange, PERMISSION_WRITE, &err) == NULL)
+	if (hot_load_run_find(exchange, PERMISSION_WRITE, &err) == NULL)
 		return exchange_fail(exchange, &err);
 	return exchange_accept_small(exchange, HOT_LOAD_REQUEST_MAX_BYTES);
 }
@@ -19,28 +18,25 @@ enum next post_hot_load_finish(struct exchange *exchange)
 {
 	struct hot_load_request request;
 	struct error err = {0};
-	const struct hot_load_call *const call =
-		hot_load_call_open(exchange, PERMISSION_WRITE, &err);
-	if (call == NULL ||
+	const struct hot_load_run *const found =
+		hot_load_run_find(exchange, PERMISSION_WRITE, &err);
+	if (found == NULL ||
 		hot_load_request_parse(exchange_body(exchange), exchange->arena, &request, &err) !=
 			0 ||
 		hot_load_check_identity(request.identity, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct hot_load_params params = {.bucket = call->bucket,
-		.run = call->run,
-		.deployment = call->deployment,
+	const struct hot_load_params params = {.run = found->run,
+		.deployment = found->deployment,
 		.identity = request.identity,
 		.has_base = request.is_incremental,
 		.base = request.previous};
-	return run_wait_for(exchange,
-		hot_load_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return exchange_await(exchange, hot_load_call(exchange->context->store, &params));
 }
 
 enum next post_hot_load_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_reply_body(exchange, 200, "application/json", span_text("{}"));
 }

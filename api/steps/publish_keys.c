@@ -8,8 +8,8 @@ int publish_keys_check(
 {
 	/* a key without grants was let in as the owner's */
 	static const struct span owner = {NULL, 0};
-	const struct span bucket = steps_request_bucket(exchange);
-	const struct span run = steps_request_run(exchange);
+	const struct span bucket = exchange_bucket(exchange).name;
+	const struct span run = steps_request_run(exchange).name;
 	for (size_t f = 0; f < step->form_count; f++)
 		for (size_t i = 0; i < step->forms[f].object_count; i++) {
 			const struct span key = step->forms[f].objects[i].key;

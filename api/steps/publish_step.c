@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "api/steps/publish_keys.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
@@ -18,6 +17,7 @@ enum next publish_step_begin(struct exchange *exchange)
 
 enum next publish_step_finish(struct exchange *exchange)
 {
+	const struct run_ref run = steps_request_run(exchange);
 	struct step_message message;
 	struct error err = {0};
 	uint64_t step;
@@ -34,28 +34,25 @@ enum next publish_step_finish(struct exchange *exchange)
 	}
 	if (publish_keys_check(exchange, &message, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return run_wait_for(exchange,
-		run_publish_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), &message, exchange_wake_owner, exchange));
+	return exchange_await(exchange, run_publish_call(exchange->context->store, &run, &message));
 }
 
 /* The reply is the step as it now stands in the catalog, not as it was sent. */
 enum next publish_step_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
+	struct run_step_params params = {.run = steps_request_run(exchange)};
 	struct step_message published;
 	struct error err = {0};
-	uint64_t step;
 	uint64_t anchor = UINT64_MAX;
+	bool already;
 	enum next next;
-	if (!steps_request_step(exchange, &step, &next))
+	if (!steps_request_step(exchange, &params.step, &next))
 		return next;
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (run_find_step(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), step, false, exchange->arena, &published, &anchor,
+	if (run_find_step(exchange->context->store, &params, exchange->arena, &published, &anchor,
 		    &err) != 0)
 		return steps_error_fail(exchange, &err, anchor);
-	published.anchor_due = outcome.run.anchor_due;
-	return steps_request_reply_step(exchange, outcome.already ? 200 : 201, &published, false);
+	published.anchor_due = run_publish_result(exchange->call, &already)->anchor_due;
+	return steps_request_reply_step(exchange, already ? 200 : 201, &published, false);
 }

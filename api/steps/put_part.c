@@ -1,7 +1,6 @@
 #include "api/steps/put_part.h"
 
 #include "api/steps/publish_keys.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "storage/runs/step_part.h"
@@ -39,8 +38,7 @@ enum next put_part_begin(struct exchange *exchange)
 
 enum next put_part_finish(struct exchange *exchange)
 {
-	struct step_part_params params = {
-		.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
+	struct step_part_params params = {.run = steps_request_run(exchange)};
 	struct part_message message;
 	struct error err = {0};
 	uint64_t step;
@@ -52,22 +50,19 @@ enum next put_part_finish(struct exchange *exchange)
 	if (publish_keys_check(exchange, &message.step, &err) != 0)
 		return exchange_fail(exchange, &err);
 	params.message = &message;
-	return run_wait_for(exchange,
-		step_part_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+	return exchange_await(exchange, step_part_call(exchange->context->store, &params));
 }
 
 enum next put_part_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct buffer body;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	bool already;
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
+	const struct part_answer *const answer = step_part_result(exchange->call, &already);
+	const int status = already ? 200 : answer->published ? 201 : 202;
 	buffer_init(&body, ANSWER_MAX_BYTES);
-	part_answer_print(&outcome.part, &body);
-	return steps_request_reply_json(exchange,
-		outcome.already                  ? 200
-			: outcome.part.published ? 201
-						 : 202,
-		&body);
+	part_answer_print(answer, &body);
+	return steps_request_reply_json(exchange, status, &body);
 }

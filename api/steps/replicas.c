@@ -1,6 +1,5 @@
 #include "api/steps/replicas.h"
 
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 #include "storage/runs/replica.h"
 
@@ -10,9 +9,9 @@ enum {
 	LIST_BODY_MAX_BYTES = REPLICA_LIST_MAX * REPLICA_BODY_MAX_BYTES
 };
 
-static struct span replica_id(const struct exchange *exchange)
+static struct replica_ref replica_of(const struct exchange *exchange)
 {
-	return exchange->parameters[2];
+	return (struct replica_ref){steps_request_run(exchange), exchange->parameters[2]};
 }
 
 static enum next reply(struct exchange *exchange, const struct replica_message *replica)
@@ -27,73 +26,66 @@ static enum next reply(struct exchange *exchange, const struct replica_message *
 enum next put_replica_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (replica_check_id("A replica's id", replica_id(exchange), &err) != 0)
+	if (replica_check_id("A replica's id", replica_of(exchange).id, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_accept_small(exchange, REPLICA_MESSAGE_MAX_BYTES);
 }
 
 enum next put_replica_finish(struct exchange *exchange)
 {
+	const struct replica_ref ref = replica_of(exchange);
+	struct store *const store = exchange->context->store;
 	struct replica_message said;
 	struct replica_message *const answer = arena_take(exchange->arena, sizeof(*answer));
 	struct error err = {0};
-	bool saved = false;
 	ASSERT(answer != NULL);
 	if (replica_message_parse(exchange_body(exchange), exchange->arena, &said, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (replica_put(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), replica_id(exchange), &said, exchange->arena,
-		    answer, &saved, &err) != 0)
+	const int saved = replica_put(store, &ref, &said, exchange->arena, answer, &err);
+	if (saved < 0)
 		return exchange_fail(exchange, &err);
-	if (saved)
+	if (saved == 1)
 		return reply(exchange, answer);
-	return run_wait_with(exchange,
-		replica_save_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), replica_id(exchange), exchange_wake_owner,
-			exchange),
-		answer);
+	exchange->state = answer;
+	return exchange_await(exchange, replica_save_call(store, &ref));
 }
 
 enum next put_replica_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return reply(exchange, run_wait_answer(exchange));
+	return reply(exchange, exchange->state);
 }
 
 enum next get_replica_begin(struct exchange *exchange)
 {
+	const struct replica_ref ref = replica_of(exchange);
 	struct replica_message replica;
 	struct error err = {0};
-	if (replica_find(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), replica_id(exchange), exchange->arena, &replica,
-		    &err) != 0)
+	if (replica_find(exchange->context->store, &ref, exchange->arena, &replica, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, &replica);
 }
 
 enum next delete_replica_begin(struct exchange *exchange)
 {
-	return run_wait_for(exchange,
-		replica_remove_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), replica_id(exchange), exchange_wake_owner,
-			exchange));
+	const struct replica_ref ref = replica_of(exchange);
+	return exchange_await(exchange, replica_remove_call(exchange->context->store, &ref));
 }
 
 enum next list_replicas_begin(struct exchange *exchange)
 {
+	struct replica_scan scan = {.run = steps_request_run(exchange)};
 	struct replica_list_message list;
-	struct span after = {0};
 	struct error err = {0};
 	uint64_t limit;
 	enum next next;
-	exchange_query(exchange, "after", &after);
+	exchange_query(exchange, "after", &scan.after);
 	if (!steps_request_limit(exchange, PAGE_REPLICAS, REPLICA_LIST_MAX, &limit, &next))
 		return next;
-	if (replica_list(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), after, limit, exchange->arena, &list, &err) != 0)
+	scan.limit = limit;
+	if (replica_list(exchange->context->store, &scan, exchange->arena, &list, &err) != 0)
 		return exchange_fail(exchange, &err);
 	struct buffer body;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);

@@ -1,7 +1,6 @@
 #include "api/steps/run_settings.h"
 
 #include "api/auth/keyring.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 
 /* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so
@@ -12,12 +11,12 @@ static int check_prefix(
 	/* a key without grants was let in as the owner's */
 	static const struct span owner = {NULL, 0};
 	char text[2 * RUN_PREFIX_MAX_BYTES];
-	const struct span run = steps_request_run(exchange);
+	const struct span run = steps_request_run(exchange).name;
 	const struct span prefix = span_of(text, run_settings_prefix(setting, run, text));
 	if (span_starts(prefix, run) &&
 		span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
 		return 0;
-	if (principal_allows(exchange->principal, steps_request_bucket(exchange), owner, prefix,
+	if (principal_allows(exchange->principal, exchange_bucket(exchange).name, owner, prefix,
 		    PERMISSION_READ))
 		return 0;
 	return error_set(err, ERROR_DENIED,
@@ -42,20 +41,18 @@ enum next run_settings_begin(struct exchange *exchange)
 
 enum next run_settings_finish(struct exchange *exchange)
 {
+	const struct run_ref run = steps_request_run(exchange);
 	struct error err = {0};
 	if (check_prefixes(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return run_wait_for(exchange,
-		run_settings_start(exchange->context->store, steps_request_bucket(exchange),
-			steps_request_run(exchange), exchange_body(exchange), exchange_wake_owner,
-			exchange));
+	return exchange_await(exchange,
+		run_settings_call(exchange->context->store, &run, exchange_body(exchange)));
 }
 
 enum next run_settings_resume(struct exchange *exchange)
 {
-	struct run_outcome outcome;
 	struct error err = {0};
-	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return steps_request_reply_run(exchange, &outcome.run);
+	return steps_request_reply_run(exchange, run_settings_result(exchange->call));
 }

@@ -7,16 +7,15 @@ enum { WEBHOOK_BODY_MAX_BYTES = 4096 };
 
 enum next run_webhook_begin(struct exchange *exchange)
 {
+	const struct run_ref ref = steps_request_run(exchange);
 	char secret[RUN_WEBHOOK_SECRET_BYTES];
 	struct run_message run;
 	struct json_writer writer;
 	struct buffer body;
 	struct error err = {0};
 	struct store *const store = exchange->context->store;
-	const struct span bucket = steps_request_bucket(exchange);
-	if (run_find(store, bucket, steps_request_run(exchange), exchange->arena, &run, &err) !=
-			0 ||
-		run_webhook_secret(store, bucket, steps_request_run(exchange), secret, &err) != 0)
+	if (run_find(store, &ref, exchange->arena, &run, &err) != 0 ||
+		run_webhook_secret(store, &ref, secret, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, WEBHOOK_BODY_MAX_BYTES);
 	json_writer_init(&writer, &body);

@@ -7,7 +7,7 @@
 
 struct step_object_state { /* the exchange's state */
 	struct anchor_wait wait;
-	uint64_t step;
+	struct run_file_ref ref;
 	uint64_t anchor;
 };
 
@@ -18,16 +18,13 @@ static int find_published(
 	struct step_object_state *const state = exchange->state;
 	static const struct span prefix = {(const uint8_t *)"anchor/", sizeof("anchor/") - 1};
 	struct store *const store = exchange->context->store;
-	const struct span name = exchange->parameters[3];
+	struct run_file_ref file = state->ref;
 	anchor_wait_look(&state->wait);
-	const int result =
-		run_find_object(store, steps_request_bucket(exchange), steps_request_run(exchange),
-			state->step, name, exchange->arena, out, &state->anchor, err);
-	if (result == 0 || err->kind != ERROR_NO_KEY || !span_starts(name, prefix))
+	const int result = run_find_object(store, &file, exchange->arena, out, &state->anchor, err);
+	if (result == 0 || err->kind != ERROR_NO_KEY || !span_starts(file.name, prefix))
 		return result;
-	return run_find_anchor_file(store, steps_request_bucket(exchange),
-		steps_request_run(exchange), state->step, span_slice(name, prefix.len, name.len),
-		exchange->arena, out, &state->wait.anchor, err);
+	file.name = span_slice(file.name, prefix.len, file.name.len);
+	return run_find_anchor_file(store, &file, exchange->arena, out, &state->wait.anchor, err);
 }
 
 static enum next make(struct exchange *exchange)
@@ -63,9 +60,11 @@ enum next step_object_begin(struct exchange *exchange)
 	struct step_object_state *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;
 	ASSERT(state != NULL);
-	*state = (struct step_object_state){.anchor = UINT64_MAX};
+	*state = (struct step_object_state){
+		.ref = {.run = steps_request_run(exchange), .name = exchange->parameters[3]},
+		.anchor = UINT64_MAX};
 	anchor_wait_init(&state->wait, exchange);
-	if (!steps_request_step(exchange, &state->step, &next))
+	if (!steps_request_step(exchange, &state->ref.step, &next))
 		return next;
 	exchange->state = state;
 	return reply(exchange);

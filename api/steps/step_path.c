@@ -105,14 +105,13 @@ static enum next reply(struct step_path *state)
 
 static enum next wait_or_reply(struct step_path *state)
 {
-	struct exchange *const exchange = state->exchange;
 	struct error crowded = {0};
 	state->is_planned = false;
 	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 ||
 		long_wait_enter(&state->wait, &crowded) != 0)
 		return reply(state);
 	return long_wait_for(
-		&state->wait, steps_request_bucket(exchange), state->topic, state->seen);
+		&state->wait, state->params.run.bucket.name, state->topic, state->seen);
 }
 
 static void find_path(struct step_path *state)
@@ -123,7 +122,7 @@ static void find_path(struct step_path *state)
 		&state->path, &state->facts, &state->err);
 }
 
-static void plan_on_helper(struct helper_job *job)
+static void path_plan_on_helper(struct helper_job *job)
 {
 	struct step_path *const state =
 		(struct step_path *)((char *)job - offsetof(struct step_path, job));
@@ -135,15 +134,14 @@ static void plan_on_helper(struct helper_job *job)
 
 static enum next look(struct step_path *state)
 {
-	struct exchange *const exchange = state->exchange;
-	struct store *const store = exchange->context->store;
+	struct store *const store = state->exchange->context->store;
 	state->seen = step_watch_generation(
-		store_step_watch(store), steps_request_bucket(exchange), state->topic);
+		store_step_watch(store), state->params.run.bucket.name, state->topic);
 	if (!state->params.may_take_long)
 		find_path(state);
 	if (!state->params.may_take_long && state->result <= 0)
 		return wait_or_reply(state);
-	state->job.run = plan_on_helper;
+	state->job.run = path_plan_on_helper;
 	helpers_submit(store_helpers(store), &state->lane, &state->job);
 	return NEXT_WAIT;
 }
@@ -155,8 +153,7 @@ enum next step_path_begin(struct exchange *exchange)
 	ASSERT(state != NULL);
 	state->exchange = exchange;
 	struct run_path_params *const params = &state->params;
-	*params = (struct run_path_params){
-		.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
+	*params = (struct run_path_params){.run = steps_request_run(exchange)};
 	if (!steps_request_number(exchange, "have", &params->has_have, &params->have, &next) ||
 		!read_digest(exchange, params, &next) || !read_want(exchange, params, &next) ||
 		!read_wait(state, &next) || !read_bounds(state, &next))
@@ -164,7 +161,7 @@ enum next step_path_begin(struct exchange *exchange)
 	state->facts.anchor = UINT64_MAX;
 	if (version_bounds_check(exchange, &state->bounds, &state->err) != 0)
 		return fail(state);
-	state->topic = run_folds_topic(params->run, exchange->arena);
+	state->topic = run_folds_topic(params->run.name, exchange->arena);
 	exchange->state = state;
 	return look(state);
 }

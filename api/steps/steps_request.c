@@ -12,22 +12,18 @@
 /* answers add URLs */
 enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES };
 
-struct span steps_request_bucket(const struct exchange *exchange)
+struct run_ref steps_request_run(const struct exchange *exchange)
 {
-	return exchange->parameters[0];
-}
-
-struct span steps_request_run(const struct exchange *exchange)
-{
-	return exchange->parameters[1];
+	return (struct run_ref){
+		.bucket = exchange_bucket(exchange), .name = exchange->parameters[1]};
 }
 
 const char *steps_request_name(struct exchange *exchange)
 {
-	const struct span bucket = steps_request_bucket(exchange);
-	const struct span run = steps_request_run(exchange);
-	const char *const name = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len,
-		(const char *)bucket.data, (int)run.len, (const char *)run.data);
+	const struct run_ref run = steps_request_run(exchange);
+	const char *const name = arena_format(exchange->arena, "%.*s/%.*s",
+		(int)run.bucket.name.len, (const char *)run.bucket.name.data, (int)run.name.len,
+		(const char *)run.name.data);
 	return name != NULL ? name : "";
 }
 
@@ -66,6 +62,14 @@ bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t 
 	return true;
 }
 
+enum next steps_request_resume_empty(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (call_outcome(exchange->call, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange_reply_empty(exchange, 204);
+}
+
 enum next steps_request_reply_json(struct exchange *exchange, int status, struct buffer *body)
 {
 	return exchange_reply_buffer(exchange, status, "application/json", body);
@@ -97,13 +101,14 @@ enum next steps_request_reply_step(
 void steps_request_hide_webhook(struct exchange *exchange, struct run_message *run)
 {
 	struct error ignored = {0};
+	struct bucket_ref bucket = exchange_bucket(exchange);
 	const char *const key = arena_format(
 		exchange->arena, "%.*s/", (int)run->run.len, (const char *)run->run.data);
 	if (run->settings.webhook[0] == '\0')
 		return;
 	if (key == NULL ||
-		authorise_owned_key(exchange, steps_request_bucket(exchange), span_text(key),
-			PERMISSION_WRITE, &ignored) != 0)
+		authorise_owned_key(
+			exchange, &bucket, span_text(key), PERMISSION_WRITE, &ignored) != 0)
 		memset(run->settings.webhook, 0, sizeof(run->settings.webhook));
 }
 

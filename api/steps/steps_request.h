@@ -6,8 +6,7 @@
 #include "storage/runs/run.h"
 
 /* Parameters of the route: "/v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}". */
-struct span steps_request_bucket(const struct exchange *exchange);
-struct span steps_request_run(const struct exchange *exchange);
+struct run_ref steps_request_run(const struct exchange *exchange);
 const char *steps_request_name(struct exchange *exchange); /* "bucket/run", in the arena */
 /* The {step} of the path: digits alone. False and the reply set otherwise. */
 bool steps_request_step(struct exchange *exchange, uint64_t *out_step, enum next *out_next);
@@ -19,6 +18,8 @@ bool steps_request_number(struct exchange *exchange, const char *name, bool *out
 bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most,
 	uint64_t *out_limit, enum next *out_next);
 
+/* `resume` of calls whose success has nothing to tell: 204, or the error. */
+enum next steps_request_resume_empty(struct exchange *exchange);
 /* A manifest, with an ETag of the very bytes sent; 304 when If-None-Match names it (status 200
  * only). */
 enum next steps_request_reply_step(

@@ -14,10 +14,10 @@
 #include "api/steps/replicas.h"
 #include "api/steps/run_settings.h"
 #include "api/steps/run_status.h"
-#include "api/steps/run_wait.h"
 #include "api/steps/run_webhook.h"
 #include "api/steps/step_object.h"
 #include "api/steps/step_path.h"
+#include "api/steps/steps_request.h"
 
 #define RUN  "/v1/runs/{bucket}/{run}"
 #define READ METHOD_GET | METHOD_HEAD
@@ -30,7 +30,7 @@ const struct route steps_routes[] = {
 	{METHOD_POST, RUN, NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "OpenRun",
 		open_run_begin, open_run_finish, open_run_resume},
 	{METHOD_DELETE, RUN, NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteRun",
-		delete_run_begin, NULL, run_wait_resume_empty},
+		delete_run_begin, NULL, steps_request_resume_empty},
 	{METHOD_PUT, RUN "/settings", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps,
 		"RunSettings", run_settings_begin, run_settings_finish, run_settings_resume},
 	{METHOD_GET, RUN "/webhook", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "RunWebhook",
@@ -44,7 +44,7 @@ const struct route steps_routes[] = {
 	{METHOD_PUT, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_SMALL, &face_steps,
 		"PutReplica", put_replica_begin, put_replica_finish, put_replica_resume},
 	{METHOD_DELETE, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps,
-		"DeleteReplica", delete_replica_begin, NULL, run_wait_resume_empty},
+		"DeleteReplica", delete_replica_begin, NULL, steps_request_resume_empty},
 	{READ, RUN "/pins", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListPins",
 		list_pins_begin, NULL, NULL},
 	{READ, RUN "/pins/{name}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "GetPin",
@@ -52,7 +52,7 @@ const struct route steps_routes[] = {
 	{METHOD_PUT, RUN "/pins/{name}", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "PutPin",
 		put_pin_begin, put_pin_finish, put_pin_resume},
 	{METHOD_DELETE, RUN "/pins/{name}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps,
-		"DeletePin", delete_pin_begin, NULL, run_wait_resume_empty},
+		"DeletePin", delete_pin_begin, NULL, steps_request_resume_empty},
 	{READ, RUN "/steps", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListSteps",
 		list_steps_begin, NULL, NULL},
 	{METHOD_GET, RUN "/steps/latest", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
@@ -64,7 +64,7 @@ const struct route steps_routes[] = {
 	{METHOD_PUT, RUN "/steps/{step}/parts/{part}", NULL, ACCESS_RUN_WRITE, BODY_SMALL,
 		&face_steps, "PutPart", put_part_begin, put_part_finish, put_part_resume},
 	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps,
-		"DeleteStep", delete_step_begin, NULL, run_wait_resume_empty},
+		"DeleteStep", delete_step_begin, NULL, steps_request_resume_empty},
 	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
 		"StepObject", step_object_begin, NULL, step_object_resume},
 	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,

@@ -24,9 +24,10 @@ int version_bounds_check(
 	struct error why = {0};
 	if (!bounds->has_min)
 		return 0;
-	if (run_find_latest(exchange->context->store, steps_request_bucket(exchange),
-		    steps_request_run(exchange), bounds->min > 0, bounds->min - (bounds->min > 0),
-		    exchange->arena, &newest, &why) == 0)
+	const struct run_latest_params params = {.run = steps_request_run(exchange),
+		.has_after = bounds->min > 0,
+		.after = bounds->min - (bounds->min > 0)};
+	if (run_find_latest(exchange->context->store, &params, exchange->arena, &newest, &why) == 0)
 		return 0;
 	*err = why;
 	if (why.kind == ERROR_NOT_READY)

@@ -191,7 +191,7 @@ static int print_plan(struct asking *asking, struct error *err)
 }
 
 /* The memory is needed for another's reply. */
-static void displace(struct share_hold *hold)
+static void reconstruction_displace(struct share_hold *hold)
 {
 	struct exchange *const exchange =
 		((struct asking *)((char *)hold - offsetof(struct asking, hold)))->exchange;
@@ -205,7 +205,7 @@ static int hold_body(struct asking *asking, struct error *err)
 	struct share_pool *const pool = asking->exchange->context->shares.replies;
 	if (pool == NULL || bytes <= REPLY_SMALL_BYTES)
 		return 0;
-	asking->hold.displace = displace;
+	asking->hold.displace = reconstruction_displace;
 	if (share_take(pool, &asking->hold, caller_of(asking->exchange), bytes))
 		return 0;
 	return error_set(err, ERROR_BUSY, "Large answers are still being read. Please try again.");
@@ -276,7 +276,7 @@ static enum next conclude(struct exchange *exchange)
 	return json_reply(exchange, 200, &asking->body);
 }
 
-static void run_plan(struct helper_job *job)
+static void reconstruction_run_plan(struct helper_job *job)
 {
 	struct asking *const asking = (struct asking *)job;
 	make_plan(asking);
@@ -286,7 +286,7 @@ static void run_plan(struct helper_job *job)
 static enum next answer(struct exchange *exchange)
 {
 	struct asking *const asking = exchange->state;
-	asking->job.run = run_plan;
+	asking->job.run = reconstruction_run_plan;
 	helpers_submit(store_helpers(exchange->context->store), &asking->lane, &asking->job);
 	return NEXT_WAIT;
 }

@@ -6,11 +6,6 @@
 
 enum { GRANT_BODY_MAX_BYTES = 16 * 1024 };
 
-static void release(struct exchange *exchange)
-{
-	xorb_promise_free(exchange->state);
-}
-
 enum next post_grant_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -41,19 +36,14 @@ enum next post_grant_finish(struct exchange *exchange)
 	if (check_body(exchange_body(exchange), &err) != 0 ||
 		xorb_request_hash(exchange, &hash, &err) != 0)
 		return exchange_fail(exchange, &err);
-	struct xorb_promise *const promise = xorb_promise_renew(
-		exchange->context->store, &hash, exchange_wake_owner, exchange, &err);
-	if (promise == NULL)
-		return exchange_fail(exchange, &err);
-	exchange->state = promise;
-	exchange->release = release;
-	return NEXT_WAIT;
+	struct call *const call = xorb_promise_renew_call(exchange->context->store, &hash, &err);
+	return call == NULL ? exchange_fail(exchange, &err) : exchange_await(exchange, call);
 }
 
 enum next post_grant_resume(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (xorb_promise_outcome(exchange->state, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_reply_body(exchange, 200, "application/json", span_text("{}"));
 }

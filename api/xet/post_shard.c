@@ -82,11 +82,11 @@ enum next post_shard_resume(struct exchange *exchange)
 	static const char *const bodies[] = {"{\"result\":0}", "{\"result\":1}"};
 	const struct post_shard *const state = exchange->state;
 	struct error err = {0};
-	struct shard_report report;
-	if (shard_put_outcome(shard_wait_put(state->wait), &report, &err) != 0)
+	if (shard_wait_outcome(state->wait, &err) != 0)
 		return exchange_fail(exchange, &err);
+	const struct shard_report *const report = shard_put_report(shard_wait_put(state->wait));
 	return exchange_reply_body(
-		exchange, 200, "application/json", span_text(bodies[report.new_files > 0]));
+		exchange, 200, "application/json", span_text(bodies[report->new_files > 0]));
 }
 
 enum next post_shard_v2_finish(struct exchange *exchange)

@@ -6,7 +6,8 @@
 
 struct post_xorb {             /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
-	struct xorb_put *put;
+	struct exchange *exchange;
+	struct xorb_put *put; /* its call is the exchange's */
 };
 
 static enum sink_result write_body(struct body_sink *sink, struct span bytes, struct error *err)
@@ -23,14 +24,8 @@ static int finish_body(struct body_sink *sink, struct error *err)
 
 static void abort_body(struct body_sink *sink)
 {
-	struct post_xorb *const state = (struct post_xorb *)sink;
-	xorb_put_free(state->put);
-	state->put = NULL;
-}
-
-static void release(struct exchange *exchange)
-{
-	xorb_put_free(((struct post_xorb *)exchange->state)->put);
+	struct exchange *const exchange = ((struct post_xorb *)sink)->exchange;
+	exchange_drop_call(exchange);
 }
 
 static int open_put(struct exchange *exchange, struct post_xorb *state, struct error *err)
@@ -38,7 +33,6 @@ static int open_put(struct exchange *exchange, struct post_xorb *state, struct e
 	struct xorb_put_params params = {
 		.private_codecs = xorb_request_has_private_codecs(exchange),
 		.room = exchange_wake_owner,
-		.done = exchange_wake_owner,
 		.owner = exchange,
 	};
 	if (xorb_request_hash(exchange, &params.hash, err) != 0)
@@ -47,7 +41,10 @@ static int open_put(struct exchange *exchange, struct post_xorb *state, struct e
 		return error_set(err, ERROR_TOO_LARGE, "A serialized xorb has at most %d bytes.",
 			XORB_BODY_MAX_BYTES);
 	state->put = xorb_put_open(exchange->context->store, &params, err);
-	return state->put == NULL ? -1 : 0;
+	if (state->put == NULL)
+		return -1;
+	exchange->call = xorb_put_call(state->put);
+	return 0;
 }
 
 enum next post_xorb_begin(struct exchange *exchange)
@@ -59,19 +56,17 @@ enum next post_xorb_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	}
 	*state = (struct post_xorb){
-		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body},
+		.exchange = exchange};
 	if (open_put(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
 	return exchange_accept(exchange, &state->sink);
 }
 
 enum next post_xorb_finish(struct exchange *exchange)
 {
-	struct post_xorb *const state = exchange->state;
-	xorb_put_finish(state->put);
-	return NEXT_WAIT;
+	return exchange_await(exchange, exchange->call);
 }
 
 enum next post_xorb_resume(struct exchange *exchange)
@@ -79,8 +74,8 @@ enum next post_xorb_resume(struct exchange *exchange)
 	static const char *const bodies[] = {"{\"was_inserted\":false}", "{\"was_inserted\":true}"};
 	const struct post_xorb *const state = exchange->state;
 	struct error err = {0};
-	bool inserted;
-	if (xorb_put_outcome(state->put, &inserted, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange_reply_body(exchange, 200, "application/json", span_text(bodies[inserted]));
+	return exchange_reply_body(exchange, 200, "application/json",
+		span_text(bodies[xorb_put_inserted(state->put)]));
 }

@@ -86,9 +86,8 @@ static bool is_stopping(const struct exchange *exchange)
 static enum next reply_at_once(struct shard_lines *lines)
 {
 	struct exchange *const exchange = lines->exchange;
-	struct shard_report report;
 	struct error err = {0};
-	const int result = shard_put_outcome(shard_wait_put(lines->wait), &report, &err);
+	const int result = shard_wait_outcome(lines->wait, &err);
 	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE ||
 		(err.kind == ERROR_BUSY && !is_stopping(exchange));
 	if (result != 0 && !is_told)
@@ -105,10 +104,9 @@ static enum next reply_at_once(struct shard_lines *lines)
 static void print_end(struct shard_lines *lines)
 {
 	const struct exchange *const exchange = lines->exchange;
-	struct shard_report report;
 	struct error err = {0};
 	lines->is_over = true;
-	if (shard_put_outcome(shard_wait_put(lines->wait), &report, &err) == 0) {
+	if (shard_wait_outcome(lines->wait, &err) == 0) {
 		print_result(lines);
 		return;
 	}

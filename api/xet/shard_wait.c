@@ -1,7 +1,8 @@
 /* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it
  * through the step watch, which wakes a waiter once: the end is published there under a name that
  * nobody else has, the wait's address. A watch that is closed wakes at once; so when the server
- * stops the end alone does it. From finish on the exchange and the shard both hold the wait. */
+ * stops the end alone does it. From finish on the exchange and the shard both hold the wait, and
+ * with it the call, which is not the exchange's: the exchange may end before it. */
 #include "api/xet/shard_wait.h"
 
 #include <stdatomic.h>
@@ -32,21 +33,21 @@ static void let_go(struct shard_wait *wait)
 {
 	if (atomic_fetch_sub(&wait->holders, 1) > 1)
 		return;
-	shard_put_free(wait->put);
+	call_free(shard_put_call(wait->put));
 	free(wait);
 }
 
-static void wake_exchange(struct step_waiter *waiter)
+static void shard_wait_wake(struct step_waiter *waiter)
 {
 	exchange_wake(((struct shard_wait *)waiter)->exchange);
 }
 
-static void has_room(void *owner)
+static void shard_wait_room(void *owner)
 {
 	exchange_wake(((struct shard_wait *)owner)->exchange);
 }
 
-static void is_done(void *owner)
+static void shard_wait_end(void *owner)
 {
 	struct shard_wait *const wait = owner;
 	if (atomic_exchange(&wait->end, END_WAS) == END_WAKES_EXCHANGE)
@@ -63,11 +64,10 @@ struct shard_wait *shard_wait_open(struct exchange *exchange)
 	const struct shard_put_params params = {
 		.bucket_id = exchange->transfer->bucket_id,
 		.account = exchange->transfer->account,
-		.room = has_room,
-		.done = is_done,
+		.room = shard_wait_room,
 		.owner = wait,
 	};
-	wait->waiter.wake = wake_exchange;
+	wait->waiter.wake = shard_wait_wake;
 	wait->exchange = exchange;
 	wait->watch = store_step_watch(store);
 	wait->holders = 1;
@@ -84,12 +84,17 @@ void shard_wait_finish(struct shard_wait *wait)
 {
 	wait->is_finished = true;
 	atomic_fetch_add(&wait->holders, 1);
-	shard_put_finish(wait->put);
+	call_start(shard_put_call(wait->put), shard_wait_end, wait);
 }
 
 bool shard_wait_is_done(const struct shard_wait *wait)
 {
 	return atomic_load(&wait->end) == END_WAS;
+}
+
+int shard_wait_outcome(const struct shard_wait *wait, struct error *err)
+{
+	return call_outcome(shard_put_call(wait->put), err);
 }
 
 static void wait_for_end(struct shard_wait *wait)

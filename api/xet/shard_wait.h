@@ -12,9 +12,11 @@ struct shard_wait;
 /* for the bucket and account of its token */
 struct shard_wait *shard_wait_open(struct exchange *exchange);
 struct shard_put *shard_wait_put(const struct shard_wait *wait);
-/* The shard's body is whole. */
+/* The shard's body is whole: its call starts. */
 void shard_wait_finish(struct shard_wait *wait);
 bool shard_wait_is_done(const struct shard_wait *wait);
+/* Of the shard's call, once it is done. */
+int shard_wait_outcome(const struct shard_wait *wait, struct error *err);
 /* For NEXT_WAIT or SOURCE_WAIT, behind finish: exchange_wake comes once, when the shard is done, or
  * after `ms` at the latest (0, and whenever the server is stopping: when it is done), or earlier:
  * look. It may have come when this returns. */

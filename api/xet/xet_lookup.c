@@ -16,7 +16,9 @@ static int may_read(void *owner, struct span key, bool is_current, struct error 
 	const unsigned permission =
 		is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
 	struct exchange *const exchange = owner;
-	return authorise_asks(exchange, exchange->transfer->bucket, key, permission, err);
+	struct bucket_ref bucket = {
+		.name = exchange->transfer->bucket, .id = exchange->transfer->bucket_id};
+	return authorise_permits(exchange, &bucket, key, permission, err);
 }
 
 int xet_lookup_find(struct exchange *exchange, struct xet_view *view, const struct chunk_id *file,

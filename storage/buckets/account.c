@@ -220,14 +220,14 @@ static int remove_roots(struct db *db, struct error *err)
 static int apply_add(struct change *base, struct db *db, struct error *err)
 {
 	struct key_change *change = (struct key_change *)base;
-	const struct clock_source *clock = store_clock(change->store);
+	const int64_t now_ms = store_now_ms(change->store);
 	struct key_record key = *change->key;
 	int64_t account;
 	if (key.created_ms == 0)
-		key.created_ms = clock->wall_ms(clock);
+		key.created_ms = now_ms;
 	if (key.is_root && remove_roots(db, err) != 0)
 		return -1;
-	if (account_row_ensure(db, key.namespace, clock->wall_ms(clock), &account, err) != 0)
+	if (account_row_ensure(db, key.namespace, now_ms, &account, err) != 0)
 		return -1;
 	return key_row_add(db, &key, account, err);
 }

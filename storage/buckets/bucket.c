@@ -10,6 +10,8 @@
 static const char *const etag_policies[] = {
 	[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
 
+static const char too_large[] = "The settings are too large for a bucket.";
+
 const char *etag_policy_name(enum etag_policy policy)
 {
 	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0])
@@ -27,13 +29,13 @@ bool etag_policy_parse(struct span name, enum etag_policy *out)
 	return false;
 }
 
-int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out,
+int bucket_find(struct store *store, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = bucket_row_read(db, name, arena, out, err);
+	const int result = bucket_row_read(db, ref, arena, out, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -50,7 +52,7 @@ int bucket_find_id(
 		result = error_set(
 			err, ERROR_NO_BUCKET, "There is no bucket number %lld.", (long long)id);
 	else if (result == 1)
-		result = bucket_row_read(db, name, arena, out, err);
+		result = bucket_row_read(db, (struct bucket_ref){name, id}, arena, out, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -128,7 +130,7 @@ static int write_edit(
 {
 	const struct bucket_edit *const edit = &change->edit;
 	if (change->too_large)
-		return error_set(err, ERROR_TOO_LARGE, "The settings are too large for a bucket.");
+		return error_set(err, ERROR_TOO_LARGE, "%s", too_large);
 	if (edit->sets_versioning &&
 		bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
 		return -1;
@@ -138,49 +140,51 @@ static int write_edit(
 	return write_access(db, bucket, edit, err);
 }
 
-static int apply_edit(struct change *base, struct db *db, struct error *err)
+static int apply_edit(struct call *call, struct db *db, struct error *err)
 {
-	struct bucket_change *const change = (struct bucket_change *)base;
-	struct bucket bucket;
-	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0
+	struct bucket_change *const change = (struct bucket_change *)call;
+	int64_t bucket;
+	return bucket_row_find(db, change->bucket, &bucket, err) != 0
 		? -1
-		: write_edit(change, db, bucket.id, err);
+		: write_edit(change, db, bucket, err);
 }
 
-static int apply_create(struct change *base, struct db *db, struct error *err)
+static int apply_create(struct call *call, struct db *db, struct error *err)
 {
-	struct bucket_change *const change = (struct bucket_change *)base;
-	const struct clock_source *const clock = store_clock(change->store);
-	const int64_t now_ms = clock->wall_ms(clock);
+	struct bucket_change *const change = (struct bucket_change *)call;
+	const int64_t now_ms = store_now_ms(call->store);
+	const struct span name = change->bucket.name;
 	int64_t account;
 	int64_t bucket;
-	if (bucket_change_check_free(change, db, change->name, err) != 0 ||
+	if (bucket_change_check_free(change, db, name, err) != 0 ||
 		account_row_ensure(db, change->account, now_ms, &account, err) != 0 ||
-		bucket_row_add(db, change->name, account, now_ms, &bucket, err) != 0 ||
+		bucket_row_add(db, name, account, now_ms, &bucket, err) != 0 ||
 		bucket_totals_open(db, bucket, now_ms, err) != 0 ||
 		bucket_access_stamp(db, bucket, err) != 0)
 		return -1;
 	return write_edit(change, db, bucket, err);
 }
 
-static void put_lifecycle(struct bucket_change *change)
+/* Whoever hears of the change finds the lifecycle rules in force. */
+static void put_lifecycle(struct call *call)
 {
-	for (size_t i = 0; i < change->edit.document_count; i++)
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	for (size_t i = 0; !call->failed && i < change->edit.document_count; i++)
 		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
-			lifecycle_cache_set(store_parts(change->store)->lifecycle_cache,
-				change->name, change->edit.documents[i].bytes);
+			lifecycle_cache_set(store_parts(call->store)->lifecycle_cache,
+				change->bucket.name, change->edit.documents[i].bytes);
 }
 
 static void copy_documents(struct bucket_change *change, const struct bucket_edit *edit)
 {
 	struct bucket_document *const documents =
-		arena_take_array(change->arena, edit->document_count + 1, sizeof(*documents));
+		arena_take_array(change->call.arena, edit->document_count + 1, sizeof(*documents));
 	change->edit.documents = documents;
 	for (size_t i = 0; documents != NULL && i < edit->document_count; i++) {
 		const struct span bytes = edit->documents[i].bytes;
 		change->too_large = change->too_large || bytes.len > BUCKET_DOCUMENT_MAX_BYTES;
 		documents[i].kind = edit->documents[i].kind;
-		documents[i].bytes = arena_copy(change->arena, bytes);
+		documents[i].bytes = arena_copy(change->call.arena, bytes);
 	}
 }
 
@@ -188,13 +192,13 @@ static void copy_grants(struct bucket_change *change, const struct bucket_edit *
 {
 	const size_t count = edit->grant_count <= BUCKET_GRANTS_MAX ? edit->grant_count : 0;
 	struct bucket_grant *const grants =
-		arena_take_array(change->arena, count + 1, sizeof(*grants));
+		arena_take_array(change->call.arena, count + 1, sizeof(*grants));
 	change->edit.grants = grants;
 	change->too_large = change->too_large || edit->grant_count > BUCKET_GRANTS_MAX;
 	for (size_t i = 0; grants != NULL && i < count; i++)
 		grants[i] = (struct bucket_grant){
-			.account = arena_copy(change->arena, edit->grants[i].account),
-			.prefix = arena_copy(change->arena, edit->grants[i].prefix),
+			.account = arena_copy(change->call.arena, edit->grants[i].account),
+			.prefix = arena_copy(change->call.arena, edit->grants[i].prefix),
 			.permissions = edit->grants[i].permissions};
 }
 
@@ -203,27 +207,34 @@ static void copy_edit(struct bucket_change *change, const struct bucket_edit *ed
 	change->edit = *edit;
 	copy_documents(change, edit);
 	copy_grants(change, edit);
-	change->too_large = change->too_large || arena_overflowed(change->arena);
 }
 
-struct bucket_change *bucket_create_start(struct store *store, struct span name,
-	struct span account, const struct bucket_edit *edit, void (*done)(void *owner), void *owner)
+static const struct call_kind create_kind = {
+	.stages = {{.apply = apply_create}},
+	.settle = put_lifecycle,
+	.too_large = too_large,
+};
+static const struct call_kind edit_kind = {
+	.stages = {{.apply = apply_edit}},
+	.settle = put_lifecycle,
+	.too_large = too_large,
+};
+
+struct call *bucket_create_call(
+	struct store *store, struct span name, struct span account, const struct bucket_edit *edit)
 {
-	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
-	change->account = arena_copy(change->arena, account);
+	struct bucket_change *const change =
+		bucket_change_new(store, &create_kind, bucket_named(name));
+	change->account = arena_copy(change->call.arena, account);
 	if (edit != NULL)
 		copy_edit(change, edit);
-	change->settle = put_lifecycle;
-	bucket_change_submit(change, apply_create);
-	return change;
+	return &change->call;
 }
 
-struct bucket_change *bucket_edit_start(struct store *store, struct span name,
-	const struct bucket_edit *edit, void (*done)(void *owner), void *owner)
+struct call *bucket_edit_call(
+	struct store *store, struct bucket_ref ref, const struct bucket_edit *edit)
 {
-	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
+	struct bucket_change *const change = bucket_change_new(store, &edit_kind, ref);
 	copy_edit(change, edit);
-	change->settle = put_lifecycle;
-	bucket_change_submit(change, apply_edit);
-	return change;
+	return &change->call;
 }

@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "storage/buckets/bucket_document.h"
 #include "storage/buckets/bucket_grant.h"
+#include "storage/buckets/bucket_ref.h"
+#include "storage/core/call.h"
 #include "storage/core/store.h"
 
 /* Numbers are stored in the catalog. */
@@ -23,6 +25,10 @@ struct bucket {
 	enum bucket_versioning versioning;
 	enum etag_policy etag_policy;
 };
+static inline struct bucket_ref bucket_ref_of(const struct bucket *bucket)
+{
+	return (struct bucket_ref){.name = bucket->name, .id = bucket->id};
+}
 
 /* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the
  * caller's: a name with "--" must begin with it. */
@@ -32,7 +38,7 @@ bool bucket_name_is_possible(struct span name);
 /* Words that begin paths of other faces. */
 bool bucket_name_is_reserved(struct span name);
 /* no_bucket when absent. Texts lie in the arena. */
-int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out,
+int bucket_find(struct store *store, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err);
 /* The same by its id. */
 int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out,
@@ -57,8 +63,6 @@ int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, 
 
 /* What a change makes of a bucket's settings: any of these together, all or nothing. */
 struct bucket_edit {
-	/* not 0: another bucket that has the name by now is left alone, with no_bucket */
-	int64_t bucket_id;
 	bool sets_versioning;
 	enum bucket_versioning versioning;
 	bool sets_etag_policy;
@@ -70,19 +74,14 @@ struct bucket_edit {
 	size_t grant_count;
 };
 
-/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask
- * bucket_change_outcome and free. All texts are copied. */
-struct bucket_change;
-/* `edit`: settings that it is made with; NULL: none. A bucket that exists stays as it is. */
-struct bucket_change *bucket_create_start(struct store *store, struct span name,
-	struct span account, const struct bucket_edit *edit, void (*done)(void *owner),
-	void *owner);
-struct bucket_change *bucket_edit_start(struct store *store, struct span name,
-	const struct bucket_edit *edit, void (*done)(void *owner), void *owner);
-/* create: 0, bucket_owned (the same account has it) or bucket_taken. edit: 0, no_bucket, too_large
- * (a document, or over BUCKET_GRANTS_MAX grants). Other changes are told of where they are declared
- * (bucket_delete.h, bucket_rename.h). */
-int bucket_change_outcome(struct bucket_change *change, struct error *err);
-void bucket_change_free(struct bucket_change *change);
+/* Calls (storage/core/call.h). All texts are copied. */
+
+/* Makes a bucket: 0, bucket_owned (the same account has it) or bucket_taken; it stays as it is
+ * then. too_large as below. `edit`: settings that it is made with; NULL: none. */
+struct call *bucket_create_call(
+	struct store *store, struct span name, struct span account, const struct bucket_edit *edit);
+/* 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
+struct call *bucket_edit_call(
+	struct store *store, struct bucket_ref ref, const struct bucket_edit *edit);
 
 #endif

@@ -37,14 +37,14 @@ int bucket_document_row_drop_all(struct db *db, int64_t bucket, struct error *er
 	return db_run(db, SQL_DOCUMENT_DROP_ALL, err, db_i64(bucket));
 }
 
-int bucket_document_find(struct store *store, struct span bucket, enum bucket_document_kind kind,
+int bucket_document_find(struct store *store, struct bucket_ref ref, enum bucket_document_kind kind,
 	struct arena *arena, struct span *out, struct error *err)
 {
 	int64_t id = 0;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = bucket_row_find(db, bucket, &id, err);
+	int result = bucket_row_find(db, ref, &id, err);
 	if (result == 0)
 		result = bucket_document_row_read(db, id, kind, arena, out, err);
 	store_reader_give(store, db);

@@ -5,6 +5,7 @@
 #define STORAGE_BUCKETS_BUCKET_DOCUMENT_H
 
 #include "base/arena.h"
+#include "storage/buckets/bucket_ref.h"
 #include "storage/core/store.h"
 #include "storage/db/db.h"
 
@@ -28,7 +29,7 @@ struct bucket_document {
 };
 
 /* The document of one kind, in the arena; empty when the bucket has none. no_bucket. */
-int bucket_document_find(struct store *store, struct span bucket, enum bucket_document_kind kind,
+int bucket_document_find(struct store *store, struct bucket_ref ref, enum bucket_document_kind kind,
 	struct arena *arena, struct span *out, struct error *err);
 
 /* The rows; internal to storage. */

@@ -2,12 +2,15 @@
 
 #include <string.h>
 
-static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
+/* ?2: the id that it must have; 0: any. */
+static const char SQL_BUCKET_ID[] =
+	"SELECT id FROM buckets WHERE name = ?1 AND (?2 = 0 OR id = ?2)";
 static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SETTINGS[] =
-	"SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
+	"SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1 AND (?2 = 0 OR id = ?2)";
 static const char SQL_BUCKET_READ[] =
-	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
+	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
+	" WHERE b.name = ?1 AND (?2 = 0 OR b.id = ?2)";
 static const char SQL_BUCKET_LIST[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
 	" WHERE b.name >= ?1 ORDER BY b.name LIMIT ?2";
@@ -24,12 +27,13 @@ static const char SQL_BUCKET_SET_ETAG_POLICY[] =
 static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
-static int check_found(int got, struct span name, struct error *err)
+static int check_found(int got, struct bucket_ref ref, struct error *err)
 {
+	const struct span name = span_slice(ref.name, 0, 128);
 	if (got != 0)
 		return got == 1 ? 0 : -1;
-	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.",
-		(int)(name.len > 128 ? 128 : name.len), (const char *)name.data);
+	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)name.len,
+		(const char *)name.data);
 }
 
 int bucket_row_name(
@@ -38,15 +42,17 @@ int bucket_row_name(
 	return db_find_blob(db, SQL_BUCKET_NAME, arena, out_name, err, db_i64(id));
 }
 
-int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err)
+int bucket_row_find(struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err)
 {
-	const int got = db_find_i64(db, SQL_BUCKET_ID, out_id, err, db_blob(name));
-	return check_found(got, name, err);
+	const int got =
+		db_find_i64(db, SQL_BUCKET_ID, out_id, err, db_blob(ref.name), db_i64(ref.id));
+	return check_found(got, ref, err);
 }
 
-int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err)
+int bucket_row_settings(struct db *db, struct bucket_ref ref, struct bucket *out, struct error *err)
 {
-	struct db_statement *const row = db_query(db, SQL_BUCKET_SETTINGS, err, db_blob(name));
+	struct db_statement *const row =
+		db_query(db, SQL_BUCKET_SETTINGS, err, db_blob(ref.name), db_i64(ref.id));
 	const int got = db_step(row, err);
 	if (got == 1)
 		*out = (struct bucket){
@@ -55,15 +61,7 @@ int bucket_row_settings(struct db *db, struct span name, struct bucket *out, str
 			.etag_policy = (enum etag_policy)db_column_i64(row, 2),
 		};
 	db_reset(row);
-	return check_found(got, name, err);
-}
-
-int bucket_row_same(
-	struct db *db, struct span name, int64_t id, struct bucket *out, struct error *err)
-{
-	if (bucket_row_settings(db, name, out, err) != 0)
-		return -1;
-	return id == 0 || out->id == id ? 0 : check_found(0, name, err);
+	return check_found(got, ref, err);
 }
 
 static void read_row(struct db_statement *statement, struct arena *arena, struct bucket *out)
@@ -76,10 +74,11 @@ static void read_row(struct db_statement *statement, struct arena *arena, struct
 	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
 }
 
-int bucket_row_read(
-	struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err)
+int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, struct bucket *out,
+	struct error *err)
 {
-	struct db_statement *const row = db_query(db, SQL_BUCKET_READ, err, db_blob(name));
+	struct db_statement *const row =
+		db_query(db, SQL_BUCKET_READ, err, db_blob(ref.name), db_i64(ref.id));
 	const int got = db_step(row, err);
 	if (got == 1)
 		read_row(row, arena, out);
@@ -87,7 +86,7 @@ int bucket_row_read(
 	if (got == 1 && arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a bucket.");
-	return check_found(got, name, err);
+	return check_found(got, ref, err);
 }
 
 /* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the

@@ -8,16 +8,13 @@
 /* The name of a row: 1, 0 when absent, -1. */
 int bucket_row_name(
 	struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err);
-/* The row of a name; no_bucket when absent. */
-int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err);
+/* The row of a bucket; no_bucket when there is none. */
+int bucket_row_find(struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err);
 /* The same with the settings that change what a write does: id, versioning and etag_policy alone
  * are set. */
-int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err);
-/* The same, of the bucket that had this id (0: any) when its name was looked up: no_bucket when
- * another has the name by now. */
-int bucket_row_same(
-	struct db *db, struct span name, int64_t id, struct bucket *out, struct error *err);
-int bucket_row_read(struct db *db, struct span name, struct arena *arena, struct bucket *out,
+int bucket_row_settings(
+	struct db *db, struct bucket_ref ref, struct bucket *out, struct error *err);
+int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, struct bucket *out,
 	struct error *err);
 struct bucket_row_scan {
 	struct span owner; /* empty: everybody's */

@@ -246,6 +246,12 @@ const struct clock_source *store_clock(const struct store *store)
 	return store->clock;
 }
 
+int64_t store_now_ms(const struct store *store)
+{
+	const struct clock_source *const clock = store_clock(store);
+	return clock->wall_ms(clock);
+}
+
 struct store_opened store_opened(const struct store *store)
 {
 	return store->opened;

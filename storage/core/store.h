@@ -49,6 +49,7 @@ const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);
 const char *store_catalog_path(const struct store *store);
 const struct clock_source *store_clock(const struct store *store);
+int64_t store_now_ms(const struct store *store); /* wall time of that clock */
 struct store_opened {
 	int64_t wall_ms;
 	int64_t monotonic_ms;

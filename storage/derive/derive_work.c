@@ -53,17 +53,16 @@ struct settling {
 static int put_off(struct db *db, struct settling *settling, struct error *err)
 {
 	const struct work *const work = settling->work;
-	const struct clock_source *const clock = store_clock(work->store);
 	int64_t promised_ms = 0;
 	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
 		return -1;
-	settling->is_put_off = promised_ms > clock->wall_ms(clock);
+	settling->is_put_off = promised_ms > store_now_ms(work->store);
 	return settling->is_put_off
 		? derive_waiting_put_off(db, work->version.sequence, promised_ms, err)
 		: 0;
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int derive_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct settling *const settling = (struct settling *)change;
 	const struct work *const work = settling->work;
@@ -83,20 +82,20 @@ static int apply(struct change *change, struct db *db, struct error *err)
 static int settle(struct work *work, bool has_series, struct error *err)
 {
 	struct settling settling = {
-		.change = {.apply = apply}, .work = work, .has_series = has_series};
+		.change = {.apply = derive_apply}, .work = work, .has_series = has_series};
 	return committer_run(store_committer(work->store), &settling.change, err);
 }
 
 static int swap(struct work *work, bool *out_is_put_off, struct error *err)
 {
 	struct settling settling = {
-		.change = {.apply = apply}, .work = work, .has_series = true, .swaps = true};
+		.change = {.apply = derive_apply}, .work = work, .has_series = true, .swaps = true};
 	const int result = committer_run(store_committer(work->store), &settling.change, err);
 	*out_is_put_off = settling.is_put_off;
 	return result;
 }
 
-static int apply_put_off(struct change *change, struct db *db, struct error *err)
+static int derive_apply_put_off(struct change *change, struct db *db, struct error *err)
 {
 	return put_off(db, (struct settling *)change, err);
 }
@@ -104,15 +103,14 @@ static int apply_put_off(struct change *change, struct db *db, struct error *err
 /* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
 static int put_off_promised(struct work *work, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(work->store);
-	struct settling settling = {.change = {.apply = apply_put_off}, .work = work};
+	struct settling settling = {.change = {.apply = derive_apply_put_off}, .work = work};
 	int64_t promised_ms = 0;
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
 		return -1;
 	const int looked = xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err);
 	store_reader_give(work->store, db);
-	if (looked != 0 || promised_ms <= clock->wall_ms(clock))
+	if (looked != 0 || promised_ms <= store_now_ms(work->store))
 		return looked;
 	return committer_run(store_committer(work->store), &settling.change, err) != 0
 		? -1

@@ -34,8 +34,8 @@ static int find_next(struct derive_worker *worker, int64_t *out_version, struct 
 	int64_t waiting = 0;
 	if (db == NULL)
 		return -1;
-	const struct clock_source *const clock = store_clock(worker->store);
-	int found = derive_waiting_next(db, worker->after, clock->wall_ms(clock), out_version, err);
+	int found = derive_waiting_next(
+		db, worker->after, store_now_ms(worker->store), out_version, err);
 	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
 		found = -1;
 	store_reader_give(worker->store, db);
@@ -79,7 +79,7 @@ static int work_once(struct derive_worker *worker)
 	return 1;
 }
 
-static int apply_prune(struct change *change, struct db *db, struct error *err)
+static int derive_apply_prune(struct change *change, struct db *db, struct error *err)
 {
 	(void)change;
 	return derive_series_prune(db, err);
@@ -99,7 +99,7 @@ struct derive_worker *derive_worker_start(struct store *store, const struct deri
 {
 	static const struct worker_thread_plan plan = {.name = "derive", .round = one_round};
 	struct derive_worker *const worker = memory_new(sizeof(*worker));
-	struct change prune = {.apply = apply_prune};
+	struct change prune = {.apply = derive_apply_prune};
 	struct error ignored;
 	worker->store = store;
 	worker->options = *options;

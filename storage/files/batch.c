@@ -1,17 +1,15 @@
-/* start --[files are added: a helper proves that they can be read]--> change queued --> apply: line by line, each judged before its rows are written --COMMIT--> done
+/* [files are added: a helper proves that they can be read] --> change: line by line, each judged
+ * before its rows are written
  *
  * What a line is refused for is found before anything of it is written, so no line needs a
  * savepoint; a failure behind that is the whole change's. */
 #include "storage/files/batch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/encode.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "storage/buckets/bucket_row.h"
-#include "storage/core/committer.h"
 #include "storage/files/batch_source.h"
 #include "storage/files/file_time.h"
 #include "storage/run_tables/server_key.h"
@@ -22,6 +20,7 @@
 #include "storage/versions/version_copy.h"
 
 enum {
+	BATCH_ARENA_BYTES = BATCH_LINES_MAX * 1024, /* for faults */
 	LINE_ARENA_BYTES = 1024 * 1024,
 	LINE_HEADERS_MAX_BYTES = 8 * 1024,
 	ETAG_HASH_BYTES = 16,
@@ -29,13 +28,10 @@ enum {
 };
 
 struct batch {
-	struct change change; /* first */
-	struct store *store;
+	struct call call; /* first */
 	struct batch_params params;
 	bool completes_publish;
-	struct error *faults; /* a line's bytes cannot be read; by line. NULL: none */
-	struct helper_job job;
-	struct helper_lane lane;
+	struct error *faults;        /* a line's bytes cannot be read; by line. NULL: none */
 	struct content_proof *proof; /* of line number `proving` */
 	size_t proving;
 	/* at versions that hold a line's bytes, for one that the caller may read: they are not
@@ -150,8 +146,8 @@ static int push_file(const struct line_work *work, const struct version *source,
 	work->batch->completes_publish |= version.completes_publish;
 	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)
 		return 0;
-	return derive_waiting_note(
-		work->batch->store, work->db, version.sequence, version.key, version.size, err);
+	return derive_waiting_note(work->batch->call.store, work->db, version.sequence, version.key,
+		version.size, err);
 }
 
 /* A copy is refused what is known; what is added was read. */
@@ -175,8 +171,13 @@ static int find_source(const struct line_work *work, struct version *out, struct
 	const struct batch_line *const line = work->line;
 	if (batch_deletes(line->kind))
 		return 0;
-	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms,
-		    &work->batch->looks, line, work->arena, out, err) != 0)
+	const struct batch_search search = {.db = work->db,
+		.params = &work->batch->params,
+		.bucket = work->bucket->id,
+		.now_ms = work->now_ms,
+		.looks = &work->batch->looks,
+		.arena = work->arena};
+	if (batch_source_find(&search, line, out, err) != 0)
 		return -1;
 	if (line->has_size && line->size != out->size)
 		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.",
@@ -217,20 +218,18 @@ static int apply_line(struct line_work *work, struct error *err)
 						: push_file(work, &source, err);
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int batch_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct batch *const batch = (struct batch *)change;
-	const struct clock_source *const clock = store_clock(batch->store);
+	struct batch *const batch = (struct batch *)call;
 	struct bucket bucket;
-	int result =
-		bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, err);
+	int result = bucket_row_settings(db, batch->params.bucket, &bucket, err);
 	batch->looks = LOOKS_MAX;
 	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
 		struct line_work work = {.batch = batch,
 			.db = db,
 			.bucket = &bucket,
 			.line = &batch->params.lines[i],
-			.now_ms = clock->wall_ms(clock)};
+			.now_ms = store_now_ms(call->store)};
 		if (work.line->is_refused)
 			continue;
 		work.line->error = (struct error){.kind = ERROR_NONE};
@@ -241,12 +240,11 @@ static int apply(struct change *change, struct db *db, struct error *err)
 	return result;
 }
 
-static void committed(struct change *change)
+static void batch_wake_steps(struct call *call)
 {
-	struct batch *const batch = (struct batch *)change;
-	if (!change->failed && batch->completes_publish)
-		store_wake(batch->store, STORE_STEP_WORK);
-	batch->params.done(batch->params.owner);
+	const struct batch *const batch = (const struct batch *)call;
+	if (!call->failed && batch->completes_publish)
+		store_wake(call->store, STORE_STEP_WORK);
 }
 
 /* The line's file, if there is one that the caller may reach: the change says what is wrong
@@ -254,29 +252,34 @@ static void committed(struct change *change)
 static int add_to_proof(
 	struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
 {
-	const struct clock_source *clock = store_clock(batch->store);
+	struct bucket_ref *const bucket = &batch->params.bucket;
 	struct arena *arena = arena_new(LINE_ARENA_BYTES);
+	struct batch_search search = {.db = db,
+		.params = &batch->params,
+		.now_ms = store_now_ms(batch->call.store),
+		.looks = &batch->looks,
+		.arena = arena};
 	struct version source = {0};
-	struct bucket bucket;
 	struct error absent = {0};
 	int result = 0;
-	if (bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, &absent) ==
-			0 &&
-		batch_source_find(db, &batch->params, bucket.id, clock->wall_ms(clock),
-			&batch->looks, line, arena, &source, &absent) == 0)
-		result = content_proof_add(batch->proof, db, &source, err);
+	if (bucket_row_find(db, *bucket, &bucket->id, &absent) == 0) {
+		search.bucket = bucket->id;
+		if (batch_source_find(&search, line, &source, &absent) == 0)
+			result = content_proof_add(batch->proof, db, &source, err);
+	}
 	arena_free(arena);
 	return result;
 }
 
 static int begin_proof(struct batch *batch, const struct batch_line *line, struct error *err)
 {
-	struct db *db = store_snapshot_take(batch->store, err);
+	struct store *const store = batch->call.store;
+	struct db *db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	batch->proof = content_proof_new(batch->store);
+	batch->proof = content_proof_new(store);
 	int result = add_to_proof(batch, db, line, err);
-	store_snapshot_give(batch->store, db);
+	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -295,64 +298,52 @@ static int prove_line(struct batch *batch, const struct batch_line *line)
 	if (result == 0)
 		return 0;
 	if (batch->faults == NULL)
-		batch->faults = memory_new_array(batch->params.count, sizeof *batch->faults);
+		batch->faults = arena_take_array(
+			batch->call.arena, batch->params.count, sizeof *batch->faults);
+	ASSERT(batch->faults != NULL); /* the arena is made for them */
 	batch->faults[line - batch->params.lines] = err;
 	return 0;
 }
 
 /* What is added came before, or lies here already: it is read ahead of the change, a slice at a
  * time, unless that was done since the start. */
-static void prove(struct helper_job *job)
+static enum call_next batch_prove(struct call *call, struct error *err)
 {
-	struct batch *batch = (struct batch *)((uint8_t *)job - offsetof(struct batch, job));
+	struct batch *batch = (struct batch *)call;
 	int result = 0;
+	(void)err;
 	batch->looks = LOOKS_MAX;
 	for (; batch->proving < batch->params.count; batch->proving += result == 0) {
 		const struct batch_line *line = &batch->params.lines[batch->proving];
 		result = line->kind == BATCH_ADD && !line->is_refused ? prove_line(batch, line) : 0;
-		if (result == 1) {
-			helpers_submit(store_helpers(batch->store), &batch->lane, &batch->job);
-			return;
-		}
+		if (result == 1)
+			return CALL_AGAIN;
 	}
-	committer_submit(store_committer(batch->store), &batch->change); /* `batch` may be gone */
+	return CALL_NEXT;
 }
 
-static bool adds_files(const struct batch *batch)
+static bool adds_files(const struct batch_params *params)
 {
-	for (size_t i = 0; i < batch->params.count; i++)
-		if (batch->params.lines[i].kind == BATCH_ADD && !batch->params.lines[i].is_refused)
+	for (size_t i = 0; i < params->count; i++)
+		if (params->lines[i].kind == BATCH_ADD && !params->lines[i].is_refused)
 			return true;
 	return false;
 }
 
-struct batch *batch_start(struct store *store, const struct batch_params *params)
+static const struct call_kind kind = {
+	.stages = {{.apply = batch_apply}},
+	.settle = batch_wake_steps,
+};
+static const struct call_kind adding_kind = {
+	.stages = {{.help = batch_prove}, {.apply = batch_apply}},
+	.settle = batch_wake_steps,
+};
+
+struct call *batch_call(struct store *store, const struct batch_params *params)
 {
 	ASSERT(params->count <= BATCH_LINES_MAX);
-	struct batch *const batch = memory_new(sizeof(*batch));
-	batch->store = store;
+	struct batch *const batch = call_new(sizeof(*batch),
+		adds_files(params) ? &adding_kind : &kind, store, BATCH_ARENA_BYTES);
 	batch->params = *params;
-	batch->change.apply = apply;
-	batch->change.done = committed;
-	batch->job.run = prove;
-	if (adds_files(batch))
-		helpers_submit(store_helpers(store), &batch->lane, &batch->job);
-	else
-		committer_submit(store_committer(store), &batch->change);
-	return batch;
-}
-
-int batch_outcome(const struct batch *batch, struct error *err)
-{
-	if (!batch->change.failed)
-		return 0;
-	*err = batch->change.error;
-	return -1;
-}
-
-void batch_free(struct batch *batch)
-{
-	if (batch != NULL)
-		free(batch->faults);
-	free(batch);
+	return &batch->call;
 }

@@ -5,6 +5,7 @@
 #ifndef STORAGE_FILES_BATCH_H
 #define STORAGE_FILES_BATCH_H
 
+#include "storage/core/call.h"
 #include "storage/versions/object.h"
 
 enum { BATCH_LINES_MAX = 1000 };
@@ -23,10 +24,10 @@ static inline bool batch_deletes(enum batch_kind kind)
 }
 struct batch_line {
 	enum batch_kind kind;
-	struct span path;     /* storage/files/tree_path.h */
-	struct chunk_id file; /* zeros: the empty file, which everybody has */
-	struct span source;   /* bucket of a copy */
-	bool has_size;        /* must be the file's */
+	struct span path;         /* storage/files/tree_path.h */
+	struct chunk_id file;     /* zeros: the empty file, which everybody has */
+	struct bucket_ref source; /* of a copy */
+	bool has_size;            /* must be the file's */
 	uint64_t size;
 	bool has_mtime; /* storage/files/file_time.h; a copy without has its source's */
 	int64_t mtime_ms;
@@ -36,24 +37,19 @@ struct batch_line {
 	struct error error; /* the outcome. Kind ERROR_NONE: applied */
 };
 struct batch_params {
-	struct span bucket;
-	/* not 0: another bucket that has the name by now is left alone, with no_bucket */
-	int64_t bucket_id;
+	struct bucket_ref bucket;
 	struct span account; /* who registered what is added; empty: anonymous */
-	/* the caller's, alive with their texts until done; outcomes are written into them */
+	/* outcomes are written into them */
 	struct batch_line *lines;
 	size_t count; /* up to BATCH_LINES_MAX */
 	/* Whether the caller may read a key, or its older versions: 1, 0, -1 when it cannot be
 	 * told. Called by a helper, then by the committer, and must be quick. */
-	int (*may_read)(void *owner, struct span bucket, struct span key, bool is_current,
+	int (*may_read)(void *owner, struct bucket_ref bucket, struct span key, bool is_current,
 		struct error *err);
-	void (*done)(void *owner); /* the outcome is known; from the committer */
 	void *owner;
 };
-struct batch;
-struct batch *batch_start(struct store *store, const struct batch_params *params);
-/* what befell the whole: no_bucket, io... Then nothing was applied */
-int batch_outcome(const struct batch *batch, struct error *err);
-void batch_free(struct batch *batch);
+/* A call (storage/core/call.h); lines and texts are the caller's, and must live until its end. It
+ * fails with what befell the whole: no_bucket, io... Then nothing was applied. */
+struct call *batch_call(struct store *store, const struct batch_params *params);
 
 #endif

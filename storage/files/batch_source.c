@@ -24,17 +24,18 @@ static int not_found(const struct batch_line *line, struct error *err)
 }
 
 /* The current version of a key that the caller may read; 0: there is none. */
-static int choose_version(struct db *db, const struct batch_params *params,
-	const struct batch_line *line, int64_t bucket, size_t *looks, int64_t *out_sequence,
-	struct error *err)
+static int choose_version(const struct batch_search *search, const struct batch_line *line,
+	int64_t bucket, int64_t *out_sequence, struct error *err)
 {
-	struct db_statement *const statement = db_query(db, SQL_SOURCE_VERSIONS, err,
+	const struct batch_params *const params = search->params;
+	const size_t looks = *search->looks < CANDIDATES ? *search->looks : CANDIDATES;
+	struct db_statement *const statement = db_query(search->db, SQL_SOURCE_VERSIONS, err,
 		db_blob(span_of(line->file.bytes, CHUNK_ID_BYTES)), db_i64(bucket),
-		db_i64((int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES)));
+		db_i64((int64_t)looks));
 	int got = 0;
 	*out_sequence = 0;
 	while (*out_sequence == 0 && got >= 0 && (got = db_step(statement, err)) == 1) {
-		--*looks;
+		--*search->looks;
 		if (db_column_i64(statement, 2) != VERSION_CURRENT)
 			continue;
 		got = params->may_read(
@@ -46,24 +47,24 @@ static int choose_version(struct db *db, const struct batch_params *params,
 	return got < 0 ? -1 : 0;
 }
 
-static int load_version(struct db *db, const struct batch_line *line, int64_t sequence,
-	struct arena *arena, struct version *out, struct error *err)
+static int load_version(const struct batch_search *search, const struct batch_line *line,
+	int64_t sequence, struct version *out, struct error *err)
 {
-	const int found = version_find_sequence(db, sequence, arena, out, err);
+	const int found = version_find_sequence(search->db, sequence, search->arena, out, err);
 	return found == 0 ? not_found(line, err) : found < 0 ? -1 : 0;
 }
 
-static int find_copied(struct db *db, const struct batch_params *params, size_t *looks,
-	const struct batch_line *line, struct arena *arena, struct version *out, struct error *err)
+static int find_copied(const struct batch_search *search, const struct batch_line *line,
+	struct version *out, struct error *err)
 {
 	int64_t bucket = 0;
 	int64_t sequence = 0;
-	if (bucket_row_find(db, line->source, &bucket, err) != 0)
+	if (bucket_row_find(search->db, line->source, &bucket, err) != 0)
 		return err->kind == ERROR_NO_BUCKET ? not_found(line, err) : -1;
-	if (choose_version(db, params, line, bucket, looks, &sequence, err) != 0)
+	if (choose_version(search, line, bucket, &sequence, err) != 0)
 		return -1;
 	return sequence == 0 ? not_found(line, err)
-			     : load_version(db, line, sequence, arena, out, err);
+			     : load_version(search, line, sequence, out, err);
 }
 
 static int may_read_here(void *owner, struct span key, bool is_current, struct error *err)
@@ -72,19 +73,21 @@ static int may_read_here(void *owner, struct span key, bool is_current, struct e
 	return params->may_read(params->owner, params->bucket, key, is_current, err);
 }
 
-static int find_added(struct db *db, const struct batch_params *params,
-	const struct xet_reach *reach, const struct batch_line *line, struct arena *arena,
+static int find_added(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err)
 {
-	struct batch_params caller = *params;
-	struct xet_reach own = *reach;
+	struct batch_params caller = *search->params;
+	const struct xet_reach reach = {.bucket = search->bucket,
+		.account = caller.account,
+		.now_ms = search->now_ms,
+		.looks = search->looks,
+		.may_read = may_read_here,
+		.owner = &caller};
 	struct xet_content content;
-	own.may_read = may_read_here;
-	own.owner = &caller;
-	if (xet_content_find(db, &own, &line->file, &content, err) != 0)
+	if (xet_content_find(search->db, &reach, &line->file, &content, err) != 0)
 		return err->kind == ERROR_NOT_FOUND ? not_found(line, err) : -1;
 	if (content.version != 0)
-		return load_version(db, line, content.version, arena, out, err);
+		return load_version(search, line, content.version, out, err);
 	*out = (struct version){.kind = VERSION_SINGLE,
 		.size = content.size,
 		.part_set = content.part_set,
@@ -92,18 +95,15 @@ static int find_added(struct db *db, const struct batch_params *params,
 	return 0;
 }
 
-int batch_source_find(struct db *db, const struct batch_params *params, int64_t bucket,
-	int64_t now_ms, size_t *looks, const struct batch_line *line, struct arena *arena,
+int batch_source_find(const struct batch_search *search, const struct batch_line *line,
 	struct version *out, struct error *err)
 {
 	static const struct chunk_id empty = {{0}};
-	const struct xet_reach reach = {
-		.bucket = bucket, .account = params->account, .now_ms = now_ms, .looks = looks};
 	if (chunk_id_equal(&line->file, &empty)) {
 		*out = (struct version){.kind = VERSION_INLINE,
 			.contents = part_inline_contents((struct span){NULL, 0})};
 		return 0;
 	}
-	return line->kind == BATCH_COPY ? find_copied(db, params, looks, line, arena, out, err)
-					: find_added(db, params, &reach, line, arena, out, err);
+	return line->kind == BATCH_COPY ? find_copied(search, line, out, err)
+					: find_added(search, line, out, err);
 }

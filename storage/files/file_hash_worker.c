@@ -108,8 +108,7 @@ static void tell(struct file_hash_worker *worker, int64_t version, const struct 
 
 static bool is_young(const struct file_hash_worker *worker, int64_t modified_ms)
 {
-	const struct clock_source *const clock = store_clock(worker->store);
-	return clock->wall_ms(clock) - modified_ms < SETTLED_MS;
+	return store_now_ms(worker->store) - modified_ms < SETTLED_MS;
 }
 
 /* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */

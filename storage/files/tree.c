@@ -292,11 +292,8 @@ static int make_arrays(struct arena *arena, size_t count, struct tree *out, stru
 
 static int list(struct walk *walk, struct error *err)
 {
-	struct bucket bucket;
-	if (bucket_row_same(
-		    walk->db, walk->params->bucket, walk->params->bucket_id, &bucket, err) != 0)
+	if (bucket_row_find(walk->db, walk->params->bucket, &walk->bucket, err) != 0)
 		return -1;
-	walk->bucket = bucket.id;
 	if (walk->params->prefix.len > OBJECT_KEY_MAX_BYTES ||
 		(walk->params->prefix.len > 0 && !tree_path_is_shown(walk->params->prefix)))
 		return 0; /* nothing that is shown has it */
@@ -338,14 +335,14 @@ int tree_list(struct store *store, const struct tree_params *params, struct aren
 static int find_files(struct db *db, const struct tree_find_params *params, struct arena *arena,
 	struct tree *out, struct error *err)
 {
-	struct bucket bucket;
-	if (bucket_row_same(db, params->bucket, params->bucket_id, &bucket, err) != 0)
+	int64_t bucket;
+	if (bucket_row_find(db, params->bucket, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < params->count; i++) {
 		if (!tree_path_is_shown(params->paths[i]))
 			continue;
 		struct db_statement *const seek_one =
-			tree_entry_seek(db, bucket.id, params->paths[i], err);
+			tree_entry_seek(db, bucket, params->paths[i], err);
 		const int got = db_step(seek_one, err);
 		if (got == 1)
 			tree_entry_add(seek_one, params->paths[i], arena, out);

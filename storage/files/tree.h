@@ -26,8 +26,7 @@ struct tree_position { /* an entry; with the empty path none */
 };
 /* A listing in byte order of paths; of a file and a directory of one path the file comes first. */
 struct tree_params {
-	struct span bucket;
-	int64_t bucket_id; /* not 0: another bucket that has the name by now is no_bucket */
+	struct bucket_ref bucket;
 	/* a file or a directory, no '/' at its end: the file, and what lies below the directory.
 	 * Empty: the bucket */
 	struct span prefix;
@@ -53,8 +52,7 @@ int tree_list(struct store *store, const struct tree_params *params, struct aren
 
 /* The files among `paths`, in their order; what is no file is left out. */
 struct tree_find_params {
-	struct span bucket;
-	int64_t bucket_id;
+	struct bucket_ref bucket;
 	const struct span *paths;
 	size_t count;
 };

@@ -1,6 +1,6 @@
 /* Which keys are paths of files to clients of the Hub. Keys of S3 are free; some of them would lead
  * out of the folder that a client copies a bucket into, so that clients refuse the whole bucket
- * over one of them, and some cannot be a file's path. Rules: docs/PROTOCOL.md, "Hub files". */
+ * over one of them, and some cannot be a file's path. Rules: docs/protocol/hub.md, "Files". */
 #ifndef STORAGE_FILES_TREE_PATH_H
 #define STORAGE_FILES_TREE_PATH_H
 

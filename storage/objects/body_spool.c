@@ -55,7 +55,7 @@ static void destroy(struct body_spool *spool)
 	free(spool);
 }
 
-static void run_destroy(struct helper_job *job)
+static void spool_run_destroy(struct helper_job *job)
 {
 	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
 }
@@ -116,7 +116,7 @@ static void keep_failure(struct body_spool *spool, const struct error *err)
 
 /* room is called under the lock, so that free, which takes it, is never overtaken by a call into
  * its owner. */
-static void run_write(struct helper_job *job)
+static void spool_run_write(struct helper_job *job)
 {
 	struct body_spool *const spool =
 		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
@@ -154,7 +154,7 @@ static bool hand_over(struct body_spool *spool)
 	spool->filling = written;
 	buffer_reset(&spool->filling);
 	spool->is_in_file = true;
-	spool->write_job.run = run_write;
+	spool->write_job.run = spool_run_write;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->write_job);
 	return true;
 }
@@ -193,7 +193,7 @@ static int end_file(struct body_spool *spool, struct error *err)
 	return mapped_file_open(spool->path, &spool->mapped, err);
 }
 
-static void run_end(struct helper_job *job)
+static void spool_run_end(struct helper_job *job)
 {
 	struct body_spool *const spool =
 		(struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
@@ -214,7 +214,7 @@ void body_spool_finish(struct body_spool *spool, void (*ready)(void *owner))
 	spool->references++;
 	lock_leave(&spool->lock);
 	spool->ready = ready;
-	spool->end_job.run = run_end;
+	spool->end_job.run = spool_run_end;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
@@ -244,6 +244,6 @@ void body_spool_free(struct body_spool *spool)
 		destroy(spool);
 		return;
 	}
-	spool->end_job.run = run_destroy;
+	spool->end_job.run = spool_run_destroy;
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }

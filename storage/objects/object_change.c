@@ -1,110 +1,59 @@
 #include "storage/objects/object_change.h"
 
-#include <stdlib.h>
-
-#include "base/memory.h"
-#include "storage/buckets/bucket_row.h"
-#include "storage/core/committer.h"
 #include "storage/objects/object_row.h"
 
 enum { CHANGE_ARENA_BYTES = 256 * 1024 };
 
-struct object_change {
-	struct change change; /* first */
-	struct arena *arena;  /* the texts below and of `version` */
-	struct span bucket;
-	int64_t bucket_id;
-	struct span key;
-	struct version_ref ref;
-	bool sets_tags;
-	struct span tags;
-	bool sets_acl;
-	enum canned_acl acl;
+struct object_change { /* all texts in the call's arena */
+	struct call call;
+	struct object_change_params params;
 	struct version version; /* as committed */
-	void (*done)(void *owner);
-	void *owner;
 };
 
-static int find(struct object_change *change, struct db *db, struct error *err)
+static int change_find(struct object_change *change, struct db *db, struct error *err)
 {
-	struct bucket bucket;
-	if (bucket_row_same(db, change->bucket, change->bucket_id, &bucket, err) != 0)
+	if (object_find_row(
+		    db, &change->params.object, change->call.arena, &change->version, err) != 0)
 		return -1;
-	const int found = version_find_ref(
-		db, bucket.id, change->key, &change->ref, change->arena, &change->version, err);
-	change->version.in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		return change->ref.kind == VERSION_REF_CURRENT
-			? object_no_key(change->key, err)
-			: object_no_version(change->key, err);
 	if (change->version.is_marker)
 		return error_set(err, ERROR_METHOD,
 			"A delete marker has neither tags nor an access control list.");
 	return 0;
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int change_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct object_change *const change = (struct object_change *)base;
-	if (find(change, db, err) != 0)
+	struct object_change *const change = (struct object_change *)call;
+	if (change_find(change, db, err) != 0)
 		return -1;
-	if (change->sets_tags)
-		change->version.tags = change->tags;
-	if (change->sets_acl)
-		change->version.acl = change->acl;
+	if (change->params.sets_tags)
+		change->version.tags = change->params.tags;
+	if (change->params.sets_acl)
+		change->version.acl = change->params.acl;
 	return version_update(db, &change->version, err);
 }
 
-/* The texts did not fit: refused in the same place as every other refusal. */
-static int apply_too_large(struct change *change, struct db *db, struct error *err)
+static const struct call_kind change_kind = {
+	.stages = {{.apply = change_apply}},
+	.too_large = "The key or the tags are too large.",
+};
+
+struct call *object_change_call(struct store *store, const struct object_change_params *params)
 {
-	(void)change;
-	(void)db;
-	return error_set(err, ERROR_TOO_LARGE, "The key or the tags are too large.");
+	struct object_change *const change =
+		call_new(sizeof(*change), &change_kind, store, CHANGE_ARENA_BYTES);
+	struct object_ref *const object = &change->params.object;
+	change->params = *params;
+	object->bucket = bucket_ref_copy(params->object.bucket, change->call.arena);
+	object->key = arena_copy(change->call.arena, params->object.key);
+	change->params.tags = arena_copy(change->call.arena, params->tags);
+	return &change->call;
 }
 
-static void committed(struct change *base)
+int object_change_result(const struct call *call, struct object *out, struct error *err)
 {
-	struct object_change *const change = (struct object_change *)base;
-	change->done(change->owner);
-}
-
-struct object_change *object_change_start(
-	struct store *store, const struct object_change_params *params)
-{
-	struct object_change *const change = memory_new(sizeof(*change));
-	change->arena = arena_new(CHANGE_ARENA_BYTES);
-	change->bucket = arena_copy(change->arena, params->bucket);
-	change->bucket_id = params->bucket_id;
-	change->key = arena_copy(change->arena, params->key);
-	change->ref = params->ref;
-	change->sets_tags = params->sets_tags;
-	change->tags = arena_copy(change->arena, params->tags);
-	change->sets_acl = params->sets_acl;
-	change->acl = params->acl;
-	change->done = params->done;
-	change->owner = params->owner;
-	change->change.apply = arena_overflowed(change->arena) ? apply_too_large : apply;
-	change->change.done = committed;
-	committer_submit(store_committer(store), &change->change);
-	return change;
-}
-
-int object_change_outcome(struct object_change *change, struct object *out, struct error *err)
-{
-	if (change->change.failed) {
-		*err = change->change.error;
-		return -1;
-	}
-	return object_of_version(&change->version, change->arena, out, err);
-}
-
-void object_change_free(struct object_change *change)
-{
-	if (change == NULL)
-		return;
-	arena_free(change->arena);
-	free(change);
+	const struct object_change *const change = (const struct object_change *)call;
+	return call_outcome(call, err) != 0
+		? -1
+		: object_of_version(&change->version, call->arena, out, err);
 }

@@ -1,13 +1,10 @@
-/* A list is cut into changes that go to the committer together; the one that ends last reports.
- * Items are written only by the committer, and read by the caller only after that report. */
+/* A list is cut into changes that go to the committer together; the one that ends last ends the
+ * call. Items are written only by the committer, and read by the caller only after that. */
 #include "storage/objects/object_delete.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/encode.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "storage/buckets/bucket_row.h"
 #include "storage/core/committer.h"
@@ -23,15 +20,11 @@ struct delete_slice {
 	size_t count;
 };
 struct object_delete {
-	struct store *store;
-	struct arena *arena; /* the bucket's name, the slices */
-	struct span bucket;
-	int64_t bucket_id;
+	struct call call; /* the bucket's name and the slices are in its arena */
+	struct bucket_ref bucket;
 	struct delete_slice *slices;
 	size_t slice_count;
 	atomic_size_t under_way;
-	void (*done)(void *owner);
-	void *owner;
 };
 
 static void tell_version(struct object_delete_item *item, const struct version *version)
@@ -45,12 +38,11 @@ static void tell_version(struct object_delete_item *item, const struct version *
 static int push_marker(struct object_delete *delete, struct db *db, const struct bucket *bucket,
 	const struct version *current, struct object_delete_item *item, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(delete->store);
 	struct version marker = {.bucket = bucket->id,
 		.key = item->key,
 		.is_marker = true,
 		.kind = VERSION_INLINE,
-		.modified_ms = clock->wall_ms(clock)};
+		.modified_ms = store_now_ms(delete->call.store)};
 	random_bytes(marker.id, VERSION_ID_BYTES);
 	if (version_push(db, bucket->versioning, current, &marker, err) != 0)
 		return -1;
@@ -88,8 +80,7 @@ static int delete_item(struct object_delete *delete, struct db *db, const struct
 	if (found == 0)
 		return 0;
 	tell_version(item, &version);
-	return version_remove(
-		db, &version, store_clock(delete->store)->wall_ms(store_clock(delete->store)), err);
+	return version_remove(db, &version, store_now_ms(delete->call.store), err);
 }
 
 static void name_version(struct object_delete_item *item)
@@ -101,11 +92,11 @@ static void name_version(struct object_delete_item *item)
 	object_version_text(&object, item->version);
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int delete_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	struct bucket bucket;
-	if (bucket_row_same(db, slice->whole->bucket, slice->whole->bucket_id, &bucket, err) != 0)
+	if (bucket_row_settings(db, slice->whole->bucket, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < slice->count; i++) {
 		struct object_delete_item *const item = &slice->items[i];
@@ -123,64 +114,66 @@ static int apply(struct change *change, struct db *db, struct error *err)
 	return 0;
 }
 
-static void committed(struct change *change)
+/* Its failure is the first one in the order of the list. */
+static void delete_end(struct object_delete *delete)
+{
+	const struct error *failure = NULL;
+	for (size_t i = 0; failure == NULL && i < delete->slice_count; i++)
+		if (delete->slices[i].change.failed)
+			failure = &delete->slices[i].change.error;
+	call_resume(&delete->call, failure);
+}
+
+static void delete_committed(struct change *change)
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
-	struct object_delete *const delete = slice->whole;
 	for (size_t i = 0; change->failed && i < slice->count; i++)
 		slice->items[i].error = change->error;
-	if (atomic_fetch_sub(&delete->under_way, 1) == 1)
-		delete->done(delete->owner);
+	if (atomic_fetch_sub(&slice->whole->under_way, 1) == 1)
+		delete_end(slice->whole);
 }
 
-struct object_delete *object_delete_start(
-	struct store *store, const struct object_delete_params *params)
+/* The call may be gone once the last slice is submitted. */
+static void delete_submit(struct call *call)
+{
+	struct object_delete *const delete = (struct object_delete *)call;
+	struct committer *const committer = store_committer(call->store);
+	const size_t count = delete->slice_count;
+	for (size_t i = 0; i < count; i++)
+		committer_submit(committer, &delete->slices[i].change);
+}
+
+static void cut(struct object_delete *delete, const struct object_delete_params *params)
+{
+	for (size_t i = 0; i < delete->slice_count; i++) {
+		const size_t from = i * DELETE_CHANGE_ITEMS;
+		const size_t left = params->count - from;
+		delete->slices[i] = (struct delete_slice){
+			.change = {.apply = delete_apply, .done = delete_committed},
+			.whole = delete,
+			.items = params->items + from,
+			.count = left < DELETE_CHANGE_ITEMS ? left : DELETE_CHANGE_ITEMS,
+		};
+	}
+}
+
+static const struct call_kind delete_kind = {
+	.stages = {{.begin = delete_submit}},
+};
+
+struct call *object_delete_call(struct store *store, const struct object_delete_params *params)
 {
 	ASSERT(params->count >= 1 && params->count <= OBJECT_DELETE_MAX);
-	struct object_delete *const delete = memory_new(sizeof(*delete));
-	delete->store = store;
-	delete->arena = arena_new(DELETE_ARENA_BYTES);
-	delete->bucket =
-		arena_copy(delete->arena, span_slice(params->bucket, 0, BUCKET_TEXT_MAX_BYTES));
-	delete->bucket_id = params->bucket_id;
-	delete->done = params->done;
-	delete->owner = params->owner;
+	struct object_delete *const delete =
+		call_new(sizeof(*delete), &delete_kind, store, DELETE_ARENA_BYTES);
+	struct arena *const arena = delete->call.arena;
+	struct bucket_ref bucket = params->bucket;
+	bucket.name = span_slice(bucket.name, 0, BUCKET_TEXT_MAX_BYTES);
+	delete->bucket = bucket_ref_copy(bucket, arena);
 	delete->slice_count = (params->count + DELETE_CHANGE_ITEMS - 1) / DELETE_CHANGE_ITEMS;
-	delete->slices =
-		arena_take_array(delete->arena, delete->slice_count, sizeof(*delete->slices));
-	ASSERT(!arena_overflowed(delete->arena));
-	const size_t slice_count = delete->slice_count;
-	atomic_init(&delete->under_way, slice_count);
-	for (size_t i = 0; i < slice_count; i++) {
-		struct delete_slice *const slice = &delete->slices[i];
-		const size_t from = i * DELETE_CHANGE_ITEMS;
-		slice->whole = delete;
-		slice->items = params->items + from;
-		slice->count = params->count - from < DELETE_CHANGE_ITEMS ? params->count - from
-									  : DELETE_CHANGE_ITEMS;
-		slice->change.apply = apply;
-		slice->change.done = committed;
-	}
-	for (size_t i = 0; i < slice_count; i++)
-		committer_submit(store_committer(store), &delete->slices[i].change);
-	return delete;
-}
-
-int object_delete_outcome(struct object_delete *change, struct error *err)
-{
-	for (size_t i = 0; i < change->slice_count; i++) {
-		if (change->slices[i].change.failed) {
-			*err = change->slices[i].change.error;
-			return -1;
-		}
-	}
-	return 0;
-}
-
-void object_delete_free(struct object_delete *change)
-{
-	if (change == NULL)
-		return;
-	arena_free(change->arena);
-	free(change);
+	delete->slices = arena_take_array(arena, delete->slice_count, sizeof(*delete->slices));
+	ASSERT(!arena_overflowed(arena));
+	atomic_init(&delete->under_way, delete->slice_count);
+	cut(delete, params);
+	return &delete->call;
 }

@@ -19,19 +19,13 @@ struct object_delete_item {
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */
 };
 struct object_delete_params {
-	struct span bucket;
-	/* not 0: another bucket that has the name by now is left alone, with no_bucket */
-	int64_t bucket_id;
-	/* the caller's, alive with their texts until done; outcomes are written into them */
+	struct bucket_ref bucket;
+	/* the caller's, alive with their texts until the call has ended; outcomes are written into
+	 * them */
 	struct object_delete_item *items;
 	size_t count;
-	void (*done)(void *owner);
-	void *owner;
 };
-struct object_delete *object_delete_start(
-	struct store *store, const struct object_delete_params *params);
-/* what befell the whole: no_bucket, io... */
-int object_delete_outcome(struct object_delete *change, struct error *err);
-void object_delete_free(struct object_delete *change);
+/* A call (storage/core/call.h). It fails with what befell the whole: no_bucket, io... */
+struct call *object_delete_call(struct store *store, const struct object_delete_params *params);
 
 #endif

@@ -66,7 +66,7 @@ static int walk_on(struct walk *walk, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-static int list(struct walk *walk, struct span bucket, struct error *err)
+static int list(struct walk *walk, struct bucket_ref bucket, struct error *err)
 {
 	int result = 0;
 	if (bucket_row_find(walk->db, bucket, &walk->bucket, err) != 0)

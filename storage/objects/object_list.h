@@ -7,7 +7,7 @@
 /* One page of a listing in byte order of keys; with a delimiter, common prefixes are rolled up by
  * seeking past them. */
 struct object_list_params {
-	struct span bucket;
+	struct bucket_ref bucket;
 	struct span prefix;
 	struct span delimiter; /* empty: none */
 	/* exclusive; keys and rolled-up prefixes at or below are skipped; one equal to a common
@@ -23,6 +23,7 @@ struct object_list {
 	bool truncated;
 	struct span last; /* `after` of the next page */
 };
+/* no_bucket */
 int object_list(struct store *store, const struct object_list_params *params, struct arena *arena,
 	struct object_list *out, struct error *err);
 

@@ -19,7 +19,7 @@ struct object_opening {
 	struct error error; /* when there is none */
 };
 
-static void run(struct helper_job *job)
+static void opening_run(struct helper_job *job)
 {
 	struct object_opening *const opening = (struct object_opening *)job;
 	opening->source = object_open(opening->store, &opening->object, opening->offset,
@@ -31,7 +31,7 @@ struct object_opening *object_opening_start(struct store *store, const struct ob
 	uint64_t offset, uint64_t length, void (*done)(void *owner), void *owner)
 {
 	struct object_opening *const opening = memory_new(sizeof(*opening));
-	*opening = (struct object_opening){.job.run = run,
+	*opening = (struct object_opening){.job.run = opening_run,
 		.store = store,
 		.object = *object,
 		.offset = offset,

@@ -53,40 +53,42 @@ int object_no_version(struct span key, struct error *err)
 		(int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
 }
 
-int object_find_row(struct db *db, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct version *out, struct error *err)
+static int no_such(const struct object_ref *ref, struct error *err)
 {
-	struct bucket settings;
-	if (bucket_row_settings(db, bucket, &settings, err) != 0)
-		return -1;
-	const int got = version_find_ref(db, settings.id, key, ref, arena, out, err);
-	out->in_versioned_bucket = settings.versioning != BUCKET_UNVERSIONED;
-	if (got == 0)
-		return ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err)
-							: object_no_version(key, err);
-	return got == 1 ? 0 : -1;
+	return ref->version.kind == VERSION_REF_CURRENT ? object_no_key(ref->key, err)
+							: object_no_version(ref->key, err);
 }
 
-int object_find_version(struct store *store, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err)
+int object_find_row(struct db *db, const struct object_ref *ref, struct arena *arena,
+	struct version *out, struct error *err)
 {
+	struct bucket bucket;
+	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
+		return -1;
+	const int got = version_find_ref(db, bucket.id, ref->key, &ref->version, arena, out, err);
+	out->in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
+	if (got != 1)
+		return got == 0 ? no_such(ref, err) : -1;
+	if (ref->judged_version != 0 && ref->judged_version != out->sequence)
+		return object_no_key(ref->key, err);
+	return 0;
+}
+
+int object_find(struct store *store, const struct object_ref *ref, struct arena *arena,
+	struct object *out, struct error *err)
+{
+	struct version version;
 	memset(out, 0, sizeof(*out));
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct version version;
-	const int result = object_find_row(db, bucket, key, ref, arena, &version, err);
+	const int found = object_find_row(db, ref, arena, &version, err);
 	store_reader_give(store, db);
-	if (result != 0 || object_of_version(&version, arena, out, err) != 0)
+	if (found != 0 || object_of_version(&version, arena, out, err) != 0)
 		return -1;
-	return version.is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
-}
-
-int object_find(struct store *store, struct span bucket, struct span key, struct arena *arena,
-	struct object *out, struct error *err)
-{
-	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
-	return object_find_version(store, bucket, key, &current, arena, out, err);
+	return version.is_marker && ref->version.kind == VERSION_REF_CURRENT
+		? object_no_key(ref->key, err)
+		: 0;
 }
 
 int object_find_sequence(struct store *store, int64_t sequence, struct arena *arena,

@@ -4,14 +4,11 @@
 
 #include "storage/versions/object.h"
 
-/* The current version: no_bucket, no_key. When the current version is a delete marker: no_key, and
+/* no_bucket; no_key when there is no current version; no_version when the id is unknown. A marker
+ * that is named by its id is found (is_marker). When the current version is a marker: no_key, and
  * *out has is_marker, version and has_id (else *out is zeroed). */
-int object_find(struct store *store, struct span bucket, struct span key, struct arena *arena,
+int object_find(struct store *store, const struct object_ref *ref, struct arena *arena,
 	struct object *out, struct error *err);
-/* Any version; a marker that is named by its id is found (is_marker). no_version when the id is
- * unknown; VERSION_REF_CURRENT: as above. */
-int object_find_version(struct store *store, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err);
 /* One version, current or not, by row. */
 int object_find_sequence(struct store *store, int64_t sequence, struct arena *arena,
 	struct object *out, struct error *err);

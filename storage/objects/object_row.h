@@ -10,9 +10,9 @@
 /* A version row as callers see it; texts as they lie in `version` and the arena. */
 int object_of_version(
 	const struct version *version, struct arena *arena, struct object *out, struct error *err);
-/* The row of a version, as object_find_version finds it: a marker too. */
-int object_find_row(struct db *db, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct version *out, struct error *err);
+/* The row of a version, as object_find finds it: a marker too. */
+int object_find_row(struct db *db, const struct object_ref *ref, struct arena *arena,
+	struct version *out, struct error *err);
 /* Reads all bytes of a version, in pieces. On a helper: it waits for the disk. */
 int object_read_whole(struct store *store, const struct object *object,
 	void (*take)(void *owner, struct span bytes), void *owner, struct error *err);

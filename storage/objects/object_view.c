@@ -51,19 +51,21 @@ void object_view_free(struct object_view *view)
 	free(view);
 }
 
-int object_view_find(struct object_view *view, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err)
+int object_view_find(struct object_view *view, const struct object_ref *ref, struct arena *arena,
+	struct object *out, struct error *err)
 {
 	struct version *const version = &view->version;
 	memset(out, 0, sizeof(*out));
 	version->sequence = 0;
-	if (object_find_row(view->db, bucket, key, ref, arena, version, err) != 0) {
+	if (object_find_row(view->db, ref, arena, version, err) != 0) {
 		version->sequence = 0;
 		return -1;
 	}
 	if (object_of_version(version, arena, out, err) != 0)
 		return -1;
-	return version->is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
+	return version->is_marker && ref->version.kind == VERSION_REF_CURRENT
+		? object_no_key(ref->key, err)
+		: 0;
 }
 
 static struct body_source *open_inline(struct db *db, const struct version *version,

@@ -14,9 +14,9 @@ int object_view_renew(struct object_view *view, struct error *err);
 /* NULL is fine; sources opened through it live on */
 void object_view_free(struct object_view *view);
 
-/* As object_find_version and object_open (object_read.h). */
-int object_view_find(struct object_view *view, struct span bucket, struct span key,
-	const struct version_ref *ref, struct arena *arena, struct object *out, struct error *err);
+/* As object_find and object_open (object_read.h). */
+int object_view_find(struct object_view *view, const struct object_ref *ref, struct arena *arena,
+	struct object *out, struct error *err);
 struct body_source *object_view_open(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
 /* The same for a thread that must not be held up: not_ready when the bytes lie in very many places

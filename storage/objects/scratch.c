@@ -158,14 +158,14 @@ struct release {
 	int64_t version;
 };
 
-static int apply_release(struct change *change, struct db *db, struct error *err)
+static int scratch_apply_release(struct change *change, struct db *db, struct error *err)
 {
 	return scratch_row_release(db, ((struct release *)change)->version, err);
 }
 
 int scratch_release(struct store *store, int64_t version, struct error *err)
 {
-	struct release release = {.change = {.apply = apply_release}, .version = version};
+	struct release release = {.change = {.apply = scratch_apply_release}, .version = version};
 	return committer_run(store_committer(store), &release.change, err);
 }
 

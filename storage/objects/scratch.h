@@ -2,7 +2,7 @@
  * such files and back. What lies there is of no worth after a restart: store_open removes all of
  * it. Every call here waits for the disk: never on a reactor or the committer.
  *
- * A hidden version that scratch_store made is held by a row of `scratch_versions` until it is
+ * A version that scratch_store_hidden made is held by a row of `scratch_versions` until it is
  * released. Whoever puts it to use names it (a step's object, a source of a derived version) and
  * calls scratch_row_release in the same change; what a crash leaves held is removed after the next
  * start. Any thread; a struct scratch is one thread's at a time. */
@@ -25,12 +25,12 @@ void scratch_close(struct scratch *scratch);
  * missing folders below it are made. Proven by the version's digest where it has one (corrupt), and
  * by the checksums of its records anyway. Not synced. no_key when the version is gone. */
 int scratch_fetch(struct store *store, int64_t version, const char *path, struct error *err);
-/* A local file as a new version of a key: hidden (state 0, held as told above), or on top of its
- * key as any PUT. Durable when this returns. ETag: the digest in hex and "-d". *out_version: its
- * row. */
-int scratch_store(struct store *store, const char *path, struct span bucket, struct span key,
-	bool hidden, int64_t *out_version, struct error *err);
-/* The same of the bucket with this id, whatever its name is by now: hidden ones alone. */
+/* A local file as a new version on top of its key, as any PUT. Durable when this returns. ETag: the
+ * digest in hex and "-d". *out_version: its row. */
+int scratch_store(struct store *store, const char *path, struct bucket_ref bucket, struct span key,
+	int64_t *out_version, struct error *err);
+/* The same hidden (state 0, held as told above), in the bucket with this id, whatever its name is
+ * by now. */
 int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
 	int64_t *out_version, struct error *err);
 /* Lets go of a held version that is not needed: it is removed unless something names it. */

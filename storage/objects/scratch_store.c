@@ -28,15 +28,14 @@ struct scratch_put {
 	struct put_body body;
 	struct lock lock;
 	struct lock_condition wake;
-	unsigned rooms;     /* guarded by lock: how often there was room */
-	bool is_ingested;   /* guarded by lock */
-	struct span bucket; /* of a current one */
-	int64_t bucket_id;  /* of a hidden one */
+	unsigned rooms;           /* guarded by lock: how often there was room */
+	bool is_ingested;         /* guarded by lock */
+	struct bucket_ref bucket; /* its id alone counts for a hidden one */
 	bool is_hidden;
 	struct version version;
 };
 
-static void has_room(void *owner)
+static void scratch_has_room(void *owner)
 {
 	struct scratch_put *const put = owner;
 	lock_enter(&put->lock);
@@ -45,7 +44,7 @@ static void has_room(void *owner)
 	lock_leave(&put->lock);
 }
 
-static void is_done(void *owner)
+static void scratch_ingested(void *owner)
 {
 	struct scratch_put *const put = owner;
 	lock_enter(&put->lock);
@@ -54,7 +53,7 @@ static void is_done(void *owner)
 	lock_leave(&put->lock);
 }
 
-static int place(struct change *change, struct error *err)
+static int scratch_place(struct change *change, struct error *err)
 {
 	return put_body_place(&((struct scratch_put *)change)->body, err);
 }
@@ -70,7 +69,7 @@ static void fill_version(struct scratch_put *put)
 	version->has_file_hash = true;
 	version->file_hash = part->file_hash;
 	version->checksum = part->checksum;
-	version->modified_ms = store_clock(put->store)->wall_ms(store_clock(put->store));
+	version->modified_ms = store_now_ms(put->store);
 	version->contents = part->is_inline
 		? part_inline_contents(part->inline_bytes)
 		: part_single_contents(part->segments, part->segment_count);
@@ -95,15 +94,13 @@ static int push(struct scratch_put *put, struct db *db, struct error *err)
 
 static int add_hidden(struct scratch_put *put, struct db *db, struct error *err)
 {
-	put->version.bucket = put->bucket_id;
-	if (put->bucket_id == 0 && bucket_row_find(db, put->bucket, &put->version.bucket, err) != 0)
-		return -1;
+	put->version.bucket = put->bucket.id;
 	return version_add_hidden(db, &put->version, err) != 0
 		? -1
 		: scratch_row_add(db, put->version.sequence, err);
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int scratch_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct scratch_put *const put = (struct scratch_put *)change;
 	const struct stored_part *const part = ingest_part(put->body.ingest);
@@ -159,8 +156,8 @@ static int finish(struct scratch_put *put, struct error *err)
 	lock_leave(&put->lock);
 	if (ingest_outcome(put->body.ingest, err) != 0)
 		return -1;
-	put->change.place = place;
-	put->change.apply = apply;
+	put->change.place = scratch_place;
+	put->change.apply = scratch_apply;
 	const int result = committer_run(store_committer(put->store), &put->change, err);
 	put_body_settle(&put->body, &put->change);
 	return result;
@@ -171,8 +168,8 @@ static int store_file(struct scratch_put *put, const char *path, struct error *e
 	const struct file_ops *const files = store_files(put->store);
 	const struct ingest_options options = {.packs = store_packs(put->store),
 		.checksum = put->is_hidden ? CHECKSUM_NONE : CHECKSUM_CRC64NVME,
-		.room = has_room,
-		.done = is_done,
+		.room = scratch_has_room,
+		.done = scratch_ingested,
 		.owner = put};
 	uint64_t size = 0;
 	if (file_size(path, &size, err) != 0)
@@ -200,18 +197,19 @@ static int run(struct scratch_put *put, const char *path, int64_t *out_version, 
 	return result;
 }
 
-int scratch_store(struct store *store, const char *path, struct span bucket, struct span key,
-	bool hidden, int64_t *out_version, struct error *err)
+int scratch_store(struct store *store, const char *path, struct bucket_ref bucket, struct span key,
+	int64_t *out_version, struct error *err)
 {
-	struct scratch_put put = {
-		.store = store, .bucket = bucket, .is_hidden = hidden, .version = {.key = key}};
+	struct scratch_put put = {.store = store, .bucket = bucket, .version = {.key = key}};
 	return run(&put, path, out_version, err);
 }
 
 int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, struct span key,
 	int64_t *out_version, struct error *err)
 {
-	struct scratch_put put = {
-		.store = store, .bucket_id = bucket, .is_hidden = true, .version = {.key = key}};
+	struct scratch_put put = {.store = store,
+		.bucket = {.id = bucket},
+		.is_hidden = true,
+		.version = {.key = key}};
 	return run(&put, path, out_version, err);
 }

@@ -1,6 +1,6 @@
 /* The keys of trainers that never heard of steps, by convention: which key completes a publish, and
  * where its objects lie. TRL's, slime's, ModelExpress', SkyRL's and PULSE's, and stitch's pointer;
- * docs/PROTOCOL.md, "Adopted runs". Pure; any thread. */
+ * docs/protocol/steps.md, "Adopted runs". Pure; any thread. */
 #ifndef STORAGE_RUN_TABLES_ADOPT_LAYOUT_H
 #define STORAGE_RUN_TABLES_ADOPT_LAYOUT_H
 

@@ -153,15 +153,14 @@ int adopt_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct e
 	return result;
 }
 
-int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket,
-	struct span *out_name, struct error *err)
+int adopt_row_find_bucket(
+	struct db *db, int64_t run, struct arena *arena, struct bucket_ref *out, struct error *err)
 {
 	struct db_statement *const row = db_query(db, SQL_ADOPT_BUCKET, err, db_i64(run));
 	const int got = db_step(row, err);
-	if (got == 1) {
-		*out_bucket = db_column_i64(row, 0);
-		*out_name = arena_copy(arena, db_column_blob(row, 1));
-	}
+	if (got == 1)
+		*out = (struct bucket_ref){.id = db_column_i64(row, 0),
+			.name = arena_copy(arena, db_column_blob(row, 1))};
 	db_reset(row);
 	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
 }

@@ -3,7 +3,7 @@
 #ifndef STORAGE_RUN_TABLES_ADOPT_ROW_H
 #define STORAGE_RUN_TABLES_ADOPT_ROW_H
 
-#include "base/arena.h"
+#include "storage/buckets/bucket_ref.h"
 #include "storage/db/db.h"
 #include "storage/run_tables/adopt_layout.h"
 
@@ -53,9 +53,9 @@ int adopt_row_find_waiting(
 /* How many wait. */
 int adopt_row_count_waiting(struct db *db, int64_t run, int64_t *out, struct error *err);
 
-/* Where the run is: no_run when it has ended. */
-int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket,
-	struct span *out_name, struct error *err);
+/* Where the run is, with the bucket's id: no_run when it has ended. */
+int adopt_row_find_bucket(
+	struct db *db, int64_t run, struct arena *arena, struct bucket_ref *out, struct error *err);
 
 int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err);
 /* Those of the run that wait behind it fail too when they name a base: it is not there. Of the

@@ -40,17 +40,16 @@ static struct span name_end(struct span deployment, uint8_t out[NAME_END_BYTES])
 }
 
 int deployment_row_find(struct db *db, struct span deployment, const struct deployment_place *among,
-	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err)
+	struct arena *arena, struct run_ref *out, struct error *err)
 {
 	uint8_t end[NAME_END_BYTES];
 	struct db_statement *const row = db_query(db, SQL_DEPLOYMENT_FIND, err, db_blob(deployment),
 		db_blob(name_end(deployment, end)), db_blob(among->bucket),
 		db_blob(among->account));
 	const int got = db_step(row, err);
-	if (got == 1) {
-		*out_bucket = arena_copy(arena, db_column_blob(row, 0));
-		*out_run = arena_copy(arena, db_column_blob(row, 1));
-	}
+	if (got == 1)
+		*out = run_named(arena_copy(arena, db_column_blob(row, 0)),
+			arena_copy(arena, db_column_blob(row, 1)));
 	db_reset(row);
 	return got;
 }

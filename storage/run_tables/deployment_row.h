@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "storage/db/db.h"
+#include "storage/run_tables/run_ref.h"
 #include "wire/run_settings_message.h"
 
 enum { DEPLOYMENT_COLUMN_BYTES = RUN_DEPLOYMENT_MAX_BYTES + 24 };
@@ -20,7 +21,7 @@ struct deployment_place {
 	struct span bucket;
 };
 int deployment_row_find(struct db *db, struct span deployment, const struct deployment_place *among,
-	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err);
+	struct arena *arena, struct run_ref *out, struct error *err);
 /* exists when another run of the run's account has it. */
 int deployment_row_check(struct db *db, int64_t run, const char *deployment, struct error *err);
 /* A bucket goes to another account: exists when a run of that account has a deployment that one of

@@ -110,26 +110,25 @@ int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct 
 	return db_find_i64(db, SQL_RUN_OVERFULL, out_id, err, db_i64(after));
 }
 
-int run_row_need(
-	struct db *db, struct span bucket, struct span name, struct run_row *out, struct error *err)
+int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, struct error *err)
 {
+	const struct span bucket = ref->bucket.name;
 	int64_t bucket_id;
-	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+	if (bucket_row_find(db, ref->bucket, &bucket_id, err) != 0)
 		return -1;
-	const int got = run_row_find(db, bucket_id, name, out, err);
+	const int got = run_row_find(db, bucket_id, ref->name, out, err);
 	if (got == 0)
 		return error_set(err, ERROR_NO_RUN, "The run '%.*s/%.*s' does not exist.",
 			(int)span_slice(bucket, 0, 128).len, (const char *)bucket.data,
-			(int)span_slice(name, 0, 128).len, (const char *)name.data);
+			(int)span_slice(ref->name, 0, 128).len, (const char *)ref->name.data);
 	return got == 1 ? 0 : -1;
 }
 
-void run_row_message(
-	const struct run_row *row, struct span bucket, struct span name, struct run_message *out)
+void run_row_message(const struct run_row *row, const struct run_ref *ref, struct run_message *out)
 {
 	*out = (struct run_message){
-		.bucket = bucket,
-		.run = name,
+		.bucket = ref->bucket.name,
+		.run = ref->name,
 		.epoch = row->epoch,
 		.has_head = row->has_head,
 		.head = row->head,
@@ -144,20 +143,18 @@ void run_row_message(
 	};
 }
 
+/* `runs` has room for as many as the statement gives. */
 static int read_list(struct db *db, struct db_statement *statement, struct span bucket,
-	size_t limit, struct arena *arena, struct run_message *runs, size_t *out_count,
-	struct error *err)
+	struct arena *arena, struct run_message *runs, size_t *out_count, struct error *err)
 {
-	const struct span bucket_copy = arena_copy(arena, bucket);
+	struct run_ref ref = run_named(arena_copy(arena, bucket), span_of(NULL, 0));
 	int got = 0;
-	while (!arena_overflowed(arena) && *out_count < limit &&
-		(got = db_step(statement, err)) == 1) {
+	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
 		struct run_row row;
 		if (read_row(db, statement, &row, err) != 0)
 			return -1;
-		run_row_message(&row, bucket_copy,
-			arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN)),
-			&runs[(*out_count)++]);
+		ref.name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
+		run_row_message(&row, &ref, &runs[(*out_count)++]);
 	}
 	if (arena_overflowed(arena))
 		return error_set(
@@ -165,20 +162,20 @@ static int read_list(struct db *db, struct db_statement *statement, struct span 
 	return got < 0 ? -1 : 0;
 }
 
-int run_row_list(struct db *db, struct span bucket, struct span after, size_t limit,
-	struct arena *arena, struct run_message **out, size_t *out_count, struct error *err)
+int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
+	struct run_message **out, size_t *out_count, struct error *err)
 {
 	int64_t bucket_id;
-	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+	if (bucket_row_find(db, scan->bucket, &bucket_id, err) != 0)
 		return -1;
-	struct run_message *const runs = arena_take_array(arena, limit + 1, sizeof(*runs));
-	struct db_statement *const scan = db_query(
-		db, SQL_RUN_LIST, err, db_i64(bucket_id), db_blob(after), db_i64((int64_t)limit));
-	if (scan == NULL)
+	struct run_message *const runs = arena_take_array(arena, scan->limit + 1, sizeof(*runs));
+	struct db_statement *const rows = db_query(db, SQL_RUN_LIST, err, db_i64(bucket_id),
+		db_blob(scan->after), db_i64((int64_t)scan->limit));
+	if (rows == NULL)
 		return -1;
 	size_t count = 0;
-	const int result = read_list(db, scan, bucket, limit, arena, runs, &count, err);
-	db_reset(scan);
+	const int result = read_list(db, rows, scan->bucket.name, arena, runs, &count, err);
+	db_reset(rows);
 	*out = runs;
 	*out_count = count;
 	return result;

@@ -3,6 +3,7 @@
 #define STORAGE_RUN_TABLES_RUN_ROW_H
 
 #include "storage/db/db.h"
+#include "storage/run_tables/run_ref.h"
 #include "wire/run_settings_message.h"
 #include "wire/step_message.h"
 
@@ -33,13 +34,13 @@ int run_row_find_account(struct db *db, int64_t run, int64_t *out_account, struc
 /* The next run above `after` that has not ended and keeps more steps than its settings ask for. 1,
  * 0, -1. */
 int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err);
-/* The run of a bucket and name: no_bucket, no_run. */
-int run_row_need(struct db *db, struct span bucket, struct span name, struct run_row *out,
-	struct error *err);
-int run_row_list(struct db *db, struct span bucket, struct span after, size_t limit,
-	struct arena *arena, struct run_message **out, size_t *out_count, struct error *err);
-void run_row_message(
-	const struct run_row *row, struct span bucket, struct span name, struct run_message *out);
+/* no_bucket, no_run. */
+int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, struct error *err);
+/* no_bucket. */
+int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
+	struct run_message **out, size_t *out_count, struct error *err);
+/* Its texts are those of `ref`. */
+void run_row_message(const struct run_row *row, const struct run_ref *ref, struct run_message *out);
 /* Adds the row, settings and all, and sets row->id. */
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err);
 /* Writes all but bucket, name, creation and settings (run_settings_store). */

@@ -1,5 +1,5 @@
-/* The keys of views: a run's steps in the layouts of other readers. docs/PROTOCOL.md, "Views".
- * Internal to storage.
+/* The keys of views: a run's steps in the layouts of other readers. docs/protocol/steps.md,
+ * "Views". Internal to storage.
  *
  *   trl     {run}/deltas/step_%06d.safetensors, {run}/anchors/step_%06d.safetensors
  *   slime   {run}/updates/weight_v%06d/... */

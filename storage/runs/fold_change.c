@@ -14,7 +14,7 @@ struct fold_change {
 
 /* A run or step that went meanwhile makes no difference: the row is refused when its turn comes, or
  * swept with the run. */
-static int apply_request(struct change *base, struct db *db, struct error *err)
+static int fold_apply_request(struct change *base, struct db *db, struct error *err)
 {
 	const struct fold_change *const change = (struct fold_change *)base;
 	bool has_room = false;
@@ -27,13 +27,13 @@ static int apply_request(struct change *base, struct db *db, struct error *err)
 		: fold_row_release_surplus(db, change->row.run, err);
 }
 
-static int apply_touch(struct change *base, struct db *db, struct error *err)
+static int fold_apply_touch(struct change *base, struct db *db, struct error *err)
 {
 	const struct fold_change *const change = (struct fold_change *)base;
 	return fold_row_set_used(db, change->row.id, change->row.used_ms, err);
 }
 
-static void finished(struct change *base)
+static void fold_changed(struct change *base)
 {
 	store_wake(((struct fold_change *)base)->store, STORE_STEP_WORK);
 	free(base);
@@ -45,20 +45,20 @@ static void submit(struct store *store,
 {
 	struct fold_change *const change = memory_new(sizeof(*change));
 	change->change.apply = apply;
-	change->change.done = finished;
+	change->change.done = fold_changed;
 	change->store = store;
 	change->row = *row;
-	change->row.used_ms = store_clock(store)->wall_ms(store_clock(store));
+	change->row.used_ms = store_now_ms(store);
 	committer_submit(store_committer(store), &change->change);
 }
 
 void fold_change_request(struct store *store, int64_t run, uint64_t from, uint64_t to)
 {
-	submit(store, apply_request,
+	submit(store, fold_apply_request,
 		&(struct fold_row){.run = run, .from = from, .to = to, .kind = FOLD_DIRECT});
 }
 
 void fold_change_touch(struct store *store, int64_t fold)
 {
-	submit(store, apply_touch, &(struct fold_row){.id = fold});
+	submit(store, fold_apply_touch, &(struct fold_row){.id = fold});
 }

@@ -3,8 +3,9 @@
 #include "base/encode.h"
 #include "storage/objects/object_row.h"
 #include "storage/run_tables/fold_row.h"
+#include "storage/run_tables/run_row.h"
 #include "storage/runs/fold_object.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/run.h"
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
@@ -77,34 +78,34 @@ int fold_form_read(
 	return result;
 }
 
-static int find_object(struct db *db, int64_t run, uint64_t from, uint64_t to, struct span name,
-	struct arena *arena, struct version *out, struct error *err)
+static int find_object(struct db *db, const struct run_fold_ref *ref, struct arena *arena,
+	struct version *out, struct error *err)
 {
+	struct run_row run;
 	struct fold_row fold;
 	int64_t sequence = 0;
-	int found = fold_row_find(db, run, from, to, &fold, err);
+	if (run_row_need(db, &ref->run, &run, err) != 0)
+		return -1;
+	int found = fold_row_find(db, run.id, ref->from, ref->to, &fold, err);
 	if (found == 1)
 		found = fold.state == FOLD_MADE
-			? fold_object_find(db, fold.id, name, &sequence, err)
+			? fold_object_find(db, fold.id, ref->name, &sequence, err)
 			: 0;
 	if (found == 1)
 		found = version_find_sequence(db, sequence, arena, out, err);
 	if (found == 0)
-		return object_no_key(name, err);
+		return object_no_key(ref->name, err);
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_fold_object(struct store *store, struct span bucket, struct span run, uint64_t from,
-	uint64_t to, struct span name, struct arena *arena, struct object *out, struct error *err)
+int run_find_fold_object(struct store *store, const struct run_fold_ref *ref, struct arena *arena,
+	struct object *out, struct error *err)
 {
+	struct version version;
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct run_row row;
-	struct version version;
-	int result = run_row_need(db, bucket, run, &row, err);
-	if (result == 0)
-		result = find_object(db, row.id, from, to, name, arena, &version, err);
+	const int result = find_object(db, ref, arena, &version, err);
 	store_snapshot_give(store, db);
 	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
 }

@@ -1,12 +1,9 @@
 #include "storage/runs/hot_load.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "storage/core/store.h"
 #include "storage/run_tables/adopt_row.h"
-#include "storage/run_tables/run_settings.h"
-#include "storage/runs/run_change.h"
+#include "storage/run_tables/run_row.h"
+
+enum { NOTE_ARENA_BYTES = 4 * 1024 * 1024 };
 
 static int shown(struct span text)
 {
@@ -14,14 +11,12 @@ static int shown(struct span text)
 }
 
 int hot_load_find(struct store *store, struct span deployment, const struct deployment_place *among,
-	struct arena *arena, struct span *out_bucket, struct span *out_run, struct error *err)
+	struct arena *arena, struct run_ref *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
-	const int got = db == NULL
-		? -1
-		: deployment_row_find(db, deployment, among, arena, out_bucket, out_run, err);
-	if (db != NULL)
-		store_reader_give(store, db);
+	const int got =
+		db == NULL ? -1 : deployment_row_find(db, deployment, among, arena, out, err);
+	store_reader_give(store, db);
 	if (got == 0)
 		return error_set(err, ERROR_NO_RUN,
 			"No run of yours has the setting \"hot_load\" with the deployment '%.*s'.",
@@ -83,93 +78,102 @@ static struct span objects_prefix(const struct hot_load_params *params,
 	const struct run_settings *settings, struct arena *arena)
 {
 	char prefix[2 * RUN_PREFIX_MAX_BYTES];
-	const size_t len = run_settings_prefix(settings->hot_load_prefix, params->run, prefix);
+	const size_t len = run_settings_prefix(settings->hot_load_prefix, params->run.name, prefix);
 	const char *const text = arena_format(arena, "%.*s%.*s/", (int)len, prefix,
 		(int)params->identity.len, (const char *)params->identity.data);
 	return text == NULL ? (struct span){0} : span_text(text);
 }
 
-static int apply_hot_load(struct change *base, struct db *db, struct error *err)
+struct hot_load {
+	struct call call;
+	struct hot_load_params params;
+	bool is_known; /* nothing was noted */
+};
+
+static int add_note(
+	struct hot_load *load, struct db *db, const struct run_row *run, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
-	const struct hot_load_params *const params = change->hot_load;
+	const struct hot_load_params *const params = &load->params;
+	struct arena *const arena = load->call.arena;
+	const struct adoption adoption = {
+		.run = run->id,
+		.convention = ADOPT_HOT_LOAD,
+		.identity = params->identity,
+		.objects = objects_prefix(params, &run->settings, arena),
+		.has_base = params->has_base,
+		.base = params->base,
+	};
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_TOO_LARGE, "The request's texts are too large.");
+	return adopt_row_note(db, &adoption, store_now_ms(load->call.store), err);
+}
+
+static int hot_load_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct hot_load *const load = (struct hot_load *)call;
+	const struct hot_load_params *const params = &load->params;
 	struct run_row run;
 	struct adoption known;
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0)
+	if (run_row_need(db, &params->run, &run, err) != 0)
 		return -1;
 	if (!span_equal_text(params->deployment, run.settings.hot_load))
 		return error_set(err, ERROR_NO_RUN,
 			"The deployment '%.*s' was bound to another run.",
 			shown(params->deployment), (const char *)params->deployment.data);
 	const int found =
-		adopt_row_find_identity(db, run.id, params->identity, change->arena, &known, err);
-	change->already = found == 1 && known.state != ADOPTION_FAILED;
-	if (found < 0 || change->already)
+		adopt_row_find_identity(db, run.id, params->identity, call->arena, &known, err);
+	load->is_known = found == 1 && known.state != ADOPTION_FAILED;
+	if (found < 0 || load->is_known)
 		return found < 0 ? -1 : 0;
 	if (check_room(db, run.id, err) != 0 ||
-		(params->has_base && check_base(params, db, run.id, change->arena, err) != 0))
+		(params->has_base && check_base(params, db, run.id, call->arena, err) != 0))
 		return -1;
-	const struct clock_source *const clock = store_clock(change->store);
-	const struct adoption adoption = {
-		.run = run.id,
-		.convention = ADOPT_HOT_LOAD,
-		.identity = params->identity,
-		.objects = objects_prefix(params, &run.settings, change->arena),
+	return add_note(load, db, &run, err);
+}
+
+static void hot_load_settle(struct call *call)
+{
+	if (!call->failed && !((const struct hot_load *)call)->is_known)
+		store_wake(call->store, STORE_STEP_WORK);
+}
+
+static const struct call_kind hot_load_kind = {
+	.stages = {{.apply = hot_load_apply}},
+	.settle = hot_load_settle,
+};
+
+struct call *hot_load_call(struct store *store, const struct hot_load_params *params)
+{
+	struct hot_load *const load =
+		call_new(sizeof(*load), &hot_load_kind, store, NOTE_ARENA_BYTES);
+	struct arena *const arena = load->call.arena;
+	load->params = (struct hot_load_params){
+		.run = run_ref_copy(&params->run, arena),
+		.deployment = arena_copy(arena, params->deployment),
+		.identity = arena_copy(arena, params->identity),
 		.has_base = params->has_base,
-		.base = params->base,
+		.base = arena_copy(arena, params->base),
 	};
-	if (arena_overflowed(change->arena))
-		return error_set(err, ERROR_TOO_LARGE, "The request's texts are too large.");
-	return adopt_row_note(db, &adoption, clock->wall_ms(clock), err);
-}
-
-static void noted(struct change *base)
-{
-	struct run_change *const change = (struct run_change *)base;
-	if (!base->failed && !change->already)
-		store_wake(change->store, STORE_STEP_WORK);
-	change->done(change->owner);
-}
-
-struct run_change *hot_load_start(struct store *store, const struct hot_load_params *params,
-	void (*done)(void *owner), void *owner)
-{
-	struct run_change *const change =
-		run_change_new(store, params->bucket, params->run, done, owner);
-	struct hot_load_params *const copy = arena_take(change->arena, sizeof(*copy));
-	if (copy != NULL) {
-		*copy = (struct hot_load_params){
-			.bucket = change->bucket,
-			.run = change->run,
-			.deployment = arena_copy(change->arena, params->deployment),
-			.identity = arena_copy(change->arena, params->identity),
-			.has_base = params->has_base,
-			.base = arena_copy(change->arena, params->base),
-		};
-	}
-	change->hot_load = copy;
-	change->change.done = noted;
-	run_change_submit(change, apply_hot_load);
-	return change;
+	return &load->call;
 }
 
 /* Takes a reader and finds the run. NULL with the error set. */
-static struct db *open_run(struct store *store, struct span bucket, struct span run,
-	struct run_row *out, struct error *err)
+static struct db *open_run(
+	struct store *store, const struct run_ref *run, struct run_row *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
-	if (db == NULL || run_row_need(db, bucket, run, out, err) == 0)
+	if (db == NULL || run_row_need(db, run, out, err) == 0)
 		return db;
 	store_reader_give(store, db);
 	return NULL;
 }
 
-int hot_load_identity(struct store *store, struct span bucket, struct span run, uint64_t step,
+int hot_load_identity(struct store *store, const struct run_ref *run, uint64_t step,
 	struct arena *arena, struct span *out, struct error *err)
 {
 	struct run_row row;
 	struct adoption adoption;
-	struct db *const db = open_run(store, bucket, run, &row, err);
+	struct db *const db = open_run(store, run, &row, err);
 	if (db == NULL)
 		return -1;
 	const int found = adopt_row_find_step(db, row.id, step, arena, &adoption, err);
@@ -182,12 +186,12 @@ int hot_load_identity(struct store *store, struct span bucket, struct span run, 
 	return 0;
 }
 
-int hot_load_find_newest(struct store *store, struct span bucket, struct span run,
-	struct arena *arena, struct hot_load_newest *out, struct error *err)
+int hot_load_find_newest(struct store *store, const struct run_ref *run, struct arena *arena,
+	struct hot_load_newest *out, struct error *err)
 {
 	struct run_row row;
 	struct adoption adoption;
-	struct db *const db = open_run(store, bucket, run, &row, err);
+	struct db *const db = open_run(store, run, &row, err);
 	if (db == NULL)
 		return -1;
 	const int found = adopt_row_find_last(db, row.id, arena, &adoption, err);

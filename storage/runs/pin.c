@@ -1,14 +1,19 @@
 #include "storage/runs/pin.h"
 
 #include "storage/run_tables/pin_row.h"
-#include "storage/runs/run_change.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_row.h"
 #include "storage/runs/step_anchor_base.h"
+#include "storage/runs/step_read.h"
 #include "wire/replica_message.h"
 
-static int64_t now_ms(struct store *store)
-{
-	return store_clock(store)->wall_ms(store_clock(store));
-}
+enum { PIN_ARENA_BYTES = 1024 * 1024 };
+
+struct pin_change {
+	struct call call;
+	struct run_ref run;
+	struct pin_message pin; /* of removing: its name alone */
+};
 
 static int no_pin(struct span name, struct error *err)
 {
@@ -44,86 +49,87 @@ static int check_room(struct db *db, int64_t run, struct span name, int64_t now,
 			  PINS_OF_RUN_MAX);
 }
 
-static int apply_put(struct change *base, struct db *db, struct error *err)
+static int pin_put_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
+	struct pin_change *const change = (struct pin_change *)call;
+	struct pin_message *const pin = &change->pin;
 	struct run_row run;
-	const int64_t now = now_ms(change->store);
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0 ||
-		check_step(db, run.id, change->pin.step, err) != 0)
+	const int64_t now = store_now_ms(call->store);
+	if (replica_check_id("A pin's name", pin->name, err) != 0 ||
+		run_row_need(db, &change->run, &run, err) != 0 ||
+		check_step(db, run.id, pin->step, err) != 0 ||
+		check_room(db, run.id, pin->name, now, err) != 0)
 		return -1;
-	if (check_room(db, run.id, change->pin.name, now, err) != 0)
+	pin->created_ms = now;
+	pin->expires_ms = pin->ttl_s == 0 ? 0 : now + (int64_t)pin->ttl_s * 1000;
+	if (pin_row_put(db, run.id, pin, err) != 0)
 		return -1;
-	change->pin.created_ms = now;
-	change->pin.expires_ms =
-		change->pin.ttl_s == 0 ? 0 : now + (int64_t)change->pin.ttl_s * 1000;
-	if (pin_row_put(db, run.id, &change->pin, err) != 0)
-		return -1;
-	return step_anchor_want_pinned(db, run.id, change->pin.step, err);
+	return step_anchor_want_pinned(db, run.id, pin->step, err);
 }
 
 /* The anchor that the server makes of a pinned step is background work. */
-static void pinned(struct change *base)
+static void pin_put_settle(struct call *call)
 {
-	struct run_change *const change = (struct run_change *)base;
-	if (!base->failed)
-		store_wake(change->store, STORE_STEP_WORK);
-	change->done(change->owner);
+	if (!call->failed)
+		store_wake(call->store, STORE_STEP_WORK);
 }
 
-static int apply_bad_name(struct change *base, struct db *db, struct error *err)
+static int pin_remove_apply(struct call *call, struct db *db, struct error *err)
 {
-	(void)db;
-	return replica_check_id("A pin's name", ((struct run_change *)base)->pin.name, err);
-}
-
-struct run_change *pin_put_start(struct store *store, struct span bucket, struct span run,
-	const struct pin_message *pin, void (*done)(void *owner), void *owner)
-{
-	struct error ignored;
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->change.done = pinned;
-	change->pin = *pin;
-	change->pin.name = arena_copy(change->arena, pin->name);
-	run_change_submit(change,
-		replica_check_id("A pin's name", pin->name, &ignored) == 0 ? apply_put
-									   : apply_bad_name);
-	return change;
-}
-
-static int apply_remove(struct change *base, struct db *db, struct error *err)
-{
-	struct run_change *const change = (struct run_change *)base;
+	const struct pin_change *const change = (const struct pin_change *)call;
+	const struct span name = change->pin.name;
 	struct run_row run;
 	struct pin_message there;
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0)
+	if (run_row_need(db, &change->run, &run, err) != 0)
 		return -1;
-	const int found =
-		pin_row_find(db, run.id, change->name, now_ms(change->store), &there, err);
+	const int found = pin_row_find(db, run.id, name, store_now_ms(call->store), &there, err);
 	if (found != 1)
-		return found < 0 ? -1 : no_pin(change->name, err);
-	return pin_row_remove(db, run.id, change->name, err);
+		return found < 0 ? -1 : no_pin(name, err);
+	return pin_row_remove(db, run.id, name, err);
 }
 
-struct run_change *pin_remove_start(struct store *store, struct span bucket, struct span run,
-	struct span name, void (*done)(void *owner), void *owner)
+static const struct call_kind put_kind = {
+	.stages = {{.apply = pin_put_apply}},
+	.settle = pin_put_settle,
+};
+static const struct call_kind remove_kind = {.stages = {{.apply = pin_remove_apply}}};
+
+static struct call *make(struct store *store, const struct call_kind *kind,
+	const struct run_ref *run, const struct pin_message *pin)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->name = arena_copy(change->arena, name);
-	run_change_submit(change, apply_remove);
-	return change;
+	struct pin_change *const change = call_new(sizeof(*change), kind, store, PIN_ARENA_BYTES);
+	change->run = run_ref_copy(run, change->call.arena);
+	change->pin = *pin;
+	change->pin.name = arena_copy(change->call.arena, pin->name);
+	return &change->call;
 }
 
-int pin_find(struct store *store, struct span bucket, struct span run, struct span name,
+struct call *pin_put_call(
+	struct store *store, const struct run_ref *run, const struct pin_message *pin)
+{
+	return make(store, &put_kind, run, pin);
+}
+
+const struct pin_message *pin_put_result(const struct call *call)
+{
+	return &((const struct pin_change *)call)->pin;
+}
+
+struct call *pin_remove_call(struct store *store, const struct run_ref *run, struct span name)
+{
+	return make(store, &remove_kind, run, &(struct pin_message){.name = name});
+}
+
+int pin_find(struct store *store, const struct run_ref *run, struct span name,
 	struct pin_message *out, struct error *err)
 {
 	struct run_row row;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int found = run_row_need(db, bucket, run, &row, err);
+	int found = run_row_need(db, run, &row, err);
 	if (found == 0) {
-		found = pin_row_find(db, row.id, name, now_ms(store), out, err);
+		found = pin_row_find(db, row.id, name, store_now_ms(store), out, err);
 		found = found < 0 ? -1 : found == 1 ? 0 : no_pin(name, err);
 	}
 	store_reader_give(store, db);
@@ -144,7 +150,7 @@ static int read_list(struct db *db, int64_t run, int64_t now, struct arena *aren
 	return got < 0 ? -1 : 0;
 }
 
-int pin_list(struct store *store, struct span bucket, struct span run, struct arena *arena,
+int pin_list(struct store *store, const struct run_ref *run, struct arena *arena,
 	struct pin_message **out, size_t *out_count, struct error *err)
 {
 	struct run_row row;
@@ -156,9 +162,9 @@ int pin_list(struct store *store, struct span bucket, struct span run, struct ar
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = run_row_need(db, bucket, run, &row, err);
+	int result = run_row_need(db, run, &row, err);
 	if (result == 0)
-		result = read_list(db, row.id, now_ms(store), arena, *out, out_count, err);
+		result = read_list(db, row.id, store_now_ms(store), arena, *out, out_count, err);
 	store_reader_give(store, db);
 	if (result == 0 && arena_overflowed(arena))
 		return error_set(

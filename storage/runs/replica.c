@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "storage/core/store.h"
 #include "storage/run_tables/replica_table.h"
-#include "storage/runs/run_change.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_row.h"
 
-enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024 };
+enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024, CHANGE_ARENA_BYTES = 1024 * 1024 };
 
 static const char SQL_RUN_LIVES[] = "SELECT 1 FROM runs WHERE id = ?1 AND name IS NOT NULL";
 
@@ -38,22 +38,17 @@ static int check_step(
 		(unsigned long long)said->step);
 }
 
-static int64_t now_ms(struct store *store)
-{
-	return store_clock(store)->wall_ms(store_clock(store));
-}
-
-static int look(struct store *store, struct span bucket, struct span run, struct run_row *out_run,
+static int look(struct store *store, const struct run_ref *run, struct run_row *out_run,
 	struct replica_message *out, struct error *err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = run_row_need(db, bucket, run, out_run, err);
+	int result = run_row_need(db, run, out_run, err);
 	if (result == 0 && out != NULL)
 		result = check_step(out_run, out, err);
 	if (result == 0 && out != NULL)
-		result = find_staleness(db, out_run, now_ms(store), out, err);
+		result = find_staleness(db, out_run, store_now_ms(store), out, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -86,25 +81,25 @@ static void fill(const struct replica_entry *entry, struct replica_message *out)
 	out->lease_s = (uint64_t)entry->row.lease_ms / 1000;
 }
 
-int replica_put(struct store *store, struct span bucket, struct span run, struct span id,
+int replica_put(struct store *store, const struct replica_ref *ref,
 	const struct replica_message *said, struct arena *arena, struct replica_message *out,
-	bool *out_saved, struct error *err)
+	struct error *err)
 {
 	struct run_row row;
 	struct replica_entry entry;
+	bool saved = false;
 	*out = *said;
-	if (replica_check_id("A replica's id", id, err) != 0 ||
-		look(store, bucket, run, &row, out, err) != 0)
+	if (replica_check_id("A replica's id", ref->id, err) != 0 ||
+		look(store, &ref->run, &row, out, err) != 0 ||
+		put(store, &row, ref->id, said, &saved, err) != 0)
 		return -1;
-	if (put(store, &row, id, said, out_saved, err) != 0)
-		return -1;
-	if (!replica_table_find(store_parts(store)->replicas, row.id, id, arena, &entry))
+	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
 		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
 	fill(&entry, out);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while reading a replica.");
-	return 0;
+	return saved;
 }
 
 static int parse(const struct replica_entry *entry, struct arena *arena,
@@ -122,19 +117,20 @@ static int no_replica(struct span id, struct error *err)
 		(int)span_slice(id, 0, 128).len, (const char *)id.data);
 }
 
-int replica_find(struct store *store, struct span bucket, struct span run, struct span id,
-	struct arena *arena, struct replica_message *out, struct error *err)
+int replica_find(struct store *store, const struct replica_ref *ref, struct arena *arena,
+	struct replica_message *out, struct error *err)
 {
 	struct run_row row;
 	struct replica_entry entry;
-	if (look(store, bucket, run, &row, NULL, err) != 0)
+	if (look(store, &ref->run, &row, NULL, err) != 0)
 		return -1;
-	if (!replica_table_find(store_parts(store)->replicas, row.id, id, arena, &entry))
-		return no_replica(id, err);
+	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
+		return no_replica(ref->id, err);
 	if (parse(&entry, arena, out, err) != 0)
 		return -1;
 	struct db *const db = store_reader_take(store, err);
-	const int result = db == NULL ? -1 : find_staleness(db, &row, now_ms(store), out, err);
+	const int result =
+		db == NULL ? -1 : find_staleness(db, &row, store_now_ms(store), out, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -148,17 +144,19 @@ static int read_page(struct store *store, const struct run_row *run,
 	for (size_t i = 0; result == 0 && i < out->count; i++) {
 		result = parse(&entries[i], arena, &out->replicas[i], err);
 		if (result == 0)
-			result = find_staleness(db, run, now_ms(store), &out->replicas[i], err);
+			result = find_staleness(
+				db, run, store_now_ms(store), &out->replicas[i], err);
 	}
 	store_reader_give(store, db);
 	return result;
 }
 
-int replica_list(struct store *store, struct span bucket, struct span run, struct span after,
-	size_t limit, struct arena *arena, struct replica_list_message *out, struct error *err)
+int replica_list(struct store *store, const struct replica_scan *scan, struct arena *arena,
+	struct replica_list_message *out, struct error *err)
 {
+	const size_t limit = scan->limit;
 	struct run_row row;
-	if (look(store, bucket, run, &row, NULL, err) != 0)
+	if (look(store, &scan->run, &row, NULL, err) != 0)
 		return -1;
 	*out = (struct replica_list_message){
 		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
@@ -168,7 +166,7 @@ int replica_list(struct store *store, struct span bucket, struct span run, struc
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
 	const size_t found = replica_table_page(
-		store_parts(store)->replicas, row.id, after, limit + 1, arena, entries, out);
+		store_parts(store)->replicas, row.id, scan->after, limit + 1, arena, entries, out);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
@@ -193,55 +191,69 @@ static int save(struct store *store, struct db *db, int64_t run, struct span id,
 	return result;
 }
 
-static int apply_save(struct change *base, struct db *db, struct error *err)
+struct replica_change {
+	struct call call;
+	struct replica_ref ref;
+	int64_t run; /* its row, once it was found */
+	struct replica_saving saving;
+};
+
+static int replica_apply_save(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
+	struct replica_change *const change = (struct replica_change *)call;
 	struct run_row row;
-	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
+	if (run_row_need(db, &change->ref.run, &row, err) != 0)
 		return -1;
-	change->run_id = row.id;
-	return save(change->store, db, row.id, change->name, &change->replica_saving, err);
+	change->run = row.id;
+	return save(call->store, db, row.id, change->ref.id, &change->saving, err);
 }
 
-static void saved(struct change *base)
+static void replica_saved(struct call *call)
 {
-	struct run_change *const change = (struct run_change *)base;
-	replica_table_saved(store_parts(change->store)->replicas, change->run_id, change->name,
-		&change->replica_saving, base->failed);
-	change->done(change->owner);
+	const struct replica_change *const change = (const struct replica_change *)call;
+	replica_table_saved(store_parts(call->store)->replicas, change->run, change->ref.id,
+		&change->saving, call->failed);
 }
 
-struct run_change *replica_save_start(struct store *store, struct span bucket, struct span run,
-	struct span id, void (*done)(void *owner), void *owner)
+static int replica_apply_remove(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->name = arena_copy(change->arena, id);
-	change->change.done = saved;
-	run_change_submit(change, apply_save);
-	return change;
-}
-
-static int apply_remove(struct change *base, struct db *db, struct error *err)
-{
-	struct run_change *const change = (struct run_change *)base;
+	const struct replica_change *const change = (const struct replica_change *)call;
+	struct replica_table *const table = store_parts(call->store)->replicas;
+	const struct span id = change->ref.id;
 	struct run_row row;
 	struct replica_entry entry;
-	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
+	if (run_row_need(db, &change->ref.run, &row, err) != 0)
 		return -1;
-	if (!replica_table_find(store_parts(change->store)->replicas, row.id, change->name,
-		    change->arena, &entry))
-		return no_replica(change->name, err);
-	replica_table_remove(store_parts(change->store)->replicas, row.id, change->name);
-	return replica_row_remove(db, row.id, change->name, err);
+	if (!replica_table_find(table, row.id, id, call->arena, &entry))
+		return no_replica(id, err);
+	replica_table_remove(table, row.id, id);
+	return replica_row_remove(db, row.id, id, err);
 }
 
-struct run_change *replica_remove_start(struct store *store, struct span bucket, struct span run,
-	struct span id, void (*done)(void *owner), void *owner)
+static const struct call_kind save_kind = {
+	.stages = {{.apply = replica_apply_save}},
+	.settle = replica_saved,
+};
+static const struct call_kind remove_kind = {.stages = {{.apply = replica_apply_remove}}};
+
+static struct call *make(
+	struct store *store, const struct call_kind *kind, const struct replica_ref *ref)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->name = arena_copy(change->arena, id);
-	run_change_submit(change, apply_remove);
-	return change;
+	struct replica_change *const change =
+		call_new(sizeof(*change), kind, store, CHANGE_ARENA_BYTES);
+	change->ref.run = run_ref_copy(&ref->run, change->call.arena);
+	change->ref.id = arena_copy(change->call.arena, ref->id);
+	return &change->call;
+}
+
+struct call *replica_save_call(struct store *store, const struct replica_ref *ref)
+{
+	return make(store, &save_kind, ref);
+}
+
+struct call *replica_remove_call(struct store *store, const struct replica_ref *ref)
+{
+	return make(store, &remove_kind, ref);
 }
 
 struct tidy {
@@ -258,7 +270,7 @@ static int lives(struct db *db, int64_t run, struct error *err)
 	return db_exists(db, SQL_RUN_LIVES, err, db_i64(run));
 }
 
-static int apply_tidy(struct change *base, struct db *db, struct error *err)
+static int replica_apply_tidy(struct change *base, struct db *db, struct error *err)
 {
 	struct tidy *const tidy = (struct tidy *)base;
 	for (size_t i = 0; i < tidy->count; i++) {
@@ -291,7 +303,7 @@ int replica_tidy(struct store *store, struct error *err)
 	while (result == 0 && count == TIDY_REPLICAS) {
 		struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
 		struct tidy *const tidy = memory_new(sizeof(*tidy));
-		tidy->change.apply = apply_tidy;
+		tidy->change.apply = replica_apply_tidy;
 		tidy->store = store;
 		tidy->count = replica_table_forget(table, TIDY_REPLICAS, arena, tidy->names);
 		if (tidy->count < TIDY_REPLICAS)

@@ -1,8 +1,8 @@
 #include "storage/runs/step_anchor_form.h"
 
 #include "base/encode.h"
-#include "storage/runs/run_change.h"
 #include "storage/runs/step_pin.h"
+#include "storage/versions/version.h"
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 

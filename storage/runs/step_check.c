@@ -2,14 +2,16 @@
  * whether it is the run's, and whether the tensor digests give the claimed checkpoint digest. Each
  * shard is read from a version whose digest is the declared one, and the change demands that digest
  * again, so what was read here is what gets published. */
-#include "storage/objects/object_read.h"
-#include "storage/runs/run_change.h"
-
-#include <string.h>
+#include "storage/runs/step_check.h"
 
 #include "storage/buckets/bucket_row.h"
+#include "storage/objects/object_read.h"
 #include "storage/objects/object_row.h"
 #include "storage/objects/shard_header.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_row.h"
+#include "storage/runs/step_digest.h"
+#include "storage/runs/step_publish.h"
 #include "storage/versions/content_proof.h"
 
 enum { CHECK_ARENA_BYTES = 256 * 1024 };
@@ -136,16 +138,16 @@ out:
 
 /* *out_needed: the run is there and has no such step yet; otherwise the change is settled without
  * looking at tensors. */
-static int look(struct db *db, struct span bucket, struct span run, uint64_t step,
-	struct run_row *out_run, bool *out_needed, struct error *err)
+static int look(struct db *db, const struct run_ref *run, uint64_t step, struct run_row *out_run,
+	bool *out_needed, struct error *err)
 {
 	struct error absent;
 	struct step_row row;
-	int64_t bucket_id;
+	int64_t bucket;
 	*out_needed = false;
-	if (bucket_row_find(db, bucket, &bucket_id, &absent) != 0)
+	if (bucket_row_find(db, run->bucket, &bucket, &absent) != 0)
 		return 0; /* the change finds out why */
-	const int has_run = run_row_find(db, bucket_id, run, out_run, err);
+	const int has_run = run_row_find(db, bucket, run->name, out_run, err);
 	if (has_run != 1)
 		return has_run;
 	const int has_step = step_row_find(db, out_run->id, step, &row, err);
@@ -183,14 +185,13 @@ static int prove_objects(
 	return 0;
 }
 
-void step_check_run(struct store *store, struct span bucket, struct span run,
-	struct step_message *step, struct step_part_set *parts, struct step_check *out)
+void step_check_run(struct store *store, const struct run_ref *run, struct step_message *step,
+	struct step_part_set *parts, struct step_check *out)
 {
 	struct run_row row = {.id = 0};
 	bool needed = false;
 	struct db *const db = store_reader_take(store, &out->error);
-	out->failed =
-		db == NULL || look(db, bucket, run, step->step, &row, &needed, &out->error) != 0;
+	out->failed = db == NULL || look(db, run, step->step, &row, &needed, &out->error) != 0;
 	store_reader_give(store, db);
 	out->run = row.id;
 	if (needed && !out->failed)

@@ -1,15 +1,20 @@
 /* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects
  * are let go by the sweeper, in slices. */
+#include "storage/runs/step_collect.h"
+
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/fold_row.h"
+#include "storage/run_tables/step_row.h"
 #include "storage/run_tables/view_row.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/run.h"
 #include "storage/runs/step_anchor_base.h"
 #include "storage/runs/step_keep.h"
+#include "storage/runs/step_read.h"
 
-enum { RETAIN_SLACK_MIN = 16 };
+enum { RETAIN_SLACK_MIN = 16, COLLECT_ARENA_BYTES = 1024 * 1024 };
 
-int step_collect_row(
+/* Counts the step out of the run's row, which is not written. */
+static int collect_row(
 	struct db *db, struct run_row *run, const struct step_row *row, struct error *err)
 {
 	ASSERT(row->state == STEP_KEPT && row->step != run->head);
@@ -42,7 +47,7 @@ static int collect_gaps(
 			from = keep->ranges[at].last + 1;
 			continue;
 		}
-		if (step_collect_row(db, run, &row, err) != 0)
+		if (collect_row(db, run, &row, err) != 0)
 			return -1;
 		from = row.step + 1;
 		i++;
@@ -98,29 +103,37 @@ static int check_unused(struct store *store, struct db *db, const struct run_row
 	return step_keep_check(store, db, run, step, err);
 }
 
-static int apply_collect(struct change *base, struct db *db, struct error *err)
+struct step_collect {
+	struct call call;
+	struct run_ref run;
+	uint64_t step;
+};
+
+static int step_collect_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
+	const struct step_collect *const collect = (const struct step_collect *)call;
 	struct run_row run;
 	struct step_row row;
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0)
+	if (run_row_need(db, &collect->run, &run, err) != 0)
 		return -1;
-	const int found = step_row_find(db, run.id, change->collect_step, &row, err);
+	const int found = step_row_find(db, run.id, collect->step, &row, err);
 	if (found == 0)
-		return step_no_step(change->collect_step, err);
+		return step_no_step(collect->step, err);
 	if (found < 0 || row.state != STEP_KEPT)
 		return found < 0 ? -1 : 0; /* removed already */
-	if (check_unused(change->store, db, &run, row.step, err) != 0 ||
-		step_collect_row(db, &run, &row, err) != 0)
+	if (check_unused(call->store, db, &run, row.step, err) != 0 ||
+		collect_row(db, &run, &row, err) != 0)
 		return -1;
 	return run_row_update(db, &run, err);
 }
 
-struct run_change *run_collect_start(struct store *store, struct span bucket, struct span run,
-	uint64_t step, void (*done)(void *owner), void *owner)
+static const struct call_kind collect_kind = {.stages = {{.apply = step_collect_apply}}};
+
+struct call *run_collect_call(struct store *store, const struct run_ref *run, uint64_t step)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->collect_step = step;
-	run_change_submit(change, apply_collect);
-	return change;
+	struct step_collect *const collect =
+		call_new(sizeof(*collect), &collect_kind, store, COLLECT_ARENA_BYTES);
+	collect->run = run_ref_copy(run, collect->call.arena);
+	collect->step = step;
+	return &collect->call;
 }

@@ -1,11 +1,12 @@
 /* Objects of a step that have no digest (multipart uploads): read once, on the helper that reads
  * ahead for publish, and given the digest of their bytes for good. */
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_digest.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "storage/objects/object_row.h"
+#include "storage/runs/step_publish.h"
 
 struct digest_change {
 	struct change change; /* first */
@@ -13,7 +14,7 @@ struct digest_change {
 	struct digest128 digest;
 };
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int digest_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct digest_change *const change = (const struct digest_change *)base;
 	return version_set_digest(db, change->sequence, &change->digest, err);
@@ -29,7 +30,8 @@ static int give_digest(
 {
 	const struct object object = {
 		.sequence = version->sequence, .size = version->size, .key = key};
-	struct digest_change change = {.change = {.apply = apply}, .sequence = version->sequence};
+	struct digest_change change = {
+		.change = {.apply = digest_apply}, .sequence = version->sequence};
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	const int result = object_read_whole(store, &object, add_to_digest, stream, err);
 	change.digest = xxh3_stream_result(stream);

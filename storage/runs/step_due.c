@@ -1,6 +1,8 @@
 /* When a publisher is asked for an anchor. The walk ends at the newest anchor or after DUE_LINKS
  * deltas, so it reads few rows. */
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_due.h"
+
+#include "storage/run_tables/step_row.h"
 
 enum { DUE_LINKS = 64, DUE_PERCENT = 30 };
 

@@ -15,11 +15,6 @@ enum {
 	NAME_ARENA_BYTES = 4096
 };
 
-static int64_t now_ms(struct store *store)
-{
-	return store_clock(store)->wall_ms(store_clock(store));
-}
-
 static bool is_of_this_start(struct store *store, const struct run_row *run)
 {
 	return run->created_ms >= store_opened(store).wall_ms;
@@ -45,7 +40,7 @@ static void add(struct step_keep *keep, uint64_t first, uint64_t last)
 static int add_pins(
 	struct store *store, struct db *db, int64_t run, struct step_keep *keep, struct error *err)
 {
-	struct db_statement *const scan = pin_row_scan(db, run, now_ms(store), err);
+	struct db_statement *const scan = pin_row_scan(db, run, store_now_ms(store), err);
 	int got = -1;
 	while (keep->count < RANGES_MAX && (got = db_step(scan, err)) == 1) {
 		struct pin_message pin;
@@ -151,7 +146,7 @@ static int check_pins(struct store *store, struct db *db, const struct run_row *
 {
 	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
 	struct span name = {NULL, 0};
-	int result = pin_row_find_step(db, run->id, step, now_ms(store), arena, &name, err);
+	int result = pin_row_find_step(db, run->id, step, store_now_ms(store), arena, &name, err);
 	if (result == 1)
 		result = error_set(err, ERROR_CHAIN_IN_USE, "The pin '%.*s' holds step %llu.",
 			(int)name.len, (const char *)name.data, (unsigned long long)step);

@@ -1,52 +1,29 @@
-/* start --helper: missing digests--> queued --apply: judge, pin, write--> COMMIT --not the last one--> done
- *                                                                            '--helper: merge, check--> queued --publish--> COMMIT --> done
- *                                                                                   '--they do not fit--> queued --drop--> COMMIT --> done */
+/* The stages of a part stand at the end: its digests, the change that takes it, and with the last
+ * one the whole, which is published or, when it never can be, dropped. */
 #include "storage/runs/step_part.h"
 
 #include "base/encode.h"
 #include "storage/buckets/bucket_row.h"
-#include "storage/core/store.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_digest.h"
 #include "storage/runs/step_part_row.h"
 #include "storage/runs/step_pin.h"
+#include "storage/runs/step_publish.h"
+#include "storage/runs/step_read.h"
 
-static struct run_change *change_of(struct helper_job *job)
-{
-	return (struct run_change *)((char *)job - offsetof(struct run_change, job));
-}
+enum { PART_ARENA_BYTES = 64 * 1024 * 1024 };
 
-static void resubmit(struct run_change *change,
-	int (*apply)(struct change *base, struct db *db, struct error *err),
-	void (*done)(struct change *base))
-{
-	change->change = (struct change){.done = done};
-	run_change_submit(change, apply);
-}
-
-static void finish(struct run_change *change)
-{
-	change->done(change->owner);
-}
-
-static void fail(struct run_change *change, const struct error *err)
-{
-	change->change.failed = true;
-	change->change.error = *err;
-	finish(change);
-}
-
-static int apply_drop(struct change *base, struct db *db, struct error *err)
-{
-	const struct run_change *const change = (const struct run_change *)base;
-	return step_part_row_settle(db, change->run_id, change->part->last_id, STEP_PART_DEAD, err);
-}
-
-static void dropped(struct change *base)
-{
-	struct run_change *const change = (struct run_change *)base;
-	/* when they could not be dropped, they go after an hour */
-	fail(change, &change->part->fault);
-}
+struct step_part {
+	struct call call;
+	struct part_message message;
+	struct part_answer answer;
+	bool already;
+	int64_t run_id;              /* row of the run, once it was found */
+	int64_t last_id;             /* of all parts, once they are there */
+	struct step_publish publish; /* of the whole; in the run that the part is put to */
+	/* they never make a whole, and are to go: why */
+	bool is_refused;
+	struct error fault;
+};
 
 /* What putting the same parts again cannot cure. */
 static bool is_for_good(enum error_kind kind)
@@ -60,36 +37,23 @@ static bool is_for_good(enum error_kind kind)
 	return false;
 }
 
-static void refuse_whole(struct run_change *change, const struct error *err)
+/* What follows on a whole that failed so; `drop`: what drops its parts. */
+static enum call_next refuse_whole(
+	struct step_part *part, const struct error *err, enum call_next drop)
 {
-	change->part->fault = *err;
-	if (!is_for_good(err->kind)) {
-		fail(change, err);
-		return;
-	}
-	error_wrap(&change->part->fault,
-		"the parts of step %llu were dropped, all are to be put again",
-		(unsigned long long)change->part->answer.step);
-	resubmit(change, apply_drop, dropped);
+	if (!is_for_good(err->kind))
+		return CALL_FAILS;
+	part->is_refused = true;
+	part->fault = *err;
+	error_wrap(&part->fault, "the parts of step %llu were dropped, all are to be put again",
+		(unsigned long long)part->answer.step);
+	return drop;
 }
 
-static void whole_done(struct change *base)
-{
-	struct run_change *const change = (struct run_change *)base;
-	if (base->failed) {
-		const struct error err = base->error;
-		refuse_whole(change, &err);
-		return;
-	}
-	change->part->answer.published = true;
-	step_published(change);
-	finish(change);
-}
-
-static int read_part(struct run_change *change, const struct step_part_row *row,
+static int read_part(struct step_part *part, const struct step_part_row *row,
 	struct part_message *out, struct error *err)
 {
-	if (part_message_parse(row->document, row->step, change->arena, out, err) != 0)
+	if (part_message_parse(row->document, row->step, part->call.arena, out, err) != 0)
 		return -1;
 	const struct digest128 content = part_message_content_digest(out, row->parts);
 	if (!digest128_equal(&content, &row->content))
@@ -99,21 +63,22 @@ static int read_part(struct run_change *change, const struct step_part_row *row,
 	return 0;
 }
 
-static int read_parts(struct run_change *change, struct db *db, struct error *err)
+static int read_parts(
+	struct step_part *part, struct db *db, struct step_part_set *set, struct error *err)
 {
-	struct part_work *const part = change->part;
+	struct arena *const arena = part->call.arena;
 	struct db_statement *const scan =
-		step_part_row_scan(db, change->run_id, part->answer.step, err);
+		step_part_row_scan(db, part->run_id, part->answer.step, err);
 	int got;
 	while ((got = db_step(scan, err)) == 1) {
-		struct part_message *const message = arena_take(change->arena, sizeof(*message));
+		struct part_message *const message = arena_take(arena, sizeof(*message));
 		struct step_part_row row;
 		step_part_row_read(scan, &row);
 		if (message == NULL)
 			got = error_set(err, ERROR_TOO_LARGE,
 				"The parts of the step are too large together.");
-		if (got < 0 || read_part(change, &row, message, err) != 0 ||
-			step_part_set_add(part->set, row.part, message, err) != 0) {
+		if (got < 0 || read_part(part, &row, message, err) != 0 ||
+			step_part_set_add(set, row.part, message, err) != 0) {
 			got = -1;
 			break;
 		}
@@ -122,49 +87,64 @@ static int read_parts(struct run_change *change, struct db *db, struct error *er
 	return got < 0 ? -1 : 0;
 }
 
-static int merge(struct run_change *change, struct error *err)
+static int merge(struct step_part *part, struct step_part_set *set, struct error *err)
 {
-	struct part_work *const part = change->part;
-	struct db *const db = store_reader_take(change->store, err);
+	struct store *const store = part->call.store;
+	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	part->set = step_part_set_new(part->answer.parts, change->arena);
-	int result = part->set == NULL
-		? error_set(err, ERROR_TOO_LARGE, "The step has too many parts.")
-		: read_parts(change, db, err);
-	store_reader_give(change->store, db);
+	int result = set == NULL ? error_set(err, ERROR_TOO_LARGE, "The step has too many parts.")
+				 : read_parts(part, db, set, err);
+	store_reader_give(store, db);
 	if (result == 0)
-		result = step_part_set_merge(part->set, &change->step, err);
+		result = step_part_set_merge(set, &part->publish.step, err);
 	return result;
 }
 
-static void make_whole(struct helper_job *job)
+static enum call_next part_make_whole(struct call *call, struct error *err)
 {
-	struct run_change *const change = change_of(job);
-	struct error err = {0};
-	if (merge(change, &err) != 0) {
-		refuse_whole(change, &err);
-		return;
-	}
-	step_check_run(change->store, change->bucket, change->run, &change->step, change->part->set,
-		&change->check);
-	resubmit(change, step_publish_apply, whole_done);
+	struct step_part *const part = (struct step_part *)call;
+	struct step_publish *const publish = &part->publish;
+	struct step_part_set *const set = step_part_set_new(part->answer.parts, call->arena);
+	if (merge(part, set, err) != 0)
+		return refuse_whole(part, err, CALL_NEXT);
+	step_check_run(call->store, &publish->run, &publish->step, set, &publish->check);
+	return CALL_NEXT;
 }
 
-static void accepted(struct change *base)
+static int part_apply_whole(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
-	const struct part_work *const part = change->part;
-	if (base->failed || part->answer.published || part->answer.received < part->answer.parts) {
-		finish(change);
-		return;
-	}
-	change->job.run = make_whole;
-	helpers_submit(store_helpers(change->store),
-		store_publish_lane(change->store, xxh3_64(change->run)), &change->job);
+	struct step_part *const part = (struct step_part *)call;
+	return part->is_refused
+		? step_part_row_settle(db, part->run_id, part->last_id, STEP_PART_DEAD, err)
+		: step_publish_apply(&part->publish, db, err);
 }
 
-static int check_numbers(const struct part_work *part, struct error *err)
+static enum call_next part_applied_whole(struct call *call)
+{
+	struct step_part *const part = (struct step_part *)call;
+	if (part->is_refused) {
+		/* when they could not be dropped, they go after an hour */
+		call->error = part->fault;
+		return CALL_FAILS;
+	}
+	if (call->failed)
+		return refuse_whole(part, &call->error, CALL_AGAIN);
+	part->answer.published = true;
+	part->already = part->publish.already;
+	step_publish_tell(&part->publish);
+	return CALL_ENDS;
+}
+
+static enum call_next part_applied(struct call *call)
+{
+	const struct part_answer *const answer = &((const struct step_part *)call)->answer;
+	if (call->failed)
+		return CALL_FAILS;
+	return answer->published || answer->received < answer->parts ? CALL_ENDS : CALL_NEXT;
+}
+
+static int check_numbers(const struct step_part *part, struct error *err)
 {
 	if (part->answer.parts == 0 || part->answer.parts > PARTS_OF_STEP_MAX)
 		return error_set(err, ERROR_INVALID, "A step has 1 to %d parts, not %llu.",
@@ -176,12 +156,11 @@ static int check_numbers(const struct part_work *part, struct error *err)
 }
 
 /* It was put before: the same again is told how things stand. */
-static int repeat(struct run_change *change, struct db *db, const struct step_part_row *row,
-	struct error *err)
+static int repeat(
+	struct step_part *part, struct db *db, const struct step_part_row *row, struct error *err)
 {
-	struct part_work *const part = change->part;
 	struct step_part_count count;
-	change->already = true;
+	part->already = true;
 	const struct digest128 content =
 		part_message_content_digest(&part->message, part->answer.parts);
 	if (!digest128_equal(&content, &row->content))
@@ -200,10 +179,10 @@ static int repeat(struct run_change *change, struct db *db, const struct step_pa
 }
 
 /* Which versions the objects are; the document says so. */
-static int resolve(struct run_change *change, struct db *db, const struct run_row *run,
+static int resolve(struct step_part *part, struct db *db, const struct run_row *run,
 	int64_t *sequences, struct error *err)
 {
-	const struct step_message *const step = &change->part->message.step;
+	const struct step_message *const step = &part->message.step;
 	size_t at = 0;
 	for (size_t f = 0; f < step->form_count; f++)
 		for (size_t i = 0; i < step->forms[f].object_count; i++) {
@@ -213,7 +192,7 @@ static int resolve(struct run_change *change, struct db *db, const struct run_ro
 			if (step_resolve_object(db, run->bucket, object, &version, err) != 0)
 				return -1;
 			encode_hex(span_of(version.id, sizeof(version.id)), id);
-			object->version = arena_copy(change->arena, span_text(id));
+			object->version = arena_copy(part->call.arena, span_text(id));
 			sequences[at++] = version.sequence;
 		}
 	return 0;
@@ -232,16 +211,14 @@ static int pin(const struct step_message *step, struct db *db, int64_t id, const
 }
 
 static int write_part(
-	struct run_change *change, struct db *db, const struct run_row *run, struct error *err)
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
 {
-	struct part_work *const part = change->part;
-	const struct clock_source *const clock = store_clock(change->store);
 	int64_t *const sequences = arena_take_array(
-		change->arena, STEP_FORMS_MAX * STEP_OBJECTS_MAX, sizeof(*sequences));
+		part->call.arena, STEP_FORMS_MAX * STEP_OBJECTS_MAX, sizeof(*sequences));
 	struct buffer document;
 	if (sequences == NULL)
 		return error_set(err, ERROR_TOO_LARGE, "The part is too large.");
-	if (resolve(change, db, run, sequences, err) != 0)
+	if (resolve(part, db, run, sequences, err) != 0)
 		return -1;
 	buffer_init(&document, 2 * STEP_MESSAGE_MAX_BYTES);
 	part_message_print(&part->message, &document);
@@ -252,7 +229,7 @@ static int write_part(
 		.epoch = run->epoch,
 		.content = part_message_content_digest(&part->message, part->answer.parts),
 		.document = buffer_span(&document),
-		.created_ms = clock->wall_ms(clock)};
+		.created_ms = store_now_ms(part->call.store)};
 	int result = buffer_check(&document, "the part", err);
 	if (result == 0)
 		result = step_part_row_add(db, &row, err);
@@ -262,10 +239,10 @@ static int write_part(
 }
 
 static int add_part(
-	struct run_change *change, struct db *db, const struct run_row *run, struct error *err)
+	struct step_part *part, struct db *db, const struct run_row *run, struct error *err)
 {
-	struct part_answer *const answer = &change->part->answer;
-	const struct step_message *const step = &change->part->message.step;
+	struct part_answer *const answer = &part->answer;
+	const struct step_message *const step = &part->message.step;
 	struct step_part_count count;
 	if (step_check_place(run, step, err) != 0 ||
 		step_part_row_count(db, run->id, step->step, &count, err) != 0)
@@ -276,76 +253,86 @@ static int add_part(
 			(unsigned long long)step->step, (unsigned long long)count.parts,
 			(unsigned long long)answer->parts);
 	answer->received = count.here + 1;
-	return write_part(change, db, run, err);
+	return write_part(part, db, run, err);
 }
 
-static int apply_part(struct change *base, struct db *db, struct error *err)
+static int part_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
-	struct part_work *const part = change->part;
+	struct step_part *const part = (struct step_part *)call;
 	struct run_row run;
 	struct step_part_row row;
-	if (check_numbers(part, err) != 0 ||
-		run_row_need(db, change->bucket, change->run, &run, err) != 0)
+	if (check_numbers(part, err) != 0 || run_row_need(db, &part->publish.run, &run, err) != 0 ||
+		step_check_epoch(&run, &part->message.step, err) != 0)
 		return -1;
-	if (step_check_epoch(&run, &part->message.step, err) != 0)
-		return -1;
-	change->run_id = run.id;
+	part->run_id = run.id;
 	const int found = step_part_row_find(
 		db, run.id, part->answer.step, part->answer.part, run.epoch, &row, err);
 	if (found < 0)
 		return -1;
-	return found == 1 ? repeat(change, db, &row, err) : add_part(change, db, &run, err);
+	return found == 1 ? repeat(part, db, &row, err) : add_part(part, db, &run, err);
 }
 
 /* Objects that came in several parts of their own have no digest yet. What else is wrong is for the
  * change to say. */
-static void give_digests(struct helper_job *job)
+static enum call_next part_give_digests(struct call *call, struct error *err)
 {
-	struct run_change *const change = change_of(job);
+	const struct step_part *const part = (const struct step_part *)call;
 	struct error ignored;
 	int64_t bucket;
-	struct db *const db = store_reader_take(change->store, &ignored);
+	struct db *const db = store_reader_take(call->store, &ignored);
 	const bool found =
-		db != NULL && bucket_row_find(db, change->bucket, &bucket, &ignored) == 0;
-	store_reader_give(change->store, db);
+		db != NULL && bucket_row_find(db, part->publish.run.bucket, &bucket, &ignored) == 0;
+	(void)err;
+	store_reader_give(call->store, db);
 	if (found)
-		(void)step_give_digests(
-			change->store, bucket, &change->part->message.step, &ignored);
-	run_change_submit(change, apply_part);
+		(void)step_give_digests(call->store, bucket, &part->message.step, &ignored);
+	return CALL_NEXT;
 }
 
-static bool copy(const struct step_part_params *params, struct arena *arena, struct part_work *out)
+static void part_release(struct call *call)
 {
-	const struct part_message *const message = params->message;
-	out->answer = (struct part_answer){
-		.step = message->step.step, .part = params->part, .parts = params->parts};
-	out->message.tensors =
-		arena_take_array(arena, message->tensor_count + 1, sizeof(*out->message.tensors));
-	if (out->message.tensors == NULL || !step_copy(&message->step, arena, &out->message.step))
-		return false;
-	out->message.tensor_count = message->tensor_count;
+	step_publish_release(&((struct step_part *)call)->publish);
+}
+
+static const struct call_kind part_kind = {
+	.stages = {{.help = part_give_digests}, {.apply = part_apply, .applied = part_applied},
+		{.help = part_make_whole},
+		{.apply = part_apply_whole, .applied = part_applied_whole}},
+	.release = part_release,
+};
+
+/* What does not fit the arena, the call says. */
+static void copy(const struct part_message *message, struct arena *arena, struct part_message *out)
+{
+	out->tensors = arena_take_array(arena, message->tensor_count + 1, sizeof(*out->tensors));
+	if (out->tensors == NULL || !step_copy(&message->step, arena, &out->step))
+		return;
+	out->tensor_count = message->tensor_count;
 	for (size_t i = 0; i < message->tensor_count; i++) {
-		out->message.tensors[i] = message->tensors[i];
-		out->message.tensors[i].name = arena_copy(arena, message->tensors[i].name);
+		out->tensors[i] = message->tensors[i];
+		out->tensors[i].name = arena_copy(arena, message->tensors[i].name);
 	}
-	return !arena_overflowed(arena);
 }
 
-struct run_change *step_part_start(struct store *store, const struct step_part_params *params,
-	void (*done)(void *owner), void *owner)
+struct call *step_part_call(struct store *store, const struct step_part_params *params)
 {
-	struct run_change *const change =
-		run_change_new(store, params->bucket, params->run, done, owner);
-	change->change.done = accepted;
-	change->part = arena_take(change->arena, sizeof(*change->part));
-	ASSERT(change->part != NULL);
-	if (!copy(params, change->arena, change->part)) {
-		run_change_submit(change, apply_part);
-		return change;
-	}
-	change->job.run = give_digests;
-	helpers_submit(store_helpers(store), store_publish_lane(store, xxh3_64(change->run)),
-		&change->job);
-	return change;
+	struct step_part *const part = call_new(sizeof(*part), &part_kind, store, PART_ARENA_BYTES);
+	struct arena *const arena = part->call.arena;
+	part->answer = (struct part_answer){
+		.step = params->message->step.step, .part = params->part, .parts = params->parts};
+	part->publish = (struct step_publish){.store = store,
+		.arena = arena,
+		.run = run_ref_copy(&params->run, arena),
+		.is_of_parts = true,
+		.part = params->part};
+	copy(params->message, arena, &part->message);
+	part->call.lane = store_publish_lane(store, xxh3_64(part->publish.run.name));
+	return &part->call;
+}
+
+const struct part_answer *step_part_result(const struct call *call, bool *out_already)
+{
+	const struct step_part *const part = (const struct step_part *)call;
+	*out_already = part->already;
+	return &part->answer;
 }

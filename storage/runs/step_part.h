@@ -10,17 +10,17 @@
 #include "wire/part_message.h"
 
 struct step_part_params {
-	struct span bucket;
-	struct span run;
+	struct run_ref run;
 	uint64_t part; /* from 0 */
 	uint64_t parts;
-	const struct part_message *message; /* read, not kept */
+	const struct part_message *message;
 };
-/* The outcome has `part`, and `already` when this part was there. Errors: invalid, no_run,
- * stale_epoch, head_moved, base_missing, step_differs (this part was put with other content, or
- * with another number of parts), no_key, digest_mismatch; with the last part also parts_mismatch,
- * schema_mismatch, incomplete_anchor and whatever else publishing the whole gives. */
-struct run_change *step_part_start(struct store *store, const struct step_part_params *params,
-	void (*done)(void *owner), void *owner);
+/* All params are copied. Errors: invalid, no_run, stale_epoch, head_moved, base_missing,
+ * step_differs (this part was put with other content, or with another number of parts), no_key,
+ * digest_mismatch; with the last part also parts_mismatch, schema_mismatch, incomplete_anchor and
+ * whatever else publishing the whole gives. */
+struct call *step_part_call(struct store *store, const struct step_part_params *params);
+/* *out_already: this part, or with the last one the step, was there. */
+const struct part_answer *step_part_result(const struct call *call, bool *out_already);
 
 #endif

@@ -1,15 +1,17 @@
 /* The cheapest way in bytes, planned over small rows (step_plan.h): steps with the bytes of their
  * forms, folds with theirs. Only the links of the way that was found are read whole. */
-#include "storage/core/store.h"
 #include "storage/run_tables/fold_row.h"
 #include "storage/run_tables/path_hold.h"
 #include "storage/run_tables/replica_table.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_row.h"
 #include "storage/runs/fold_change.h"
 #include "storage/runs/fold_form.h"
 #include "storage/runs/fold_gain.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/run.h"
 #include "storage/runs/step_anchor_form.h"
 #include "storage/runs/step_plan.h"
+#include "storage/runs/step_read.h"
 
 /* What is still done on a reactor: about a millisecond. */
 enum { QUICK_ROWS = 256, QUICK_LINKS = 3 };
@@ -294,7 +296,7 @@ static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
 {
 	struct step_plan_start start;
 	const struct run_path_params *const params = walk->params;
-	if (run_row_need(walk->db, params->bucket, params->run, &walk->run, err) != 0 ||
+	if (run_row_need(walk->db, &params->run, &walk->run, err) != 0 ||
 		find_want(walk, facts, err) != 0)
 		return -1;
 	walk->plan = step_plan_new(walk->want);
@@ -316,7 +318,6 @@ static int find_path(struct walk *walk, int64_t now_ms, struct arena *arena,
 int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena,
 	struct path_message *out, struct run_path_facts *out_facts, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(store);
 	struct leavings leavings = {0};
 	*out_facts = (struct run_path_facts){.anchor = UINT64_MAX};
 	struct db *const db = store_snapshot_take(store, err);
@@ -324,7 +325,7 @@ int run_find_path(struct store *store, const struct run_path_params *params, str
 		return -1;
 	struct walk walk = {.store = store, .db = db, .params = params};
 	const int result =
-		find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
+		find_path(&walk, store_now_ms(store), arena, out, out_facts, &leavings, err);
 	if (result == 0 && out->link_count > 0)
 		path_hold_add(store_parts(store)->path_holds, walk.run.id,
 			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step,

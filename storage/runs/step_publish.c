@@ -1,21 +1,20 @@
-/* start --helper: step_check--> queued --apply: judge, resolve, write, retain--> COMMIT --> waiters woken, done
- *
- * Everything is judged in the change, in this order: epoch, a repeat, head, base, objects, tensors.
- * The helper only reads ahead. */
-#include <stdlib.h>
-#include <string.h>
+/* Everything is judged in the change. The helper before it only reads ahead. */
+#include "storage/runs/step_publish.h"
 
 #include "base/encode.h"
 #include "base/thread/step_watch.h"
-#include "storage/core/store.h"
 #include "storage/objects/object_row.h"
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/fold_row.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_collect.h"
+#include "storage/runs/step_due.h"
 #include "storage/runs/step_part_row.h"
 #include "storage/runs/step_pin.h"
+#include "storage/runs/step_read.h"
 #include "storage/runs/view_switch.h"
 #include "storage/runs/webhook.h"
+
+enum { PUBLISH_ARENA_BYTES = 64 * 1024 * 1024 };
 
 int step_check_epoch(const struct run_row *run, const struct step_message *step, struct error *err)
 {
@@ -222,16 +221,15 @@ static int write_manifest(
 	return result;
 }
 
-static int add_row(struct run_change *change, struct db *db, struct run_row *run,
+static int add_row(struct step_publish *publish, struct db *db, struct run_row *run,
 	struct step_row *row, struct error *err)
 {
-	const struct step_message *const step = &change->step;
-	const struct clock_source *const clock = store_clock(change->store);
+	const struct step_message *const step = &publish->step;
 	*row = (struct step_row){
 		.step = step->step,
 		.digest = step->digest,
 		.content = step_message_content_digest(step),
-		.created_ms = clock->wall_ms(clock),
+		.created_ms = store_now_ms(publish->store),
 		.verified = run->settings.verify ? STEP_UNPROVEN : STEP_UNCHECKED,
 	};
 	for (size_t i = 0; i < step->form_count; i++) {
@@ -247,24 +245,24 @@ static int add_row(struct run_change *change, struct db *db, struct run_row *run
 }
 
 static int write_step(
-	struct run_change *change, struct db *db, struct run_row *run, struct error *err)
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
 {
-	struct step_message *const step = &change->step;
+	struct step_message *const step = &publish->step;
 	struct step_row row;
-	if (add_row(change, db, run, &row, err) != 0)
+	if (add_row(publish, db, run, &row, err) != 0)
 		return -1;
 	for (size_t i = 0; i < step->form_count; i++) {
-		if (pin_objects(db, run, row.id, &step->forms[i], change->arena, err) == 0)
+		if (pin_objects(db, run, row.id, &step->forms[i], publish->arena, err) == 0)
 			continue;
 		if (err->kind == ERROR_BUSY &&
-			change->check.failed) /* its bytes could not be read for a digest */
-			*err = change->check.error;
+			publish->check.failed) /* its bytes could not be read for a digest */
+			*err = publish->check.error;
 		return -1;
 	}
-	if (check_tensors(&change->check, run, step->step, err) != 0 ||
-		set_schema(db, run, &change->check, err) != 0)
+	if (check_tensors(&publish->check, run, step->step, err) != 0 ||
+		set_schema(db, run, &publish->check, err) != 0)
 		return -1;
-	if (arena_overflowed(change->arena))
+	if (arena_overflowed(publish->arena))
 		return error_set(err, ERROR_TOO_LARGE, "The step is too large.");
 	step->schema_digest = run->schema_digest;
 	return write_manifest(db, row.id, step, err) != 0
@@ -273,122 +271,161 @@ static int write_step(
 }
 
 /* The last part of a step may be put twice at once: both find the whole, one publishes it. */
-static int check_published(const struct run_change *change, struct db *db,
+static int check_published(const struct step_publish *publish, struct db *db,
 	const struct run_row *run, const struct step_row *existing, struct error *err)
 {
 	struct step_part_row part;
-	const struct step_message *const step = &change->step;
-	if (change->part == NULL)
+	const struct step_message *const step = &publish->step;
+	if (!publish->is_of_parts)
 		return check_repeat(existing, step, err);
-	const int found = step_part_row_find(
-		db, run->id, step->step, change->part->answer.part, run->epoch, &part, err);
+	const int found =
+		step_part_row_find(db, run->id, step->step, publish->part, run->epoch, &part, err);
 	if (found < 0)
 		return -1;
 	return found == 1 && part.state != STEP_PART_WAITING ? 0
 							     : check_repeat(existing, step, err);
 }
 
-int step_publish_apply(struct change *base, struct db *db, struct error *err)
+/* It is the next step: written, with what follows from it. */
+static int add_step(
+	struct step_publish *publish, struct db *db, struct run_row *run, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
-	const struct step_message *const step = &change->step;
-	struct run_row run;
-	struct step_row existing;
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0 ||
-		step_check_epoch(&run, step, err) != 0)
+	const struct step_message *const step = &publish->step;
+	if (step_check_place(run, step, err) != 0 || check_forms(step, err) != 0 ||
+		write_step(publish, db, run, err) != 0)
 		return -1;
-	const int found = step_row_find(db, run.id, step->step, &existing, err);
-	change->already = found == 1;
-	if (found == 1) {
-		run_row_message(&run, change->bucket, change->run, &change->message);
-		return check_published(change, db, &run, &existing, err) != 0
-			? -1
-			: step_anchor_due(db, &run, &change->message.anchor_due, err);
-	}
-	if (found < 0)
+	if (fold_row_want_skips(db, run->id, step->step, store_now_ms(publish->store), err) != 0 ||
+		step_retain(publish->store, db, run, err) != 0)
 		return -1;
-	if (step_check_place(&run, step, err) != 0 || check_forms(step, err) != 0)
+	if (step_part_row_settle(db, run->id, INT64_MAX,
+		    publish->is_of_parts ? STEP_PART_PUBLISHED : STEP_PART_DEAD, err) != 0 ||
+		run_row_update(db, run, err) != 0)
 		return -1;
-	const struct clock_source *const clock = store_clock(change->store);
-	if (write_step(change, db, &run, err) != 0 ||
-		fold_row_want_skips(db, run.id, step->step, clock->wall_ms(clock), err) != 0 ||
-		step_retain(change->store, db, &run, err) != 0)
-		return -1;
-	if (step_part_row_settle(db, run.id, INT64_MAX,
-		    change->part != NULL ? STEP_PART_PUBLISHED : STEP_PART_DEAD, err) != 0)
-		return -1;
-	run_row_message(&run, change->bucket, change->run, &change->message);
-	if (run_row_update(db, &run, err) != 0)
-		return -1;
-	if (change->adoption != 0 &&
-		adopt_row_set_published(db, change->adoption, step->step, err) != 0)
+	if (publish->adoption != 0 &&
+		adopt_row_set_published(db, publish->adoption, step->step, err) != 0)
 		return -1;
 	const struct webhook_facts facts = {.kind = WEBHOOK_PUBLISHED,
 		.step = step->step,
 		.digest = step->digest,
 		.label = step->label};
-	if (webhook_note(change->store, db, &run, change->run, &facts, err) != 0)
+	return webhook_note(publish->store, db, run, publish->run.name, &facts, err);
+}
+
+int step_publish_apply(struct step_publish *publish, struct db *db, struct error *err)
+{
+	struct run_row run;
+	struct step_row existing;
+	if (run_row_need(db, &publish->run, &run, err) != 0 ||
+		step_check_epoch(&run, &publish->step, err) != 0)
 		return -1;
-	return step_anchor_due(db, &run, &change->message.anchor_due, err);
+	const int found = step_row_find(db, run.id, publish->step.step, &existing, err);
+	publish->already = found == 1;
+	if (found < 0 ||
+		(found == 1 ? check_published(publish, db, &run, &existing, err)
+			    : add_step(publish, db, &run, err)) != 0)
+		return -1;
+	run_row_message(&run, &publish->run, &publish->message);
+	return step_anchor_due(db, &run, &publish->message.anchor_due, err);
 }
 
-void step_published(struct run_change *change)
+void step_publish_tell(const struct step_publish *publish)
 {
-	if (!change->change.failed && !change->already) {
-		metrics_add(store_metrics(change->store), METRIC_STEPS_PUBLISHED, 1);
-		/* invariant 2 */
-		step_watch_published(store_step_watch(change->store), change->bucket, change->run);
-		store_wake(change->store, STORE_STEP_WORK);
-	}
+	struct store *const store = publish->store;
+	if (publish->already)
+		return;
+	metrics_add(store_metrics(store), METRIC_STEPS_PUBLISHED, 1);
+	/* invariant 2 */
+	step_watch_published(store_step_watch(store), publish->run.bucket.name, publish->run.name);
+	store_wake(store, STORE_STEP_WORK);
 }
 
-static void published(struct change *base)
+void step_publish_release(struct step_publish *publish)
 {
-	struct run_change *const change = (struct run_change *)base;
-	step_published(change);
-	change->done(change->owner);
+	step_check_release(&publish->check);
 }
 
-static void read_ahead(struct helper_job *job)
+struct run_publish {
+	struct call call;
+	struct step_publish publish;
+};
+
+static enum call_next publish_read_ahead(struct call *call, struct error *err)
 {
-	struct run_change *const change =
-		(struct run_change *)((char *)job - offsetof(struct run_change, job));
-	step_check_run(
-		change->store, change->bucket, change->run, &change->step, NULL, &change->check);
-	run_change_submit(change, step_publish_apply);
+	struct step_publish *const publish = &((struct run_publish *)call)->publish;
+	(void)err; /* the change says it in its turn */
+	step_check_run(call->store, &publish->run, &publish->step, NULL, &publish->check);
+	return CALL_NEXT;
 }
 
-struct run_change *run_publish_start(struct store *store, struct span bucket, struct span run,
-	const struct step_message *step, void (*done)(void *owner), void *owner)
+static int publish_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->change.done = published;
-	if (!step_copy(step, change->arena, &change->step)) {
-		run_change_submit(change, step_publish_apply);
-		return change;
-	}
-	change->job.run = read_ahead;
-	helpers_submit(store_helpers(store), store_publish_lane(store, xxh3_64(change->run)),
-		&change->job);
-	return change;
+	return step_publish_apply(&((struct run_publish *)call)->publish, db, err);
 }
 
-int run_publish_adopted(struct store *store, struct span bucket, struct span run,
+static void publish_settle(struct call *call)
+{
+	if (!call->failed)
+		step_publish_tell(&((struct run_publish *)call)->publish);
+}
+
+static void publish_release(struct call *call)
+{
+	step_publish_release(&((struct run_publish *)call)->publish);
+}
+
+static const struct call_kind publish_kind = {
+	.stages = {{.help = publish_read_ahead}, {.apply = publish_apply}},
+	.settle = publish_settle,
+	.release = publish_release,
+};
+
+struct call *run_publish_call(
+	struct store *store, const struct run_ref *run, const struct step_message *step)
+{
+	struct run_publish *const publishing =
+		call_new(sizeof(*publishing), &publish_kind, store, PUBLISH_ARENA_BYTES);
+	struct arena *const arena = publishing->call.arena;
+	publishing->publish = (struct step_publish){
+		.store = store, .arena = arena, .run = run_ref_copy(run, arena)};
+	(void)step_copy(step, arena, &publishing->publish.step); /* the call says what overflows */
+	publishing->call.lane = store_publish_lane(store, xxh3_64(publishing->publish.run.name));
+	return &publishing->call;
+}
+
+const struct run_message *run_publish_result(const struct call *call, bool *out_already)
+{
+	const struct step_publish *const publish = &((const struct run_publish *)call)->publish;
+	*out_already = publish->already;
+	return &publish->message;
+}
+
+struct adopted_change {
+	struct change change; /* first */
+	struct step_publish publish;
+};
+
+static int adopted_apply(struct change *base, struct db *db, struct error *err)
+{
+	return step_publish_apply(&((struct adopted_change *)base)->publish, db, err);
+}
+
+int step_publish_adopted(struct store *store, const struct run_ref *run,
 	const struct step_message *step, int64_t adoption, struct error *err)
 {
-	struct run_change *const change = run_change_new(store, bucket, run, NULL, NULL);
-	int result = step_copy(step, change->arena, &change->step)
+	struct arena *const arena = arena_new(PUBLISH_ARENA_BYTES);
+	struct adopted_change change = {.change = {.apply = adopted_apply},
+		.publish = {.store = store, .arena = arena, .run = *run, .adoption = adoption}};
+	struct step_publish *const publish = &change.publish;
+	int result = step_copy(step, arena, &publish->step)
 		? 0
 		: error_set(err, ERROR_TOO_LARGE, "The step is too large.");
-	change->adoption = adoption;
 	if (result == 0) {
-		step_check_run(
-			store, change->bucket, change->run, &change->step, NULL, &change->check);
-		change->change.apply = step_publish_apply;
-		result = committer_run(store_committer(store), &change->change, err);
+		step_check_run(store, run, &publish->step, NULL, &publish->check);
+		result = committer_run(store_committer(store), &change.change, err);
 	}
 	if (result == 0)
-		step_published(change);
-	run_change_free(change);
+		step_publish_tell(publish);
+	step_publish_release(publish);
+	arena_free(arena);
 	return result;
 }

@@ -1,10 +1,12 @@
 /* Reading steps back: the manifest as it was published, with what only answers carry filled in. */
-#include <string.h>
+#include "storage/runs/step_read.h"
 
 #include "base/encode.h"
 #include "storage/objects/object_row.h"
-#include "storage/runs/run_change.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/runs/run.h"
 #include "storage/runs/step_pin.h"
+#include "storage/versions/version.h"
 
 enum { URL_MAX_BYTES = 4 * STEP_NAME_MAX_BYTES };
 
@@ -150,64 +152,63 @@ static int need_step(struct db *db, const struct run_row *run, uint64_t step, st
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_step(struct store *store, struct span bucket, struct span run, uint64_t step,
-	bool with_tensors, struct arena *arena, struct step_message *out, uint64_t *out_anchor,
-	struct error *err)
+int run_find_step(struct store *store, const struct run_step_params *params, struct arena *arena,
+	struct step_message *out, uint64_t *out_anchor, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct run_row run_row;
+	struct run_row run;
 	struct step_row row;
-	int result = run_row_need(db, bucket, run, &run_row, err);
+	int result = run_row_need(db, &params->run, &run, err);
 	if (result == 0)
-		result = need_step(db, &run_row, step, &row, out_anchor, err);
+		result = need_step(db, &run, params->step, &row, out_anchor, err);
 	if (result == 0)
-		result = step_read(db, &row, with_tensors, arena, out, err);
+		result = step_read(db, &row, params->with_tensors, arena, out, err);
 	store_snapshot_give(store, db);
 	return result;
 }
 
-static int find_latest(struct db *db, const struct run_row *run, bool has_after, uint64_t after,
-	struct arena *arena, struct step_message *out, struct error *err)
+static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
+	struct step_message *out, struct error *err)
 {
+	struct run_row run;
 	struct step_row row;
-	if (!run->has_head)
+	if (run_row_need(db, &params->run, &run, err) != 0)
+		return -1;
+	if (!run.has_head)
 		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
-	const int found = step_row_good_at_or_below(db, run->id, run->head, &row, err);
+	const int found = step_row_good_at_or_below(db, run.id, run.head, &row, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
 		return error_set(err, ERROR_NOT_READY,
 			"No step of the run is good: the proof of each kept one failed.");
-	if (has_after && row.step <= after)
+	if (params->has_after && row.step <= params->after)
 		return error_set(err, ERROR_NOT_READY,
 			"The run's newest step is step %llu, not above %llu.",
-			(unsigned long long)row.step, (unsigned long long)after);
+			(unsigned long long)row.step, (unsigned long long)params->after);
 	return step_read(db, &row, false, arena, out, err);
 }
 
-int run_find_latest(struct store *store, struct span bucket, struct span run, bool has_after,
-	uint64_t after, struct arena *arena, struct step_message *out, struct error *err)
+int run_find_latest(struct store *store, const struct run_latest_params *params,
+	struct arena *arena, struct step_message *out, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct run_row row;
-	int result = run_row_need(db, bucket, run, &row, err);
-	if (result == 0)
-		result = find_latest(db, &row, has_after, after, arena, out, err);
+	const int result = find_latest(db, params, arena, out, err);
 	store_snapshot_give(store, db);
 	return result;
 }
 
-static int list_steps(struct db *db, struct db_statement *scan, size_t limit, struct arena *arena,
+static int read_list(struct db *db, struct db_statement *rows, size_t limit, struct arena *arena,
 	struct step_message *steps, size_t *out_count, struct error *err)
 {
 	int got = 0;
-	while (*out_count < limit && (got = db_step(scan, err)) == 1) {
+	while (*out_count < limit && (got = db_step(rows, err)) == 1) {
 		struct step_row row;
-		step_row_read(scan, &row);
+		step_row_read(rows, &row);
 		if (step_read(db, &row, false, arena, &steps[*out_count], err) != 0)
 			return -1;
 		(*out_count)++;
@@ -215,27 +216,33 @@ static int list_steps(struct db *db, struct db_statement *scan, size_t limit, st
 	return got < 0 ? -1 : 0;
 }
 
-int run_list_steps(struct store *store, struct span bucket, struct span run, uint64_t from,
-	size_t limit, struct arena *arena, struct step_message **out, size_t *out_count,
-	struct error *err)
+static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
+	struct step_message *steps, size_t *out_count, struct error *err)
 {
-	struct step_message *const steps = arena_take_array(arena, limit + 1, sizeof(*steps));
-	if (steps == NULL)
+	struct run_row run;
+	if (run_row_need(db, &scan->run, &run, err) != 0)
+		return -1;
+	struct db_statement *const rows = step_row_scan(db, run.id, scan->from, false, err);
+	if (rows == NULL)
+		return -1;
+	const int result = read_list(db, rows, scan->limit, arena, steps, out_count, err);
+	db_reset(rows);
+	return result;
+}
+
+int run_list_steps(struct store *store, const struct run_steps_scan *scan, struct arena *arena,
+	struct step_message **out, size_t *out_count, struct error *err)
+{
+	*out_count = 0;
+	*out = arena_take_array(arena, scan->limit + 1, sizeof(**out));
+	if (*out == NULL)
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct run_row row;
-	size_t count = 0;
-	int result = run_row_need(db, bucket, run, &row, err);
-	struct db_statement *const scan =
-		result == 0 ? step_row_scan(db, row.id, from, false, err) : NULL;
-	result = scan == NULL ? -1 : list_steps(db, scan, limit, arena, steps, &count, err);
-	db_reset(scan);
+	const int result = list_steps(db, scan, arena, *out, out_count, err);
 	store_snapshot_give(store, db);
-	*out = steps;
-	*out_count = count;
 	return result;
 }
 
@@ -272,21 +279,20 @@ static int find_object(struct db *db, int64_t step, struct span name, struct are
 	return found == 1 ? 0 : -1;
 }
 
-int run_find_object(struct store *store, struct span bucket, struct span run, uint64_t step,
-	struct span name, struct arena *arena, struct object *out, uint64_t *out_anchor,
-	struct error *err)
+int run_find_object(struct store *store, const struct run_file_ref *ref, struct arena *arena,
+	struct object *out, uint64_t *out_anchor, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct run_row run_row;
+	struct run_row run;
 	struct step_row row;
 	struct version version;
-	int result = run_row_need(db, bucket, run, &run_row, err);
+	int result = run_row_need(db, &ref->run, &run, err);
 	if (result == 0)
-		result = need_step(db, &run_row, step, &row, out_anchor, err);
+		result = need_step(db, &run, ref->step, &row, out_anchor, err);
 	if (result == 0)
-		result = find_object(db, row.id, name, arena, &version, err);
+		result = find_object(db, row.id, ref->name, arena, &version, err);
 	store_snapshot_give(store, db);
 	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
 }

@@ -1,6 +1,5 @@
 /* Views that are still to be made, as listings name them. */
 #include "storage/buckets/bucket_row.h"
-#include "storage/core/store.h"
 #include "storage/run_tables/view_key.h"
 #include "storage/runs/run.h"
 
@@ -30,7 +29,7 @@ static void add_view(struct pending *pending, const struct view_pending *view)
 		add(pending, span_of(key, view_key_anchor(view->run, view->number, key)));
 }
 
-static int list(struct pending *pending, struct db *db, struct span bucket, struct error *err)
+static int list(struct pending *pending, struct db *db, struct bucket_ref bucket, struct error *err)
 {
 	struct view_pending views[VIEW_PENDING_MAX];
 	int64_t id;
@@ -45,7 +44,7 @@ static int list(struct pending *pending, struct db *db, struct span bucket, stru
 		: 0;
 }
 
-int run_list_pending(struct store *store, struct span bucket, struct span prefix, size_t most,
+int run_list_pending(struct store *store, struct bucket_ref bucket, struct span prefix, size_t most,
 	struct arena *arena, struct span *out, size_t *out_count, struct error *err)
 {
 	struct pending pending = {.prefix = prefix, .most = most, .arena = arena, .keys = out};

@@ -1,5 +1,5 @@
-/* Views switched on and off, and what a published step wants of them. docs/PROTOCOL.md, "Views".
- * Internal to storage. */
+/* Views switched on and off, and what a published step wants of them. docs/protocol/steps.md,
+ * "Views". Internal to storage. */
 #ifndef STORAGE_RUNS_VIEW_SWITCH_H
 #define STORAGE_RUNS_VIEW_SWITCH_H
 

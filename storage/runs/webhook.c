@@ -64,8 +64,7 @@ static int find_name(struct db *db, const struct run_row *run, struct span run_n
 int webhook_note(struct store *store, struct db *db, const struct run_row *run,
 	struct span run_name, const struct webhook_facts *facts, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(store);
-	const int64_t now_ms = clock->wall_ms(clock);
+	const int64_t now_ms = store_now_ms(store);
 	const char *name = NULL;
 	uint64_t dropped = 0;
 	struct buffer body;

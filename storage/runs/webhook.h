@@ -1,6 +1,6 @@
 /* Webhooks: a run's URL is told of each step that is published and of each whose proof fails. An
  * event is noted in the very change that makes it true; storage/step_jobs/webhook_worker.h sends
- * it. docs/PROTOCOL.md, "Webhooks". Internal to storage, but for the secret. */
+ * it. docs/protocol/steps.md, "Webhooks". Internal to storage, but for the secret. */
 #ifndef STORAGE_RUNS_WEBHOOK_H
 #define STORAGE_RUNS_WEBHOOK_H
 

@@ -12,13 +12,13 @@
 #include "storage/run_tables/run_settings.h"
 #include "storage/step_jobs/adopt_objects.h"
 #include "storage/step_jobs/adopt_step.h"
+#include "storage/versions/version.h"
 
 enum { JOB_ARENA_BYTES = 4 * 1024 * 1024, POINTER_MAX_BYTES = 4096, POINTER_VERSIONS_MAX = 256 };
 
 struct pointer {
 	const struct adoption *adoption;
-	struct arena *arena;
-	int64_t bucket;
+	struct adopt_place place;
 	struct span root;   /* what stands before "latest" */
 	struct span run_id; /* what it says */
 };
@@ -32,15 +32,14 @@ struct settle_change {
 	size_t version_count;
 };
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int adopt_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settle_change *const settle = (const struct settle_change *)base;
-	const struct clock_source *const clock = store_clock(settle->store);
 	if (settle->failure != NULL)
 		return adopt_row_set_failed(
 			db, settle->adoption->id, span_text(settle->failure->text), err);
 	for (size_t i = settle->version_count; i-- > 0;)
-		if (adopt_row_note(db, &settle->versions[i], clock->wall_ms(clock), err) != 0)
+		if (adopt_row_note(db, &settle->versions[i], store_now_ms(settle->store), err) != 0)
 			return -1;
 	return adopt_row_remove(db, settle->adoption->id, err);
 }
@@ -48,7 +47,7 @@ static int apply(struct change *base, struct db *db, struct error *err)
 static int fail(struct store *store, const struct adoption *adoption, const struct error *failure,
 	struct error *err)
 {
-	struct settle_change settle = {.change = {.apply = apply},
+	struct settle_change settle = {.change = {.apply = adopt_apply},
 		.store = store,
 		.adoption = adoption,
 		.failure = failure};
@@ -90,32 +89,33 @@ static int look_at(struct db *db, const struct pointer *pointer, uint64_t number
 {
 	struct adoption known;
 	const char *const identity =
-		arena_format(pointer->arena, "%.*s/weight_v%06llu", (int)pointer->run_id.len,
+		arena_format(pointer->place.arena, "%.*s/weight_v%06llu", (int)pointer->run_id.len,
 			(const char *)pointer->run_id.data, (unsigned long long)number);
-	const char *const folder =
-		arena_format(pointer->arena, "%.*supdates/weight_v%06llu/", (int)pointer->root.len,
-			(const char *)pointer->root.data, (unsigned long long)number);
+	const char *const folder = arena_format(pointer->place.arena, "%.*supdates/weight_v%06llu/",
+		(int)pointer->root.len, (const char *)pointer->root.data,
+		(unsigned long long)number);
 	if (identity == NULL || folder == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 	*out = (struct adoption){.run = pointer->adoption->run,
 		.convention = ADOPT_STITCH,
 		.identity = span_text(identity),
 		.objects = span_text(folder)};
-	const int found =
-		adopt_row_find_identity(db, out->run, out->identity, pointer->arena, &known, err);
+	const int found = adopt_row_find_identity(
+		db, out->run, out->identity, pointer->place.arena, &known, err);
 	if (found != 0 && (found < 0 || known.state != ADOPTION_FAILED))
 		return found < 0 ? -1 : 0;
-	return is_there(db, pointer->bucket, out->objects, pointer->arena, err);
+	return is_there(db, pointer->place.bucket.id, out->objects, pointer->place.arena, err);
 }
 
 /* Backwards from the version that the pointer names; noted in rising order. */
-static int expand(struct store *store, const struct pointer *pointer, uint64_t last,
-	struct settle_change *settle, struct error *err)
+static int expand(const struct pointer *pointer, uint64_t last, struct settle_change *settle,
+	struct error *err)
 {
+	struct store *const store = pointer->place.store;
 	struct db *const db = store_reader_take(store, err);
 	int found = db == NULL ? -1 : 1;
-	settle->versions =
-		arena_take_array(pointer->arena, POINTER_VERSIONS_MAX, sizeof(*settle->versions));
+	settle->versions = arena_take_array(
+		pointer->place.arena, POINTER_VERSIONS_MAX, sizeof(*settle->versions));
 	if (settle->versions == NULL)
 		found = error_set(
 			err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
@@ -124,8 +124,7 @@ static int expand(struct store *store, const struct pointer *pointer, uint64_t l
 			db, pointer, last - back, &settle->versions[settle->version_count], err);
 		settle->version_count += found == 1;
 	}
-	if (db != NULL)
-		store_reader_give(store, db);
+	store_reader_give(store, db);
 	return found < 0 ? -1 : 0;
 }
 
@@ -134,28 +133,26 @@ static int follow_pointer(struct store *store, const struct adoption *adoption, 
 	struct error *err)
 {
 	struct settle_change settle = {
-		.change = {.apply = apply}, .store = store, .adoption = adoption};
+		.change = {.apply = adopt_apply}, .store = store, .adoption = adoption};
 	struct pointer pointer = {.adoption = adoption,
-		.arena = arena,
+		.place = {.store = store, .arena = arena},
 		.root = span_slice(adoption->objects, 0, adoption->objects.len - strlen("latest"))};
-	struct span bucket;
 	struct span content;
 	uint64_t last;
 	struct db *const db = store_reader_take(store, err);
 	int result = db == NULL
 		? -1
-		: adopt_row_find_bucket(db, adoption->run, arena, &pointer.bucket, &bucket, err);
-	if (db != NULL)
-		store_reader_give(store, db);
+		: adopt_row_find_bucket(db, adoption->run, arena, &pointer.place.bucket, err);
+	store_reader_give(store, db);
 	if (result != 0 ||
-		adopt_objects_read(store, bucket, adoption->objects, POINTER_MAX_BYTES, arena,
-			&content, err) != 0)
+		adopt_objects_read(
+			&pointer.place, adoption->objects, POINTER_MAX_BYTES, &content, err) != 0)
 		return -1;
 	if (!adopt_layout_pointer(content, &pointer.run_id, &last))
 		return error_set(err, ERROR_INVALID,
 			"The pointer '%.*s' does not hold '{run id}/weight_v%%06d'.",
 			(int)adoption->objects.len, (const char *)adoption->objects.data);
-	if (expand(store, &pointer, last, &settle, err) != 0)
+	if (expand(&pointer, last, &settle, err) != 0)
 		return -1;
 	return committer_run(store_committer(store), &settle.change, err);
 }

@@ -40,7 +40,7 @@ static struct span key_of(
 	const struct adopt_pulse *pulse, const char *folder, struct span name, const char *end)
 {
 	const struct span objects = pulse->adoption->objects;
-	const char *const key = arena_format(pulse->arena, "%.*s%s%.*s%s", (int)objects.len,
+	const char *const key = arena_format(pulse->place.arena, "%.*s%s%.*s%s", (int)objects.len,
 		(const char *)objects.data, folder, (int)name.len, (const char *)name.data, end);
 	return key != NULL ? span_text(key) : (struct span){0};
 }
@@ -48,12 +48,12 @@ static struct span key_of(
 /* 1: there. 0: not there. */
 static int is_there(const struct adopt_pulse *pulse, struct span key, struct error *err)
 {
+	const struct object_ref ref = {.bucket = pulse->place.bucket, .key = key};
 	struct object object;
 	struct error failure = {0};
 	if (key.data == NULL)
 		return no_memory(err);
-	if (object_find(pulse->work->store, pulse->bucket_name, key, pulse->arena, &object,
-		    &failure) == 0)
+	if (object_find(pulse->work->store, &ref, pulse->place.arena, &object, &failure) == 0)
 		return 1;
 	if (failure.kind == ERROR_NO_KEY)
 		return 0;
@@ -84,8 +84,7 @@ static int read_json(const struct adopt_pulse *pulse, struct span key, bool is_p
 {
 	struct span bytes;
 	buffer_init(out, PULSE_METADATA_MAX_BYTES);
-	if (adopt_objects_read(pulse->work->store, pulse->bucket_name, key,
-		    PULSE_METADATA_MAX_BYTES, pulse->arena, &bytes, err) != 0)
+	if (adopt_objects_read(&pulse->place, key, PULSE_METADATA_MAX_BYTES, &bytes, err) != 0)
 		return -1;
 	if (is_packed)
 		return gunzip(bytes, out, err) == 0
@@ -121,7 +120,7 @@ static int look_into(const struct adopt_pulse *pulse, struct folder *folder, str
 	if (found <= 0)
 		return found;
 	folder->is_there = true;
-	const char *const path = arena_text(pulse->arena, folder->metadata_key);
+	const char *const path = arena_text(pulse->place.arena, folder->metadata_key);
 	int result = read_json(pulse, folder->metadata_key, is_packed, &json, err);
 	if (result == 0)
 		result = path == NULL
@@ -151,8 +150,9 @@ static int refuse(const struct adopt_pulse *pulse, const struct folder *delta, s
 			" (deltabucket publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window"
 			" with a FULL folder again; then this one's.",
 			(unsigned long long)delta->metadata.prev_window,
-			(int)pulse->bucket_name.len, (const char *)pulse->bucket_name.data,
-			(int)pulse->run_name.len, (const char *)pulse->run_name.data);
+			(int)pulse->place.bucket.name.len,
+			(const char *)pulse->place.bucket.name.data, (int)pulse->run_name.len,
+			(const char *)pulse->run_name.data);
 	return error_set(err, ERROR_HEAD_MOVED,
 		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
 		" the windows between again, in order, or wait for a window with a FULL folder.",
@@ -175,8 +175,9 @@ static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t
 	struct error *err)
 {
 	struct step_work *const work = pulse->work;
+	const struct object_ref ref = {.bucket = pulse->place.bucket, .key = key};
 	struct object object;
-	if (object_find(work->store, pulse->bucket_name, key, pulse->arena, &object, err) != 0)
+	if (object_find(work->store, &ref, pulse->place.arena, &object, err) != 0)
 		return -1;
 	struct body_source *const source = object_open(work->store, &object, 0, object.size, err);
 	if (source == NULL)
@@ -198,12 +199,11 @@ static int hash_object(const struct adopt_pulse *pulse, struct span key, uint8_t
 	return result;
 }
 
-static bool is_same(struct store *store, struct span bucket, struct span key, struct arena *arena,
-	struct span bytes)
+static bool is_same(const struct adopt_place *place, struct span key, struct span bytes)
 {
 	struct error ignored;
 	struct span there;
-	return adopt_objects_read(store, bucket, key, bytes.len, arena, &there, &ignored) == 0 &&
+	return adopt_objects_read(place, key, bytes.len, &there, &ignored) == 0 &&
 		span_equal(there, bytes);
 }
 
@@ -213,7 +213,7 @@ static int put_unpacked(
 {
 	struct store *const store = pulse->work->store;
 	int64_t version;
-	if (is_same(store, pulse->bucket_name, key, pulse->arena, bytes))
+	if (is_same(&pulse->place, key, bytes))
 		return 0;
 	struct scratch *const scratch = scratch_open(store, err);
 	if (scratch == NULL)
@@ -221,7 +221,7 @@ static int put_unpacked(
 	char *const path = relative_path_join(scratch_path(scratch), span_text("unpacked"));
 	int result = file_place(store_files(store), path, bytes, 0600, err);
 	if (result == 0)
-		result = scratch_store(store, path, pulse->bucket_name, key, false, &version, err);
+		result = scratch_store(store, path, pulse->place.bucket, key, &version, err);
 	free(path);
 	scratch_close(scratch);
 	return result;
@@ -250,7 +250,7 @@ static int prove_file(const struct adopt_pulse *pulse, const struct folder *fold
 	struct span name, struct span *key, bool is_packed, struct error *err)
 {
 	uint8_t digest[SHA256_BYTES];
-	const char *const shown = arena_text(pulse->arena, *key);
+	const char *const shown = arena_text(pulse->place.arena, *key);
 	if (shown == NULL)
 		return no_memory(err);
 	if (is_packed) {
@@ -268,9 +268,8 @@ static int take(const struct adopt_pulse *pulse, const struct folder *folder, st
 	struct taken *out, struct error *err)
 {
 	const size_t before = pulse->adoption->objects.len + strlen(folder->name);
-	return adopt_objects_take(pulse->work->store, pulse->bucket, key,
-		span_slice(key, before, key.len - before), pulse->arena, &out->object,
-		&out->version, err);
+	return adopt_objects_take(&pulse->place, key, span_slice(key, before, key.len - before),
+		&out->object, &out->version, err);
 }
 
 /* A delta's reader proves its files itself, packed or not. */
@@ -330,9 +329,9 @@ static int take_all(const struct adopt_pulse *pulse, const struct folder *folder
 			"The file_manifest of '%.*s' names %zu files, not 1 to %d.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
 			files, STEP_OBJECTS_MAX - 1);
-	struct taken *const taken = arena_take_array(pulse->arena, count, sizeof(*taken));
-	out->objects = arena_take_array(pulse->arena, count, sizeof(*out->objects));
-	out->versions = arena_take_array(pulse->arena, count, sizeof(*out->versions));
+	struct taken *const taken = arena_take_array(pulse->place.arena, count, sizeof(*taken));
+	out->objects = arena_take_array(pulse->place.arena, count, sizeof(*out->objects));
+	out->versions = arena_take_array(pulse->place.arena, count, sizeof(*out->versions));
 	if (taken == NULL || out->objects == NULL || out->versions == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < files; i++) {

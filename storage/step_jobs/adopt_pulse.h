@@ -1,6 +1,6 @@
 /* What a window of PULSE (grail) brings: its DELTA folder where that builds on the run's newest
- * step, else its FULL one. JSON lies there gzipped. docs/PROTOCOL.md, "Adopted runs". Internal to
- * storage. */
+ * step, else its FULL one. JSON lies there gzipped. docs/protocol/steps.md, "Adopted runs".
+ * Internal to storage. */
 #ifndef STORAGE_STEP_JOBS_ADOPT_PULSE_H
 #define STORAGE_STEP_JOBS_ADOPT_PULSE_H
 
@@ -10,9 +10,7 @@
 struct adopt_pulse {
 	struct step_work *work;
 	const struct adoption *adoption;
-	struct arena *arena;
-	int64_t bucket;
-	struct span bucket_name;
+	struct adopt_place place;
 	struct span run_name;
 	bool has_head;
 	struct span head; /* what the newest step is called; {NULL,0}: it was not adopted */

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "storage/buckets/bucket_row.h"
 #include "storage/objects/scratch.h"
 #include "storage/run_tables/step_row.h"
+#include "storage/runs/step_publish.h"
+#include "storage/runs/step_read.h"
 #include "storage/step_jobs/adopt_objects.h"
 #include "storage/step_jobs/adopt_pulse.h"
 #include "storage/step_jobs/step_proof.h"
@@ -21,8 +22,7 @@ struct adopting {
 	const struct adoption *adoption;
 	struct arena *arena;
 	struct run_row run;
-	struct span bucket;
-	struct span run_name;
+	struct run_ref ref; /* of it, with the bucket's id */
 	struct adopt_objects brought;
 	struct step_message step;
 	struct step_digests digests;
@@ -36,12 +36,11 @@ bool adopt_step_is_verdict(enum error_kind kind)
 
 static int find_run(struct adopting *adopting, struct db *db, struct error *err)
 {
-	int64_t bucket;
-	if (adopt_row_find_bucket(db, adopting->adoption->run, adopting->arena, &bucket,
-		    &adopting->bucket, err) != 0)
+	if (adopt_row_find_bucket(
+		    db, adopting->adoption->run, adopting->arena, &adopting->ref.bucket, err) != 0)
 		return -1;
 	return run_row_find_id(db, adopting->adoption->run, adopting->arena, &adopting->run,
-		       &adopting->run_name, err) == 1
+		       &adopting->ref.name, err) == 1
 		? 0
 		: -1;
 }
@@ -50,14 +49,15 @@ static int find_run(struct adopting *adopting, struct db *db, struct error *err)
 static int refuse_first(const struct adopting *adopting, struct error *err)
 {
 	const struct adoption *const adoption = adopting->adoption;
+	const struct span bucket = adopting->ref.bucket.name;
+	const struct span run = adopting->ref.name;
 	const bool is_slime = adoption->convention == ADOPT_SLIME;
 	const size_t before = is_slime ? adoption->objects.len - adoption->identity.len - 1 : 0;
 	return error_set(err, ERROR_BASE_MISSING,
 		"It is a delta, and the run has no step yet. Publish the weights it was made from"
 		" (deltabucket publish --run %.*s/%.*s CHECKPOINT)%s%.*s%s,"
 		" then put this publish's last object again.",
-		(int)adopting->bucket.len, (const char *)adopting->bucket.data,
-		(int)adopting->run_name.len, (const char *)adopting->run_name.data,
+		(int)bucket.len, (const char *)bucket.data, (int)run.len, (const char *)run.data,
 		is_slime ? " or put them below '" : "", (int)before,
 		(const char *)adoption->objects.data, is_slime ? "weight_v000000/'" : "");
 }
@@ -114,16 +114,19 @@ static int check_order(const struct adopting *adopting, struct db *db, struct er
 	return 0;
 }
 
+static struct adopt_place place_of(const struct adopting *adopting)
+{
+	return (struct adopt_place){adopting->work->store, adopting->ref.bucket, adopting->arena};
+}
+
 /* A window has two folders; which one counts depends on the newest step. */
 static int find_pulse(struct adopting *adopting, struct error *err)
 {
 	struct adopt_pulse pulse = {
 		.work = adopting->work,
 		.adoption = adopting->adoption,
-		.arena = adopting->arena,
-		.bucket = adopting->run.bucket,
-		.bucket_name = adopting->bucket,
-		.run_name = adopting->run_name,
+		.place = place_of(adopting),
+		.run_name = adopting->ref.name,
 		.has_head = adopting->run.has_head,
 	};
 	struct adoption head;
@@ -144,8 +147,8 @@ static int find_objects(struct adopting *adopting, struct error *err)
 {
 	if (adopting->adoption->convention == ADOPT_PULSE)
 		return find_pulse(adopting, err);
-	return adopt_objects_find(adopting->work->store, adopting->run.bucket, adopting->adoption,
-		adopting->arena, &adopting->brought, err);
+	const struct adopt_place place = place_of(adopting);
+	return adopt_objects_find(&place, adopting->adoption, &adopting->brought, err);
 }
 
 static int prepare(struct adopting *adopting, struct error *err)
@@ -153,8 +156,7 @@ static int prepare(struct adopting *adopting, struct error *err)
 	struct store *const store = adopting->work->store;
 	struct db *db = store_reader_take(store, err);
 	int result = db == NULL ? -1 : find_run(adopting, db, err);
-	if (db != NULL)
-		store_reader_give(store, db);
+	store_reader_give(store, db);
 	if (result == 0)
 		result = find_objects(adopting, err);
 	if (result != 0)
@@ -166,8 +168,7 @@ static int prepare(struct adopting *adopting, struct error *err)
 			adopting->adoption->has_base ? "an incremental" : "a full");
 	db = store_reader_take(store, err);
 	result = db == NULL ? -1 : check_order(adopting, db, err);
-	if (db != NULL)
-		store_reader_give(store, db);
+	store_reader_give(store, db);
 	return result;
 }
 
@@ -231,8 +232,8 @@ static int publish(struct adopting *adopting, struct error *err)
 	step->has_base = adopting->run.has_head;
 	step->base_step = adopting->run.head;
 	step->base_digest = adopting->run.head_digest;
-	return run_publish_adopted(adopting->work->store, adopting->bucket, adopting->run_name,
-		step, adopting->adoption->id, err);
+	return step_publish_adopted(
+		adopting->work->store, &adopting->ref, step, adopting->adoption->id, err);
 }
 
 static int adopt_full(struct adopting *adopting, struct error *err)
@@ -250,7 +251,7 @@ static int adopt_full(struct adopting *adopting, struct error *err)
 		form.objects[i] = (struct step_source_object){
 			object->name, adopting->brought.versions[i], object->size, object->digest};
 	}
-	step_check_run(store, adopting->bucket, adopting->run_name, &adopting->step, NULL, &check);
+	step_check_run(store, &adopting->ref, &adopting->step, NULL, &check);
 	if (check.failed || check.schema == NULL || form.objects == NULL) {
 		*err = check.error;
 		if (!check.failed)

@@ -7,8 +7,9 @@
 #include "storage/core/store.h"
 #include "storage/run_tables/path_hold.h"
 #include "storage/run_tables/pin_row.h"
+#include "storage/run_tables/run_row.h"
 #include "storage/runs/replica.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_collect.h"
 
 enum { INTERVAL_MS = 5000, RETAIN_ROUNDS = 12 };
 
@@ -25,7 +26,7 @@ struct pin_sweep {
 	bool more;
 };
 
-static int apply_pins(struct change *base, struct db *db, struct error *err)
+static int fleet_apply_pins(struct change *base, struct db *db, struct error *err)
 {
 	struct pin_sweep *const sweep = (struct pin_sweep *)base;
 	return pin_row_sweep(db, sweep->now_ms, &sweep->more, err);
@@ -33,13 +34,13 @@ static int apply_pins(struct change *base, struct db *db, struct error *err)
 
 static int sweep_pins(struct store *store, struct error *err)
 {
-	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
+	const int64_t now_ms = store_now_ms(store);
 	bool more = false;
 	struct db *const db = store_reader_take(store, err);
 	int result = db == NULL ? -1 : pin_row_has_expired(db, now_ms, &more, err);
 	store_reader_give(store, db);
 	while (result == 0 && more) {
-		struct pin_sweep sweep = {.change = {.apply = apply_pins}, .now_ms = now_ms};
+		struct pin_sweep sweep = {.change = {.apply = fleet_apply_pins}, .now_ms = now_ms};
 		result = committer_run(store_committer(store), &sweep.change, err);
 		more = sweep.more;
 	}
@@ -53,7 +54,7 @@ struct retain {
 	bool more;
 };
 
-static int apply_retain(struct change *base, struct db *db, struct error *err)
+static int fleet_apply_retain(struct change *base, struct db *db, struct error *err)
 {
 	struct retain *const retain = (struct retain *)base;
 	struct run_row row;
@@ -72,7 +73,7 @@ static int retain_run(struct store *store, int64_t run, struct error *err)
 	bool more = true;
 	while (more) {
 		struct retain retain = {
-			.change = {.apply = apply_retain}, .store = store, .run = run};
+			.change = {.apply = fleet_apply_retain}, .store = store, .run = run};
 		if (committer_run(store_committer(store), &retain.change, err) != 0)
 			return -1;
 		more = retain.more;

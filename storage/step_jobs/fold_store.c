@@ -40,7 +40,7 @@ static int find_row(struct store *store, int64_t fold, struct fold_row *out, str
 	return found < 0 ? -1 : 0;
 }
 
-static int apply_store(struct change *change, struct db *db, struct error *err)
+static int fold_store_apply(struct change *change, struct db *db, struct error *err)
 {
 	const struct storing *const storing = (const struct storing *)change;
 	uint64_t bytes = 0;
@@ -62,7 +62,7 @@ static int apply_store(struct change *change, struct db *db, struct error *err)
 
 int fold_store(struct store *store, const struct fold_store_params *params, struct error *err)
 {
-	struct storing storing = {.change = {.apply = apply_store}, .params = params};
+	struct storing storing = {.change = {.apply = fold_store_apply}, .params = params};
 	int result = find_row(store, params->fold, &storing.row, err);
 	if (result != 0)
 		return -1;
@@ -81,7 +81,7 @@ struct refusal {
 	int64_t fold;
 };
 
-static int apply_refuse(struct change *change, struct db *db, struct error *err)
+static int fold_refuse_apply(struct change *change, struct db *db, struct error *err)
 {
 	struct fold_row row;
 	const int found = fold_row_find_id(db, ((struct refusal *)change)->fold, &row, err);
@@ -92,6 +92,6 @@ static int apply_refuse(struct change *change, struct db *db, struct error *err)
 
 int fold_refuse(struct store *store, int64_t fold, struct error *err)
 {
-	struct refusal refusal = {.change = {.apply = apply_refuse}, .fold = fold};
+	struct refusal refusal = {.change = {.apply = fold_refuse_apply}, .fold = fold};
 	return committer_run(store_committer(store), &refusal.change, err);
 }

@@ -2,26 +2,36 @@
 
 #include "base/encode.h"
 #include "storage/buckets/bucket_row.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/run_open.h"
 #include "storage/runs/step_pin.h"
+#include "storage/runs/step_publish.h"
+#include "storage/runs/step_read.h"
 
-struct fork {
-	struct run_row run;   /* the old one */
-	struct step_row step; /* of it */
+struct run_fork {
+	struct run_open open; /* of the new run */
+	struct span from;
+	uint64_t step;
+	struct step_publish publish; /* of its step 0 */
+	struct run_anchor anchor;    /* of the old run's step */
+};
+
+struct fork { /* what was found of the old run */
+	struct run_row run;
+	struct step_row step;
 	enum step_pin_form form;
 };
 
-static int find_step(struct db *db, const struct run_change *change, int64_t bucket,
+static int find_step(struct db *db, const struct run_fork *forking, int64_t bucket,
 	struct fork *out, struct error *err)
 {
 	uint64_t anchor;
-	const uint64_t step = change->fork_step;
-	const int has_run = run_row_find(db, bucket, change->name, &out->run, err);
+	const uint64_t step = forking->step;
+	const int has_run = run_row_find(db, bucket, forking->from, &out->run, err);
 	if (has_run == 0)
 		return error_set(err, ERROR_NO_RUN,
 			"The run '%.*s', which is to be forked, does not exist.",
-			(int)span_slice(change->name, 0, RUN_NAME_MAX_BYTES).len,
-			(const char *)change->name.data);
+			(int)span_slice(forking->from, 0, RUN_NAME_MAX_BYTES).len,
+			(const char *)forking->from.data);
 	const int found = has_run < 0 ? -1 : step_row_find(db, out->run.id, step, &out->step, err);
 	if (found < 0)
 		return -1;
@@ -37,9 +47,9 @@ static int find_step(struct db *db, const struct run_change *change, int64_t buc
 }
 
 /* Its own anchor, or the one that the server made. */
-static int choose_form(struct run_change *change, struct fork *fork, struct error *err)
+static int choose_form(struct run_fork *forking, struct fork *fork, struct error *err)
 {
-	change->fork_anchor = (struct run_anchor){
+	forking->anchor = (struct run_anchor){
 		.run = fork->run.id, .id = fork->step.id, .step = fork->step.step};
 	fork->form = fork->step.has_form[STEP_ANCHOR] ? STEP_PIN_ANCHOR : STEP_PIN_MADE;
 	if (fork->step.has_form[STEP_ANCHOR] || fork->step.has_made)
@@ -90,11 +100,11 @@ static int read_form(struct db *db, const struct fork *fork, struct arena *arena
 
 /* What the old step says, as step 0 of the first epoch. */
 static int make_step(
-	struct run_change *change, struct db *db, const struct fork *fork, struct error *err)
+	struct step_publish *publish, struct db *db, const struct fork *fork, struct error *err)
 {
 	struct step_message old;
-	struct step_message *const step = &change->step;
-	if (step_read(db, &fork->step, true, change->arena, &old, err) != 0)
+	struct step_message *const step = &publish->step;
+	if (step_read(db, &fork->step, true, publish->arena, &old, err) != 0)
 		return -1;
 	*step = (struct step_message){.epoch = 1,
 		.digest = old.digest,
@@ -106,36 +116,36 @@ static int make_step(
 		.file_count = old.file_count,
 		.form_count = 1};
 	const struct step_form *const anchor = step_message_form(&old, STEP_ANCHOR);
-	if (read_form(db, fork, change->arena, &step->forms[0], err) != 0)
+	if (read_form(db, fork, publish->arena, &step->forms[0], err) != 0)
 		return -1;
 	if (anchor != NULL)
 		step->forms[0].format = anchor->format;
 	return 0;
 }
 
-static int load_schema(struct run_change *change, struct db *db, const struct run_row *from,
+static int load_schema(struct step_check *check, struct db *db, const struct run_row *from,
 	int64_t run, struct error *err)
 {
 	struct buffer text;
 	buffer_init(&text, 2 * SAFETENSORS_HEADER_MAX_BYTES);
 	int result = run_row_load_schema(db, from, &text, err);
 	if (result == 0) {
-		change->check = (struct step_check){.run = run,
+		*check = (struct step_check){.run = run,
 			.schema = schema_parse(buffer_span(&text), err),
 			.schema_digest = from->schema_digest};
-		result = change->check.schema == NULL ? -1 : 0;
+		result = check->schema == NULL ? -1 : 0;
 	}
 	buffer_release(&text);
 	return result;
 }
 
-static int add_run(struct run_change *change, struct db *db, const struct fork *fork,
+static int add_run(const struct run_fork *forking, struct db *db, const struct fork *fork,
 	struct run_row *out, struct error *err)
 {
-	if (run_open_new(change, db, out, err) != 0)
+	if (run_open_add(&forking->open, db, out, err) != 0)
 		return -1;
 	const struct run_parent parent =
-		run_parent_of(change->name, fork->step.step, &fork->step.digest);
+		run_parent_of(forking->from, fork->step.step, &fork->step.digest);
 	return run_row_set_parent(db, out->id, &parent, err);
 }
 
@@ -149,53 +159,70 @@ static int take_over_proof(struct db *db, int64_t run, const struct fork *fork, 
 			  : found;
 }
 
-static int apply_fork(struct change *base, struct db *db, struct error *err)
+/* What goes before the publish of its step 0: *out_run is the new run, *out the old one. */
+static int begin_run(struct run_fork *forking, struct db *db, struct run_row *out_run,
+	struct fork *out, struct error *err)
 {
-	struct run_change *const change = (struct run_change *)base;
-	struct fork fork;
-	struct run_row row = {.id = 0};
-	if (bucket_row_find(db, change->bucket, &row.bucket, err) != 0)
+	struct step_publish *const publish = &forking->publish;
+	if (bucket_row_find(db, publish->run.bucket, &out_run->bucket, err) != 0)
 		return -1;
-	const int there = run_row_find(db, row.bucket, change->run, &fork.run, err);
+	const int there = run_row_find(db, out_run->bucket, publish->run.name, &out->run, err);
 	if (there == 1)
 		return error_set(err, ERROR_EXISTS,
 			"There is a run of this name already: a fork begins a new one.");
-	if (there < 0 || find_step(db, change, row.bucket, &fork, err) != 0 ||
-		choose_form(change, &fork, err) != 0)
+	if (there < 0 || find_step(db, forking, out_run->bucket, out, err) != 0 ||
+		choose_form(forking, out, err) != 0)
 		return -1;
-	if (make_step(change, db, &fork, err) != 0 || add_run(change, db, &fork, &row, err) != 0)
+	if (make_step(publish, db, out, err) != 0 || add_run(forking, db, out, out_run, err) != 0)
 		return -1;
-	if (load_schema(change, db, &fork.run, row.id, err) != 0 ||
-		step_publish_apply(base, db, err) != 0)
+	return load_schema(&publish->check, db, &out->run, out_run->id, err);
+}
+
+static int fork_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct run_fork *const forking = (struct run_fork *)call;
+	struct step_publish *const publish = &forking->publish;
+	struct fork fork;
+	struct run_row row = {.id = 0};
+	if (begin_run(forking, db, &row, &fork, err) != 0 ||
+		step_publish_apply(publish, db, err) != 0)
 		return -1;
 	if (take_over_proof(db, row.id, &fork, err) != 0 ||
-		run_row_find(db, row.bucket, change->run, &row, err) != 1)
+		run_row_find(db, row.bucket, publish->run.name, &row, err) != 1)
 		return -1;
-	run_row_message(&row, change->bucket, change->run, &change->message);
+	run_row_message(&row, &publish->run, &forking->open.message);
 	return 0;
 }
 
-static void forked(struct change *base)
+static void fork_settle(struct call *call)
 {
-	struct run_change *const change = (struct run_change *)base;
+	const struct run_fork *const forking = (const struct run_fork *)call;
 	struct error ignored; /* whoever asks again asks for the anchor again */
-	if (base->failed && base->error.kind == ERROR_NOT_READY)
-		(void)run_ask_anchor(change->store, &change->fork_anchor, &ignored);
-	step_published(change);
-	change->done(change->owner);
+	if (call->failed && call->error.kind == ERROR_NOT_READY)
+		(void)run_ask_anchor(call->store, &forking->anchor, &ignored);
+	if (!call->failed)
+		step_publish_tell(&forking->publish);
 }
 
-struct run_change *run_fork_start(struct store *store, const struct run_fork_params *params,
-	void (*done)(void *owner), void *owner)
+static void fork_release(struct call *call)
 {
-	struct run_change *const change =
-		run_change_new(store, params->open.bucket, params->open.run, done, owner);
-	change->open = params->open;
-	change->open.bucket = change->bucket;
-	change->open.run = change->run;
-	change->name = arena_copy(change->arena, params->from);
-	change->fork_step = params->step;
-	change->change.done = forked;
-	run_change_submit(change, apply_fork);
-	return change;
+	step_publish_release(&((struct run_fork *)call)->publish);
+}
+
+static const struct call_kind fork_kind = {
+	.stages = {{.apply = fork_apply}},
+	.settle = fork_settle,
+	.release = fork_release,
+};
+
+struct call *run_fork_call(struct store *store, const struct run_fork_params *params)
+{
+	struct run_fork *const forking =
+		run_open_new(sizeof(*forking), &fork_kind, store, &params->open);
+	struct call *const call = &forking->open.call;
+	forking->from = arena_copy(call->arena, params->from);
+	forking->step = params->step;
+	forking->publish = (struct step_publish){
+		.store = store, .arena = call->arena, .run = forking->open.params.run};
+	return call;
 }

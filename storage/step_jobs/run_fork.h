@@ -11,9 +11,9 @@ struct run_fork_params {
 	struct span from;            /* the old run, in the same bucket */
 	uint64_t step;
 };
-/* The outcome is the new run. exists: there is one of that name; no_run, no_step, collected,
- * step_failed: about the old one; not_ready: the step has no anchor yet, one is being made now. */
-struct run_change *run_fork_start(struct store *store, const struct run_fork_params *params,
-	void (*done)(void *owner), void *owner);
+/* All params are copied. The result is run_open_result's. exists: there is a run of that name;
+ * no_run, no_step, collected, step_failed: about the old one; not_ready: the step has no anchor
+ * yet, one is being made now. */
+struct call *run_fork_call(struct store *store, const struct run_fork_params *params);
 
 #endif

@@ -68,7 +68,7 @@ static int is_needed(struct db *db, int64_t run, const struct step_row *row, int
 	return *out_needed ? 0 : is_root(db, run, row, out_needed, err);
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int anchor_drop_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct step_job *const job = ((const struct drop *)base)->job;
 	struct step_row row;
@@ -86,7 +86,7 @@ static int apply(struct change *base, struct db *db, struct error *err)
 
 static int run(struct step_work *work, const struct step_job *job, struct error *err)
 {
-	struct drop drop = {.change = {.apply = apply}, .job = job};
+	struct drop drop = {.change = {.apply = anchor_drop_apply}, .job = job};
 	return committer_run(store_committer(work->store), &drop.change, err);
 }
 

@@ -8,9 +8,10 @@
 #include "storage/buckets/bucket_row.h"
 #include "storage/core/store.h"
 #include "storage/objects/object_row.h"
+#include "storage/run_tables/run_row.h"
 #include "storage/run_tables/view_find.h"
-#include "storage/runs/run_change.h"
 #include "storage/runs/step_pin.h"
+#include "storage/runs/step_read.h"
 #include "storage/step_jobs/step_worker.h"
 #include "storage/step_jobs/view_job.h"
 
@@ -81,37 +82,36 @@ static int find_file(struct db *db, const struct step_row *row, struct span file
 	return 0;
 }
 
-static int find(struct db *db, struct span bucket, struct span run, uint64_t step, struct span file,
-	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err)
+static int find(struct db *db, const struct run_file_ref *ref, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
-	struct run_row run_row;
+	struct run_row run;
 	struct step_row row;
 	uint64_t nearest;
-	if (run_row_need(db, bucket, run, &run_row, err) != 0)
+	if (run_row_need(db, &ref->run, &run, err) != 0)
 		return -1;
-	const int found = step_row_find(db, run_row.id, step, &row, err);
+	const int found = step_row_find(db, run.id, ref->step, &row, err);
 	if (found == 0)
-		return step_no_step(step, err);
+		return step_no_step(ref->step, err);
 	if (found == 1 && row.state != STEP_KEPT)
-		return step_is_collected(db, run_row.id, step, &nearest, err);
-	*out_anchor = (struct run_anchor){.run = run_row.id, .id = row.id, .step = step};
-	return found == 1 ? find_file(db, &row, file, arena, out, err) : -1;
+		return step_is_collected(db, run.id, ref->step, &nearest, err);
+	*out_anchor = (struct run_anchor){.run = run.id, .id = row.id, .step = ref->step};
+	return found == 1 ? find_file(db, &row, ref->name, arena, out, err) : -1;
 }
 
-int run_find_anchor_file(struct store *store, struct span bucket, struct span run, uint64_t step,
-	struct span file, struct arena *arena, struct object *out, struct run_anchor *out_anchor,
-	struct error *err)
+int run_find_anchor_file(struct store *store, const struct run_file_ref *ref, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = find(db, bucket, run, step, file, arena, out, out_anchor, err);
+	const int result = find(db, ref, arena, out, out_anchor, err);
 	store_snapshot_give(store, db);
 	return result;
 }
 
-int run_find_view(struct store *store, struct span bucket, struct span key, struct run_anchor *out,
-	struct error *err)
+int run_find_view(struct store *store, struct bucket_ref bucket, struct span key,
+	struct run_anchor *out, struct error *err)
 {
 	struct view_wanted wanted = {0};
 	struct span run;
@@ -136,13 +136,11 @@ int run_find_view(struct store *store, struct span bucket, struct span key, stru
 	return found;
 }
 
-int run_find_anchor_key(struct store *store, struct span bucket, struct span key,
+int run_find_anchor_key(struct store *store, struct bucket_ref bucket, struct span key,
 	struct arena *arena, struct object *out, struct run_anchor *out_anchor, struct error *err)
 {
-	struct span run;
-	struct span file;
-	uint64_t step;
-	if (!step_anchor_key_parse(key, &run, &step, &file)) {
+	struct run_file_ref ref = {.run.bucket = bucket};
+	if (!step_anchor_key_parse(key, &ref.run.name, &ref.step, &ref.name)) {
 		const int found = run_find_view(store, bucket, key, out_anchor, err);
 		*out = (struct object){0};
 		return found == 0 ? object_no_key(key, err)
@@ -150,8 +148,7 @@ int run_find_anchor_key(struct store *store, struct span bucket, struct span key
 			? error_set(err, ERROR_NOT_READY, "The view is still being made.")
 			: -1;
 	}
-	const int result =
-		run_find_anchor_file(store, bucket, run, step, file, arena, out, out_anchor, err);
+	const int result = run_find_anchor_file(store, &ref, arena, out, out_anchor, err);
 	if (result != 0 &&
 		(err->kind == ERROR_NO_RUN || err->kind == ERROR_NO_STEP ||
 			err->kind == ERROR_COLLECTED || err->kind == ERROR_STEP_FAILED))

@@ -9,12 +9,12 @@
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 #include "storage/run_tables/step_anchor_row.h"
-#include "storage/runs/run_change.h"
 #include "storage/runs/step_anchor_keys.h"
 #include "storage/runs/step_pin.h"
 #include "storage/step_jobs/step_anchor_build.h"
 #include "storage/step_jobs/step_proof.h"
 #include "storage/versions/scratch_row.h"
+#include "storage/versions/version.h"
 
 enum { GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
 
@@ -89,7 +89,7 @@ static int unlist_older(struct db *db, const struct step_job *job, struct error 
 	return got < 0 ? -1 : 0;
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int anchor_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct naming *const naming = (const struct naming *)base;
 	struct step_row row;
@@ -112,17 +112,16 @@ static int apply(struct change *base, struct db *db, struct error *err)
 static int make(struct step_work *work, const struct step_job *job, const struct step_row *row,
 	bool has_base, const struct step_anchor_base *base, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(work->store);
 	const bool is_plain = !has_base || row->wants_made == STEP_WANTS_STORED;
 	struct step_anchor_build build;
 	int result = is_plain ? step_anchor_build_plain(work, job->run, job->step, &build, err)
 			      : step_anchor_build(work, job->run, job->step, base, &build, err);
 	if (result == 0) {
-		struct naming naming = {.change = {.apply = apply},
+		struct naming naming = {.change = {.apply = anchor_apply},
 			.job = job,
 			.build = &build,
 			.depth = is_plain ? 0 : base->depth + 1,
-			.now_ms = clock->wall_ms(clock),
+			.now_ms = store_now_ms(work->store),
 			.until_ms = clock_wall_ms() +
 				(row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
 		result = committer_run(store_committer(work->store), &naming.change, err);
@@ -148,7 +147,7 @@ static int look(struct step_work *work, const struct step_job *job, struct step_
 	return found;
 }
 
-static int apply_give_up(struct change *base, struct db *db, struct error *err)
+static int anchor_give_up_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct naming *const naming = (const struct naming *)base;
 	struct step_row row;
@@ -159,7 +158,7 @@ static int apply_give_up(struct change *base, struct db *db, struct error *err)
 /* Of a step that nobody proves, no anchor may ever be made: that is tried once, not for good. */
 static void give_up(struct step_work *work, const struct step_job *job)
 {
-	struct naming naming = {.change = {.apply = apply_give_up}, .job = job};
+	struct naming naming = {.change = {.apply = anchor_give_up_apply}, .job = job};
 	struct error ignored = {0};
 	(void)committer_run(store_committer(work->store), &naming.change, &ignored);
 }

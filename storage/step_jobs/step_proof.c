@@ -114,7 +114,7 @@ static int note_failure(
 	return found;
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int proof_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct verdict *const verdict = (const struct verdict *)base;
 	struct step_row row;
@@ -147,7 +147,7 @@ static void tell(struct store *store, const struct verdict *verdict)
 static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
 	struct error *err)
 {
-	struct verdict verdict = {.change = {.apply = apply},
+	struct verdict verdict = {.change = {.apply = proof_apply},
 		.store = work->store,
 		.job = job,
 		.verified = STEP_PROVEN};

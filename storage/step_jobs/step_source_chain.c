@@ -1,7 +1,8 @@
 #include "storage/step_jobs/step_source_chain.h"
 
-#include "storage/core/store.h"
 #include "storage/runs/step_pin.h"
+#include "storage/runs/step_read.h"
+#include "storage/versions/version.h"
 
 enum { CHAIN_ARENA_BYTES = 512 * 1024 * 1024, CHAIN_LINKS_MAX = 4096 };
 

@@ -4,7 +4,10 @@
 #ifndef STORAGE_STEP_JOBS_STEP_SOURCE_CHAIN_H
 #define STORAGE_STEP_JOBS_STEP_SOURCE_CHAIN_H
 
-#include "storage/runs/run_change.h"
+#include "storage/core/store.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_row.h"
+#include "weights/model/schema.h"
 
 enum step_source_via {
 	STEP_VIA_ANY,    /* whatever is there, an anchor before a delta */

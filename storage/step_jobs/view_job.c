@@ -4,7 +4,6 @@
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 #include "storage/run_tables/run_label.h"
-#include "storage/runs/run_change.h"
 #include "storage/runs/step_pin.h"
 #include "storage/step_jobs/step_proof.h"
 #include "storage/step_jobs/view_make.h"
@@ -76,7 +75,6 @@ static int name_stored(
 static int name_copies(
 	const struct settling *settling, struct db *db, struct arena *arena, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(settling->store);
 	for (size_t i = 0; i < settling->made->copy_count; i++) {
 		const struct view_copy *const copy = &settling->made->copies[i];
 		struct version source;
@@ -88,7 +86,7 @@ static int name_copies(
 		const struct version_share share = {.source = &source,
 			.bucket = source.bucket,
 			.key = copy->key,
-			.modified_ms = clock->wall_ms(clock)};
+			.modified_ms = store_now_ms(settling->store)};
 		if (found < 0 || version_share(db, &share, arena, &version, err) != 0 ||
 			name_version(settling, db, &version, err) != 0)
 			return -1;
@@ -96,7 +94,7 @@ static int name_copies(
 	return 0;
 }
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int view_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settling *const settling = (const struct settling *)base;
 	const struct view_wanted *const wanted = settling->wanted;
@@ -142,8 +140,10 @@ static int look(struct store *store, const struct view_wanted *wanted, bool *out
 static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
 	struct error *err)
 {
-	struct settling settling = {
-		.change = {.apply = apply}, .store = store, .wanted = wanted, .failure = failure};
+	struct settling settling = {.change = {.apply = view_apply},
+		.store = store,
+		.wanted = wanted,
+		.failure = failure};
 	struct log *const log = store_log(store);
 	if (committer_run(store_committer(store), &settling.change, err) != 0)
 		return err->kind == ERROR_PRECONDITION ? 0 : -1;
@@ -165,7 +165,7 @@ static int make(
 	struct view_made made;
 	int result = view_make(work, wanted, base_kept, &made, err);
 	if (result == 0) {
-		struct settling settling = {.change = {.apply = apply},
+		struct settling settling = {.change = {.apply = view_apply},
 			.store = work->store,
 			.wanted = wanted,
 			.made = &made};

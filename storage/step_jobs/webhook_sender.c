@@ -12,7 +12,7 @@
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
 #include "storage/run_tables/run_label.h"
-#include "storage/runs/run_change.h"
+#include "storage/run_tables/run_row.h"
 #include "storage/runs/webhook.h"
 #include "storage/runs/webhook_url.h"
 
@@ -47,7 +47,7 @@ struct settle_change {
 	int64_t due_ms;
 };
 
-static int apply(struct change *base, struct db *db, struct error *err)
+static int webhook_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct settle_change *const settle = (const struct settle_change *)base;
 	return settle->remove ? webhook_row_remove(db, settle->event->id, err)
@@ -111,10 +111,9 @@ static int hide_target(const struct webhook_url *url, struct error *err)
 static int post(struct webhook_sender *sender, const struct webhook_event *event,
 	const struct webhook_url *url, struct arena *arena, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(sender->plan.store);
 	char signature[HEADER_BYTES];
 	char delivery[HEADER_BYTES];
-	sign(sender->plan.store, event, clock->wall_ms(clock) / 1000, signature);
+	sign(sender->plan.store, event, store_now_ms(sender->plan.store) / 1000, signature);
 	name_delivery(sender->plan.store, event, delivery);
 	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
 	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint),
@@ -186,8 +185,8 @@ static void tell(struct webhook_sender *sender, const struct webhook_event *even
 static int deliver(struct webhook_sender *sender, const struct webhook_event *event,
 	struct arena *arena, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(sender->plan.store);
-	struct settle_change settle = {.change = {.apply = apply}, .event = event, .remove = true};
+	struct settle_change settle = {
+		.change = {.apply = webhook_apply}, .event = event, .remove = true};
 	struct webhook_url url;
 	struct error failure = {0};
 	const int found = find_url(sender->plan.store, event->run, arena, &url, err);
@@ -197,7 +196,7 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 		if (worker_thread_is_stopping(&sender->thread))
 			return 0;
 		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
-		settle.due_ms = clock->wall_ms(clock) + pause_after(event->attempts);
+		settle.due_ms = store_now_ms(sender->plan.store) + pause_after(event->attempts);
 		tell(sender, event, settle.remove, &failure);
 	} else if (found == 1) {
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);

@@ -79,7 +79,6 @@ static int consider(const struct webhook_worker *worker, struct db *db,
 	const struct webhook_holds *holds, const struct webhook_run *run, struct choice *best,
 	struct error *err)
 {
-	const struct clock_source *const clock = store_clock(worker->store);
 	struct choice next = {.run = *run,
 		.held = count_held(holds, run->account),
 		.turn = (uint64_t)run->account - (uint64_t)worker->last_account - 1};
@@ -88,7 +87,7 @@ static int consider(const struct webhook_worker *worker, struct db *db,
 		return 0;
 	next.arena = arena_new(EVENT_ARENA_BYTES);
 	const int found = webhook_row_find_due(
-		db, run->run, clock->wall_ms(clock), next.arena, &next.event, err);
+		db, run->run, store_now_ms(worker->store), next.arena, &next.event, err);
 	if (found == 1 &&
 		(best->arena == NULL || account_comes_before(&next, best) ||
 			is_due_before(&next.event, &best->event))) {

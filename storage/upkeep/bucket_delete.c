@@ -10,10 +10,12 @@
 #include "storage/versions/bucket_sweep.h"
 #include "storage/versions/version.h"
 
-static void forget_lifecycle(struct bucket_change *change)
+static void forget_lifecycle(struct call *call)
 {
-	lifecycle_cache_set(
-		store_parts(change->store)->lifecycle_cache, change->name, (struct span){NULL, 0});
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	if (!call->failed)
+		lifecycle_cache_set(store_parts(call->store)->lifecycle_cache, change->bucket.name,
+			(struct span){NULL, 0});
 }
 
 static int has_runs(struct span name, struct error *err)
@@ -31,53 +33,57 @@ static int remove_row(struct db *db, int64_t id, struct error *err)
 	return bucket_row_remove(db, id, err);
 }
 
-static int apply_drop(struct change *base, struct db *db, struct error *err)
+/* 0 with its id when no run is in its way. */
+static int find_without_runs(
+	struct db *db, struct bucket_ref ref, int64_t *out_id, struct error *err)
 {
-	const struct bucket_change *const change = (const struct bucket_change *)base;
-	struct bucket bucket;
 	bool runs = false;
-	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ||
-		run_row_any_in_bucket(db, bucket.id, &runs, err) != 0)
+	if (bucket_row_find(db, ref, out_id, err) != 0 ||
+		run_row_any_in_bucket(db, *out_id, &runs, err) != 0)
 		return -1;
-	if (runs)
-		return has_runs(change->name, err);
-	return bucket_sweep_mark(db, bucket.id, err) != 0 ? -1 : remove_row(db, bucket.id, err);
+	return runs ? has_runs(ref.name, err) : 0;
 }
 
-static int apply_delete(struct change *base, struct db *db, struct error *err)
+static int apply_drop(struct call *call, struct db *db, struct error *err)
 {
-	struct bucket_change *const change = (struct bucket_change *)base;
+	const struct bucket_change *const change = (const struct bucket_change *)call;
 	int64_t id;
-	bool runs = false;
-	bool has_objects = false;
-	if (bucket_row_find(db, change->name, &id, err) != 0)
+	if (find_without_runs(db, change->bucket, &id, err) != 0 ||
+		bucket_sweep_mark(db, id, err) != 0)
 		return -1;
-	if (run_row_any_in_bucket(db, id, &runs, err) != 0 ||
+	return remove_row(db, id, err);
+}
+
+static int apply_delete(struct call *call, struct db *db, struct error *err)
+{
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	const struct span name = change->bucket.name;
+	int64_t id;
+	bool has_objects = false;
+	if (find_without_runs(db, change->bucket, &id, err) != 0 ||
 		version_any_in_bucket(db, id, &has_objects, err) != 0)
 		return -1;
-	if (runs)
-		return has_runs(change->name, err);
 	if (has_objects)
 		return error_set(err, ERROR_BUCKET_NOT_EMPTY, "The bucket '%.*s' holds objects.",
-			(int)change->name.len, (const char *)change->name.data);
+			(int)name.len, (const char *)name.data);
 	return upload_row_orphan(db, id, err) != 0 ? -1 : remove_row(db, id, err);
 }
 
-struct bucket_change *bucket_delete_start(
-	struct store *store, struct span name, void (*done)(void *owner), void *owner)
+static const struct call_kind delete_kind = {
+	.stages = {{.apply = apply_delete}},
+	.settle = forget_lifecycle,
+};
+static const struct call_kind drop_kind = {
+	.stages = {{.apply = apply_drop}},
+	.settle = forget_lifecycle,
+};
+
+struct call *bucket_delete_call(struct store *store, struct bucket_ref ref)
 {
-	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
-	change->settle = forget_lifecycle;
-	bucket_change_submit(change, apply_delete);
-	return change;
+	return &bucket_change_new(store, &delete_kind, ref)->call;
 }
 
-struct bucket_change *bucket_drop_start(struct store *store, struct span name, int64_t bucket_id,
-	void (*done)(void *owner), void *owner)
+struct call *bucket_drop_call(struct store *store, struct bucket_ref ref)
 {
-	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
-	change->edit.bucket_id = bucket_id;
-	change->settle = forget_lifecycle;
-	bucket_change_submit(change, apply_drop);
-	return change;
+	return &bucket_change_new(store, &drop_kind, ref)->call;
 }

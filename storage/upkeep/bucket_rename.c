@@ -7,38 +7,42 @@
 #include "storage/buckets/lifecycle_cache.h"
 #include "storage/run_tables/deployment_row.h"
 
-static void move_lifecycle(struct bucket_change *change)
+static void move_lifecycle(struct call *call)
 {
-	struct lifecycle_cache *const cache = store_parts(change->store)->lifecycle_cache;
-	lifecycle_cache_set(cache, change->name, (struct span){NULL, 0});
+	const struct bucket_change *const change = (const struct bucket_change *)call;
+	struct lifecycle_cache *const cache = store_parts(call->store)->lifecycle_cache;
+	if (call->failed)
+		return;
+	lifecycle_cache_set(cache, change->bucket.name, (struct span){NULL, 0});
 	lifecycle_cache_set(cache, change->new_name, change->lifecycle);
 }
 
-static int apply_rename(struct change *base, struct db *db, struct error *err)
+static int apply_rename(struct call *call, struct db *db, struct error *err)
 {
-	struct bucket_change *const change = (struct bucket_change *)base;
-	const struct clock_source *const clock = store_clock(change->store);
-	struct bucket bucket;
+	struct bucket_change *const change = (struct bucket_change *)call;
+	int64_t bucket;
 	int64_t account;
-	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ||
+	if (bucket_row_find(db, change->bucket, &bucket, err) != 0 ||
 		bucket_change_check_free(change, db, change->new_name, err) != 0 ||
-		bucket_document_row_read(db, bucket.id, BUCKET_LIFECYCLE, change->arena,
-			&change->lifecycle, err) != 0)
+		bucket_document_row_read(
+			db, bucket, BUCKET_LIFECYCLE, call->arena, &change->lifecycle, err) != 0)
 		return -1;
-	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0 ||
-		deployment_row_check_move(db, bucket.id, account, err) != 0)
+	if (account_row_ensure(db, change->account, store_now_ms(call->store), &account, err) !=
+			0 ||
+		deployment_row_check_move(db, bucket, account, err) != 0)
 		return -1;
-	return bucket_row_rename(db, bucket.id, change->new_name, account, err);
+	return bucket_row_rename(db, bucket, change->new_name, account, err);
 }
 
-struct bucket_change *bucket_rename_start(struct store *store, const struct bucket_rename *rename,
-	void (*done)(void *owner), void *owner)
+static const struct call_kind rename_kind = {
+	.stages = {{.apply = apply_rename}},
+	.settle = move_lifecycle,
+};
+
+struct call *bucket_rename_call(struct store *store, const struct bucket_rename *rename)
 {
-	struct bucket_change *const change = bucket_change_new(store, rename->from, done, owner);
-	change->new_name = arena_copy(change->arena, rename->to);
-	change->account = arena_copy(change->arena, rename->account);
-	change->edit.bucket_id = rename->bucket_id;
-	change->settle = move_lifecycle;
-	bucket_change_submit(change, apply_rename);
-	return change;
+	struct bucket_change *const change = bucket_change_new(store, &rename_kind, rename->from);
+	change->new_name = arena_copy(change->call.arena, rename->to);
+	change->account = arena_copy(change->call.arena, rename->account);
+	return &change->call;
 }

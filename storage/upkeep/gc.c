@@ -31,13 +31,19 @@ enum {
 	GC_PACKED_PAGES = 16384
 };
 
+struct asked_round {
+	struct call call; /* first */
+	struct gc *gc;
+	struct gc_request request;
+	struct asked_round *next; /* the queue's */
+};
+
 struct gc {
 	struct store *store;
 	struct gc_options options;
 	struct worker_thread thread;
-	struct lock_condition settled; /* of gc_run */
-	struct gc_request *first;      /* guarded by the thread's lock */
-	struct gc_request *last;       /* guarded by the thread's lock */
+	struct asked_round *first; /* guarded by the thread's lock */
+	struct asked_round *last;  /* guarded by the thread's lock */
 	/* the thread alone */
 	int64_t look_due_ms;
 	int64_t whole_round_due_ms;
@@ -400,13 +406,13 @@ static int end_registered(struct gc *gc, struct gc_report *report, struct error 
 }
 
 /* Rows that only keep space go before the packs are looked at. */
-static int drop_leftovers(struct gc *gc, struct gc_request *request)
+static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err)
 {
 	if (request->dry_run)
 		return 0;
-	if (request->ends_promises && end_registered(gc, &request->report, &request->error) != 0)
+	if (request->ends_promises && end_registered(gc, &request->report, err) != 0)
 		return -1;
-	return sweep(gc, &request->report, &request->error);
+	return sweep(gc, &request->report, err);
 }
 
 /* The look at the catalog that a start begins with has ended, and found it sound. */
@@ -419,7 +425,7 @@ static int await_proof(struct gc *gc, struct error *err)
 	return check_goes_on(gc, err);
 }
 
-static void answer(struct gc *gc, struct gc_request *request)
+static int run_request(struct gc *gc, struct gc_request *request, struct error *err)
 {
 	struct gc_work work = work_of(gc, &request->report);
 	request->report = (struct gc_report){0};
@@ -427,45 +433,49 @@ static void answer(struct gc *gc, struct gc_request *request)
 	work.dry_run = request->dry_run;
 	work.ends_promises = request->ends_promises;
 	work.is_asked = true;
-	int result = await_proof(gc, &request->error);
-	if (result == 0)
-		result = drop_leftovers(gc, request);
-	if (result == 0)
-		result = round_of(gc, &work, next_of_all, &request->error);
-	if (result == 0)
-		result = gc_registered_bytes(
-			gc->store, &request->report.bytes_registered, &request->error);
-	request->failed = result != 0;
-	if (!request->dry_run)
-		log_round(gc, &request->report);
-	request->done(request);
+	if (await_proof(gc, err) != 0 || drop_leftovers(gc, request, err) != 0 ||
+		round_of(gc, &work, next_of_all, err) != 0)
+		return -1;
+	return gc_registered_bytes(gc->store, &request->report.bytes_registered, err);
 }
 
-static void refuse(struct gc_request *request)
+static void answer(struct gc *gc, struct asked_round *asked)
 {
-	request->failed = true;
-	error_set(&request->error, ERROR_BUSY, "The store is closing.");
-	request->done(request);
+	struct error err = {0};
+	const int result = run_request(gc, &asked->request, &err);
+	if (!asked->request.dry_run)
+		log_round(gc, &asked->request.report);
+	call_resume(&asked->call, result != 0 ? &err : NULL);
 }
 
-static struct gc_request *take_request(struct gc *gc)
+static void refuse(struct asked_round *asked)
+{
+	struct error err;
+	error_set(&err, ERROR_BUSY, "The store is closing.");
+	call_resume(&asked->call, &err);
+}
+
+static struct asked_round *take_asked(struct gc *gc)
 {
 	lock_enter(&gc->thread.lock);
-	struct gc_request *const request = gc->first;
-	if (request != NULL)
-		gc->first = request->next;
+	struct asked_round *const asked = gc->first;
+	if (asked != NULL)
+		gc->first = asked->next;
 	if (gc->first == NULL)
 		gc->last = NULL;
 	lock_leave(&gc->thread.lock);
-	return request;
+	return asked;
 }
 
 static bool answer_all(struct gc *gc)
 {
-	struct gc_request *request;
+	struct asked_round *asked;
 	bool any = false;
-	while ((request = take_request(gc)) != NULL) {
-		(worker_thread_is_stopping(&gc->thread) ? refuse(request) : answer(gc, request));
+	while ((asked = take_asked(gc)) != NULL) {
+		if (worker_thread_is_stopping(&gc->thread))
+			refuse(asked);
+		else
+			answer(gc, asked);
 		any = true;
 	}
 	return any;
@@ -501,7 +511,6 @@ struct gc *gc_start(struct store *store, const struct gc_options *options)
 	struct gc *const gc = memory_new(sizeof(*gc));
 	gc->store = store;
 	gc->options = *options;
-	lock_condition_init(&gc->settled);
 	worker_thread_start(&gc->thread, &plan, gc);
 	return gc;
 }
@@ -517,52 +526,46 @@ void gc_stop(struct gc *gc)
 		return;
 	worker_thread_stop(&gc->thread);
 	worker_thread_release(&gc->thread);
-	lock_condition_release(&gc->settled);
 	free(gc);
 }
 
-void gc_submit(struct gc *gc, struct gc_request *request)
+static void gc_begin(struct call *call)
 {
-	request->next = NULL;
+	struct asked_round *const asked = (struct asked_round *)call;
+	struct gc *const gc = asked->gc;
 	lock_enter(&gc->thread.lock);
 	const bool refused = worker_thread_is_stopping(&gc->thread);
 	if (!refused) {
-		*(gc->last != NULL ? &gc->last->next : &gc->first) = request;
-		gc->last = request;
+		*(gc->last != NULL ? &gc->last->next : &gc->first) = asked;
+		gc->last = asked;
 	}
 	lock_leave(&gc->thread.lock);
 	if (refused)
-		refuse(request);
+		refuse(asked);
 	else
 		worker_thread_wake(&gc->thread);
 }
 
-struct awaited_request {
-	struct gc_request request; /* first */
-	struct gc *gc;
-	bool is_done; /* guarded by gc's lock */
-};
+static const struct call_kind kind = {.stages = {{.begin = gc_begin}}};
 
-static void awaited_done(struct gc_request *request)
+struct call *gc_call(struct gc *gc, const struct gc_request *request)
 {
-	struct awaited_request *const awaited = (struct awaited_request *)request;
-	lock_enter(&awaited->gc->thread.lock);
-	awaited->is_done = true;
-	lock_broadcast(&awaited->gc->settled);
-	lock_leave(&awaited->gc->thread.lock);
+	struct asked_round *const asked = call_new(sizeof(*asked), &kind, gc->store, 0);
+	asked->gc = gc;
+	asked->request = *request;
+	return &asked->call;
+}
+
+const struct gc_request *gc_result(const struct call *call)
+{
+	return &((const struct asked_round *)call)->request;
 }
 
 int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
 {
-	struct awaited_request awaited = {.request = *request, .gc = gc};
-	awaited.request.done = awaited_done;
-	gc_submit(gc, &awaited.request);
-	lock_enter(&gc->thread.lock);
-	while (!awaited.is_done)
-		lock_wait(&gc->thread.lock, &gc->settled);
-	lock_leave(&gc->thread.lock);
-	*request = awaited.request;
-	if (request->failed)
-		*err = request->error;
-	return request->failed ? -1 : 0;
+	struct call *const call = gc_call(gc, request);
+	const int result = call_run(call, err);
+	*request = *gc_result(call);
+	call_free(call);
+	return result;
 }

@@ -8,13 +8,9 @@
 #ifndef STORAGE_UPKEEP_GC_H
 #define STORAGE_UPKEEP_GC_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
+#include "storage/core/call.h"
 
 struct gc;
-struct store;
 
 struct gc_options {
 	unsigned interval_s;       /* between two looks around; 0: only when asked */
@@ -55,13 +51,8 @@ struct gc_request {
 	 * promised xorbs: who counts on it must send it again. A dry run counts the files in
 	 * bytes_registered alone. */
 	bool ends_promises;
-	unsigned live_percent; /* 0: 90, since who asks wants the space */
-	/* From gc's thread, once, after report, failed and error are set. */
-	void (*done)(struct gc_request *request);
+	unsigned live_percent; /* 0: 90, since whoever asks wants the space */
 	struct gc_report report;
-	bool failed;
-	struct error error;      /* busy: the store is closing */
-	struct gc_request *next; /* the queue's */
 };
 
 struct gc *gc_start(struct store *store, const struct gc_options *options);
@@ -69,9 +60,11 @@ struct gc *gc_start(struct store *store, const struct gc_options *options);
 void gc_quiesce(struct gc *gc);
 void gc_stop(struct gc *gc); /* NULL is fine; before the committer and the helpers stop */
 
-/* A whole round, through all packs. Asynchronous; `request` must live until done. */
-void gc_submit(struct gc *gc, struct gc_request *request);
-/* The same, waiting. `done` is not called. */
+/* A call (storage/core/call.h): a whole round, through all packs. busy: the store is closing. */
+struct call *gc_call(struct gc *gc, const struct gc_request *request);
+/* After its end, failed or not: the request with its report. It lives as long as the call. */
+const struct gc_request *gc_result(const struct call *call);
+/* The same, waiting. */
 int gc_run(struct gc *gc, struct gc_request *request, struct error *err);
 
 #endif

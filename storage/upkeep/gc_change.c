@@ -25,7 +25,7 @@ struct gc_change {
 /* Promises up to then hold nothing. */
 static int64_t promises_ended_ms(const struct gc_work *work)
 {
-	return work->ends_promises ? INT64_MAX : gc_now_ms(work);
+	return work->ends_promises ? INT64_MAX : store_now_ms(work->store);
 }
 
 /* A promise may have been made since the pack was looked at. */
@@ -44,9 +44,9 @@ static int apply_condemn(struct gc_change *change, struct db *db, struct error *
 {
 	if (find_names(change, db, err) != 0)
 		return -1;
-	return change->is_named
-		? 0
-		: pack_row_condemn(db, change->pack->number, gc_now_ms(change->work), err);
+	return change->is_named ? 0
+				: pack_row_condemn(db, change->pack->number,
+					  store_now_ms(change->work->store), err);
 }
 
 static int apply_spare(struct gc_change *change, struct db *db, struct error *err)
@@ -165,10 +165,4 @@ int gc_change_move(
 	move->is_named = change.is_named;
 	move->in_doubt = change.change.in_doubt;
 	return result;
-}
-
-int64_t gc_now_ms(const struct gc_work *work)
-{
-	const struct clock_source *const clock = store_clock(work->store);
-	return clock->wall_ms(clock);
 }

@@ -28,6 +28,4 @@ struct gc_move {
 int gc_change_move(
 	const struct gc_work *work, struct gc_pack *pack, struct gc_move *move, struct error *err);
 
-int64_t gc_now_ms(const struct gc_work *work);
-
 #endif

@@ -122,7 +122,8 @@ static int judge(const struct gc_work *work, struct gc_pack *pack, struct error 
 
 static bool is_left_alone(const struct gc_work *work, const struct gc_pack *pack)
 {
-	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > gc_now_ms(work);
+	return work->promise_ms > 0 &&
+		pack->record.created_ms + work->promise_ms > store_now_ms(work->store);
 }
 
 /* An estimate, as if all its chunks were of one size. */

@@ -160,10 +160,9 @@ static int apply(struct change *base, struct db *db, struct error *err)
 int lifecycle_change_run(struct store *store, int64_t bucket, int64_t day_ms,
 	const struct lifecycle_item *items, size_t count, uint64_t *removed, struct error *err)
 {
-	const struct clock_source *const clock = store_clock(store);
 	struct lifecycle_change change = {.change.apply = apply,
 		.bucket = bucket,
-		.clock = {clock->wall_ms(clock), day_ms},
+		.clock = {store_now_ms(store), day_ms},
 		.arena = arena_new(CHANGE_ARENA_BYTES),
 		.items = items,
 		.count = count};

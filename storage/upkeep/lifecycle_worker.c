@@ -283,8 +283,7 @@ static int walk_all(struct walk *walk, struct error *err)
 
 static struct walk walk_begin(struct store *store, int64_t day_ms)
 {
-	const struct clock_source *const clock = store_clock(store);
-	return (struct walk){.store = store, .clock = {clock->wall_ms(clock), day_ms}};
+	return (struct walk){.store = store, .clock = {store_now_ms(store), day_ms}};
 }
 
 int lifecycle_worker_walk(

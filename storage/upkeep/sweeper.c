@@ -205,8 +205,7 @@ static int fail(struct sweep *sweep, unsigned kind, bool *out_more, struct error
 
 int sweeper_slice(struct store *store, struct sweep *sweep, bool *out_more, struct error *err)
 {
-	struct slice slice = {.change = {.apply = apply_slice},
-		.now_ms = store_clock(store)->wall_ms(store_clock(store))};
+	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = store_now_ms(store)};
 	*out_more = false;
 	if (!store_may_delete(store))
 		return 0;

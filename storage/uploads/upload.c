@@ -1,11 +1,7 @@
-/* Ids, and uploads begun and aborted. */
+/* Ids; uploads begun, aborted and found. */
 #include "storage/uploads/upload.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/encode.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "storage/run_tables/server_key.h"
 #include "storage/uploads/upload_internal.h"
@@ -34,134 +30,173 @@ static struct upload_id make_id(int64_t now_ms)
 }
 
 struct upload_create {
-	struct upload_call call; /* first */
-	/* as it was when the call began: that is what the caller was let into */
-	int64_t bucket_id;
+	struct call call;
+	/* with the id that it has when the call is made: the change is for no other of its name */
+	struct bucket_ref bucket;
 	struct upload_row row;
 	struct buffer header_blob;
 };
 
-static int create_apply(struct change *change, struct db *db, struct error *err)
+static int create_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct upload_create *const create = (struct upload_create *)change;
-	struct bucket bucket;
-	if (bucket_row_settings(db, create->call.ref.bucket, &bucket, err) != 0)
-		return -1;
-	if (bucket.id != create->bucket_id)
-		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted meanwhile.",
-			(int)create->call.ref.bucket.len,
-			(const char *)create->call.ref.bucket.data);
-	if (upload_set_add(db, &create->row.part_set, err) != 0)
+	struct upload_create *const create = (struct upload_create *)call;
+	if (bucket_row_find(db, create->bucket, &create->row.bucket, err) != 0 ||
+		upload_set_add(db, &create->row.part_set, err) != 0)
 		return -1;
 	return upload_row_add(db, &create->row, err);
 }
+
+static void create_release(struct call *call)
+{
+	buffer_release(&((struct upload_create *)call)->header_blob);
+}
+
+static const struct call_kind create_kind = {
+	.stages = {{.apply = create_apply}},
+	.too_large = "The headers of the upload are too large.",
+	.release = create_release,
+};
 
 static int create_prepare(
 	struct upload_create *create, const struct upload_create_params *params, struct error *err)
 {
 	struct upload_row *const row = &create->row;
-	row->key = create->call.ref.key;
-	row->initiator = arena_copy(create->call.arena, params->initiator);
-	row->tags = arena_copy(create->call.arena, params->facts.tags);
+	struct arena *const arena = create->call.arena;
+	create->bucket = bucket_ref_copy(params->bucket, arena);
+	row->key = arena_copy(arena, params->key);
+	row->initiator = arena_copy(arena, params->initiator);
+	row->tags = arena_copy(arena, params->facts.tags);
 	row->acl = params->facts.acl;
 	row->storage_class = params->facts.storage_class;
 	row->checksum = (struct upload_checksum){
 		params->checksum != CHECKSUM_NONE, params->checksum, params->type};
-	row->created_ms = store_clock(create->call.store)->wall_ms(store_clock(create->call.store));
+	row->created_ms = store_now_ms(create->call.store);
 	row->id = make_id(row->created_ms);
 	buffer_init(&create->header_blob, OBJECT_HEADER_BLOB_MAX_BYTES);
 	header_blob_write(params->facts.headers, params->facts.header_count, &create->header_blob);
 	row->headers = buffer_span(&create->header_blob);
-	if (arena_overflowed(create->call.arena))
-		return error_set(err, ERROR_TOO_LARGE, "The headers of the upload are too large.");
 	return buffer_check(&create->header_blob, "the stored headers", err);
 }
 
-static int find_bucket(struct upload_create *create, struct error *err)
+static int create_find_bucket(struct upload_create *create, struct error *err)
 {
 	struct store *const store = create->call.store;
 	struct bucket bucket;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = bucket_row_settings(db, create->call.ref.bucket, &bucket, err);
+	int result = bucket_row_settings(db, create->bucket, &bucket, err);
 	if (result == 0)
 		result = server_key_guard(db, bucket.id, create->row.key, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;
-	create->bucket_id = create->row.bucket = bucket.id;
+	create->bucket.id = bucket.id;
 	create->row.fast_etags = bucket.etag_policy == ETAG_FAST ||
 		(bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
 	return 0;
 }
 
-struct upload_create *upload_create_start(
+struct call *upload_create_call(
 	struct store *store, const struct upload_create_params *params, struct error *err)
 {
 	if (object_facts_check(&params->facts, params->key, err) != 0)
 		return NULL;
-	struct upload_create *const create = memory_new(sizeof(*create));
-	const struct upload_ref ref = {.bucket = params->bucket, .key = params->key};
-	upload_call_init(&create->call, store, &ref, params->done, params->owner);
-	create->call.change.apply = create_apply;
-	if (create_prepare(create, params, err) != 0 || find_bucket(create, err) != 0) {
-		upload_create_free(create);
-		return NULL;
-	}
-	upload_call_submit(&create->call);
-	return create;
+	struct upload_create *const create =
+		call_new(sizeof(*create), &create_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	if (create_prepare(create, params, err) == 0 && create_find_bucket(create, err) == 0)
+		return &create->call;
+	call_free(&create->call);
+	return NULL;
 }
 
-int upload_create_outcome(struct upload_create *create, struct upload_id *out, struct error *err)
+struct upload_id upload_create_result(const struct call *create)
 {
-	*out = create->row.id;
-	return upload_call_outcome(&create->call, err);
-}
-
-void upload_create_free(struct upload_create *create)
-{
-	if (create == NULL)
-		return;
-	buffer_release(&create->header_blob);
-	upload_call_release(&create->call);
-	free(create);
+	return ((const struct upload_create *)create)->row.id;
 }
 
 struct upload_abort {
-	struct upload_call call; /* first */
+	struct call call;
+	struct upload_ref ref;
 };
 
 /* A part that is still on its way finds no upload when it comes to its change. */
-static int abort_apply(struct change *change, struct db *db, struct error *err)
+static int abort_apply(struct call *call, struct db *db, struct error *err)
 {
-	const struct upload_abort *const abort = (const struct upload_abort *)change;
+	const struct upload_abort *const abort = (const struct upload_abort *)call;
 	struct upload_row row;
-	if (upload_call_find_open(&abort->call, db, NULL, NULL, &row, err) != 0 ||
+	if (upload_read_open(db, &abort->ref, NULL, &row, err) != 0 ||
 		part_set_drop(db, row.part_set, err) != 0)
 		return -1;
 	return upload_row_remove(db, row.number, err);
 }
 
-struct upload_abort *upload_abort_start(
-	struct store *store, const struct upload_ref *ref, void (*done)(void *owner), void *owner)
+static const struct call_kind abort_kind = {.stages = {{.apply = abort_apply}}};
+
+struct call *upload_abort_call(struct store *store, const struct upload_ref *ref)
 {
-	struct upload_abort *const abort = memory_new(sizeof(*abort));
-	upload_call_init(&abort->call, store, ref, done, owner);
-	abort->call.change.apply = abort_apply;
-	upload_call_submit(&abort->call);
-	return abort;
+	struct upload_abort *const abort =
+		call_new(sizeof(*abort), &abort_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	abort->ref = upload_ref_copy(ref, abort->call.arena);
+	return &abort->call;
 }
 
-int upload_abort_outcome(struct upload_abort *abort, struct error *err)
+struct upload_ref upload_ref_copy(const struct upload_ref *ref, struct arena *arena)
 {
-	return upload_call_outcome(&abort->call, err);
+	return (struct upload_ref){.bucket = bucket_ref_copy(ref->bucket, arena),
+		.key = arena_copy(arena, ref->key),
+		.id = ref->id};
 }
 
-void upload_abort_free(struct upload_abort *abort)
+int upload_read_open(struct db *db, const struct upload_ref *ref, struct arena *arena,
+	struct upload_row *out, struct error *err)
 {
-	if (abort == NULL)
-		return;
-	upload_call_release(&abort->call);
-	free(abort);
+	int64_t bucket;
+	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0)
+		return -1;
+	return upload_row_find_open(db, bucket, ref->key, &ref->id, arena, out, err);
+}
+
+int upload_find_open(struct store *store, const struct upload_ref *ref, struct arena *arena,
+	struct upload_row *out, struct error *err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = upload_read_open(db, ref, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena,
+	struct upload *out, struct error *err)
+{
+	struct upload_row row;
+	if (upload_find_open(store, ref, arena, &row, err) != 0)
+		return -1;
+	*out = upload_of_row(&row);
+	return 0;
+}
+
+struct upload upload_of_row(const struct upload_row *row)
+{
+	return (struct upload){
+		.id = row->id,
+		.key = row->key,
+		.initiator = row->initiator,
+		.created_ms = row->created_ms,
+		.checksum = row->checksum,
+		.storage_class = row->storage_class,
+	};
+}
+
+struct uploaded_part uploaded_part_of(
+	const struct upload_set_part *part, const struct upload_checksum *checksum)
+{
+	struct uploaded_part out = {
+		.number = part->number, .size = part->size, .modified_ms = part->modified_ms};
+	upload_set_etag(part, out.etag);
+	out.checksum =
+		upload_set_checksum(part, checksum->is_named ? checksum->algorithm : CHECKSUM_NONE);
+	return out;
 }

@@ -1,12 +1,11 @@
 /* Multipart uploads: begun, filled part by part, listed, completed or aborted. s3.md section 6. An
  * upload owns a part set from its beginning; a part's bytes are stored as they come and never
  * rewritten: completing adds one version that leads to the set, and the set's map
- * (storage/versions/part_map.h). An upload whose bucket goes is aborted by the sweeper. Any thread;
- * callbacks come from the committer or a helper.
+ * (storage/versions/part_map.h). An upload whose bucket goes is aborted by the sweeper. Any thread.
  *
- * Shapes shared by all: `done(owner)` comes once, possibly before start or finish returns; then ask
- * the outcome and free. Texts of parameters are copied. An upload that does not exist under this
- * bucket and key, or does no longer: no_upload. */
+ * What changes something is a call (storage/core/call.h); texts of its parameters are copied, and
+ * its result is asked for when it has ended well. An upload that does not exist under this bucket
+ * and key, or does no longer: no_upload. */
 #ifndef STORAGE_UPLOADS_UPLOAD_H
 #define STORAGE_UPLOADS_UPLOAD_H
 
@@ -29,7 +28,7 @@ bool upload_id_parse(struct span text, struct upload_id *out); /* 32 hex digits 
 
 /* Which upload a request speaks of. */
 struct upload_ref {
-	struct span bucket;
+	struct bucket_ref bucket;
 	struct span key;
 	struct upload_id id;
 };
@@ -49,22 +48,18 @@ struct upload { /* an open one */
 	enum storage_class storage_class;
 };
 
-struct upload_create;
 struct upload_create_params {
-	struct span bucket;
+	struct bucket_ref bucket;
 	struct span key;
 	struct span initiator;
 	struct object_facts facts;
 	enum checksum_algorithm checksum; /* CHECKSUM_NONE: not named */
 	enum checksum_type type;          /* a pair that checksum_allows */
-	void (*done)(void *owner);
-	void *owner;
 };
-/* Fails as object_put_open does. */
-struct upload_create *upload_create_start(
+/* NULL: fails as object_put_open does. */
+struct call *upload_create_call(
 	struct store *store, const struct upload_create_params *params, struct error *err);
-int upload_create_outcome(struct upload_create *create, struct upload_id *out, struct error *err);
-void upload_create_free(struct upload_create *create);
+struct upload_id upload_create_result(const struct call *create);
 
 /* no_bucket, no_upload. Texts lie in the arena. */
 int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena,
@@ -72,7 +67,7 @@ int upload_find(struct store *store, const struct upload_ref *ref, struct arena 
 
 /* One page of a bucket's open uploads: by key, then by time of creation. */
 struct upload_list_params {
-	struct span bucket;
+	struct bucket_ref bucket;
 	struct span prefix;
 	struct span delimiter; /* empty: none */
 	/* exclusive; with has_after_id the uploads of this key behind that one follow */
@@ -102,14 +97,19 @@ struct uploaded_part {
 	int64_t modified_ms;
 };
 /* Up to `limit` parts with a number above `after`, in order. */
+struct upload_parts_range {
+	uint32_t after;
+	size_t limit;
+};
 struct upload_parts {
 	struct upload upload;
 	struct uploaded_part *parts;
 	size_t count;
 	bool truncated;
 };
-int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_t after,
-	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err);
+int upload_list_parts(struct store *store, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err);
 
 /* One part's bytes on their way. Uploading a number again replaces the part; who finishes last
  * wins. */
@@ -122,26 +122,25 @@ struct upload_put_params {
 	/* of the value that upload_put_expect will be given; CHECKSUM_NONE: none will come */
 	enum checksum_algorithm checksum;
 	void (*room)(void *owner); /* a write that answered SINK_WAIT may be tried again */
-	void (*done)(void *owner);
-	void *owner;
+	void *owner;               /* of `room` */
 };
 /* no_bucket, no_upload, invalid_request when the upload's named algorithm is another one. */
 struct upload_put *upload_put_open(
 	struct store *store, const struct upload_put_params *params, struct error *err);
 enum sink_result upload_put_write(struct upload_put *put, struct span bytes, struct error *err);
-/* Before finish: bad_digest unless the body has this checksum. */
+/* Before its call starts: bad_digest unless the body has this checksum. */
 void upload_put_expect(struct upload_put *put, const struct checksum *checksum);
-void upload_put_finish(struct upload_put *put);
-/* 0; out->checksum is the one that was sent, else of the algorithm that the upload names. */
-int upload_put_outcome(struct upload_put *put, struct uploaded_part *out, struct error *err);
+/* Of all that was written: started, it stores the part. call_free frees the put with it; of one
+ * that was not started, it throws the bytes away. */
+struct call *upload_put_call(struct upload_put *put);
+/* Its checksum is the one that was sent, else of the algorithm that the upload names. */
+struct uploaded_part upload_put_result(const struct call *put);
 /* After a bad_digest: as object_put_bad_checksum. */
 bool upload_put_bad_checksum(
-	const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual);
-void upload_put_free(struct upload_put *put); /* before finish: aborts; after it: only after done */
+	const struct call *put, struct checksum *out_expected, struct checksum *out_actual);
 
 /* A part out of an object's bytes. Whole chunks are taken by reference; the bytes are read once, on
  * a helper, for their digests, unless the range is one stored part whose digests are known. */
-struct upload_copy;
 struct upload_copy_params {
 	struct upload_ref ref;
 	uint32_t number;
@@ -150,23 +149,19 @@ struct upload_copy_params {
 	/* bytes [offset, offset + length) of it, which must lie inside: range */
 	uint64_t offset;
 	uint64_t length;
-	void (*done)(void *owner);
-	void *owner;
 };
-struct upload_copy *upload_copy_start(
-	struct store *store, const struct upload_copy_params *params, struct error *err);
-int upload_copy_outcome(struct upload_copy *copy, struct uploaded_part *out, struct error *err);
-void upload_copy_free(struct upload_copy *copy); /* after done */
+struct call *upload_copy_call(struct store *store, const struct upload_copy_params *params);
+struct uploaded_part upload_copy_result(const struct call *copy);
 
 struct upload_listed_part { /* as the client lists it */
 	uint32_t number;
 	char etag[OBJECT_ETAG_BYTES]; /* without quotes */
 	struct checksum checksum;     /* CHECKSUM_NONE: not given */
 };
-struct upload_complete;
 struct upload_complete_params {
 	struct upload_ref ref;
-	const struct upload_listed_part *parts; /* 1..UPLOAD_PARTS_MAX; borrowed until done */
+	/* 1..UPLOAD_PARTS_MAX, else invalid; borrowed until the call has ended */
+	const struct upload_listed_part *parts;
 	size_t part_count;
 	struct object_conditions conditions;
 	bool has_size; /* x-amz-mp-object-size */
@@ -176,8 +171,6 @@ struct upload_complete_params {
 	uint64_t checksum_parts; /* N of "value-N"; 0: none */
 	bool has_type;           /* the checksum type it expects */
 	enum checksum_type type;
-	void (*done)(void *owner);
-	void *owner;
 };
 struct upload_result {
 	char etag[OBJECT_ETAG_BYTES];
@@ -199,19 +192,14 @@ struct upload_fault {
  * bad_digest: the whole has another checksum, or (with a fault) a part is listed with one of
  * another algorithm than the upload names; precondition, no_key; no_upload. What is expected of the
  * whole counts only where the upload names an algorithm. */
-struct upload_complete *upload_complete_start(
+struct call *upload_complete_call(
 	struct store *store, const struct upload_complete_params *params, struct error *err);
-int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out,
-	struct upload_fault *out_fault, struct error *err);
+struct upload_result upload_complete_result(const struct call *complete);
+struct upload_fault upload_complete_fault(const struct call *complete); /* of one that failed */
 /* After a bad_digest: what was expected and what the whole has. */
-void upload_complete_checksums(const struct upload_complete *complete,
-	struct checksum *out_expected, struct checksum *out_actual);
-void upload_complete_free(struct upload_complete *complete); /* after done */
+void upload_complete_checksums(
+	const struct call *complete, struct checksum *out_expected, struct checksum *out_actual);
 
-struct upload_abort;
-struct upload_abort *upload_abort_start(
-	struct store *store, const struct upload_ref *ref, void (*done)(void *owner), void *owner);
-int upload_abort_outcome(struct upload_abort *abort, struct error *err);
-void upload_abort_free(struct upload_abort *abort);
+struct call *upload_abort_call(struct store *store, const struct upload_ref *ref);
 
 #endif

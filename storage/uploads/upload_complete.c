@@ -3,13 +3,9 @@
  *              +-- a part came meanwhile
  * A list whose upload is completed already is answered from what the upload remembers, if it is the
  * same list. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/random.h"
-#include "base/thread/helpers.h"
-#include "storage/core/store.h"
 #include "storage/run_tables/server_key.h"
 #include "storage/uploads/upload_internal.h"
 #include "storage/uploads/upload_judge.h"
@@ -19,25 +15,15 @@
 enum { JUDGED_MOST = 16, RESULT_MAX_BYTES = 1024 };
 
 struct upload_complete {
-	struct upload_call call; /* first */
-	struct helper_job job;
-	struct helper_lane lane;
+	struct call call;
 	struct upload_complete_params params; /* with copied texts */
 	struct upload_row upload;             /* as judged */
 	struct upload_verdict verdict;
 	unsigned judged; /* how often */
+	bool is_stale;   /* the change found other parts than were judged */
 	bool completes_publish;
-	bool is_stale; /* the change found other parts than were judged */
 	struct upload_result result;
 };
-
-static void judge_run(struct helper_job *job);
-
-static void submit_job(struct upload_complete *complete)
-{
-	complete->job.run = judge_run;
-	helpers_submit(store_helpers(complete->call.store), &complete->lane, &complete->job);
-}
 
 /* The upload is completed: 0 when it was with this very list. */
 static int take_result(
@@ -50,6 +36,40 @@ static int take_result(
 		!digest128_equal(&list, &asked))
 		return upload_row_no_upload(err);
 	return 0;
+}
+
+static enum call_next judge(struct upload_complete *complete, struct db *db, struct error *err)
+{
+	const struct upload_ref *const ref = &complete->params.ref;
+	struct upload_row *const upload = &complete->upload;
+	int64_t bucket;
+	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0)
+		return CALL_FAILS;
+	const int found =
+		upload_row_find(db, bucket, ref->key, &ref->id, complete->call.arena, upload, err);
+	if (found != 1) {
+		if (found == 0)
+			upload_row_no_upload(err);
+		return CALL_FAILS;
+	}
+	if (upload->state != UPLOAD_OPEN)
+		return take_result(complete, upload, err) == 0 ? CALL_ENDS : CALL_FAILS;
+	return upload_judge(db, upload, &complete->params, &complete->verdict, err) == 0
+		? CALL_NEXT
+		: CALL_FAILS;
+}
+
+static enum call_next complete_judge(struct call *call, struct error *err)
+{
+	struct upload_complete *const complete = (struct upload_complete *)call;
+	complete->judged++;
+	complete->is_stale = false;
+	struct db *const db = store_snapshot_take(call->store, err);
+	if (db == NULL)
+		return CALL_FAILS;
+	const enum call_next next = judge(complete, db, err);
+	store_snapshot_give(call->store, db);
+	return next;
 }
 
 static int push_version(struct upload_complete *complete, struct db *db,
@@ -74,8 +94,7 @@ static int push_version(struct upload_complete *complete, struct db *db,
 		.part_count = verdict->part_count,
 		.storage_class = upload->storage_class,
 		.acl = upload->acl,
-		.modified_ms = store_clock(complete->call.store)
-				       ->wall_ms(store_clock(complete->call.store)),
+		.modified_ms = store_now_ms(complete->call.store),
 		.headers = upload->headers,
 		.tags = upload->tags,
 		.part_set = upload->part_set,
@@ -104,20 +123,19 @@ static int remember(struct upload_complete *complete, struct db *db,
 	return done;
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int complete_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct upload_complete *const complete = (struct upload_complete *)change;
+	struct upload_complete *const complete = (struct upload_complete *)call;
+	const struct upload_ref *const ref = &complete->params.ref;
 	struct bucket bucket;
 	struct upload_row now;
 	struct version version;
-	if (bucket_row_settings(db, complete->call.ref.bucket, &bucket, err) != 0)
+	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
 		return -1;
-	const struct upload_ref *const ref = &complete->call.ref;
 	int found = upload_row_find(db, bucket.id, ref->key, &ref->id, NULL, &now, err);
 	/* somebody completed it since it was judged */
 	if (found == 1 && now.state != UPLOAD_OPEN) {
-		found = upload_row_find(
-			db, bucket.id, ref->key, &ref->id, complete->call.arena, &now, err);
+		found = upload_row_find(db, bucket.id, ref->key, &ref->id, call->arena, &now, err);
 		return found < 0 ? -1 : take_result(complete, &now, err);
 	}
 	if (found != 1)
@@ -133,66 +151,38 @@ static int apply(struct change *change, struct db *db, struct error *err)
 	return remember(complete, db, bucket.versioning, &version, err);
 }
 
-static void change_is_done(struct change *change)
+static enum call_next complete_judge_again_if_stale(struct call *call)
 {
-	struct upload_complete *const complete = (struct upload_complete *)change;
-	if (change->failed && complete->is_stale && complete->judged < JUDGED_MOST) {
-		submit_job(complete);
+	const struct upload_complete *const complete = (const struct upload_complete *)call;
+	if (!call->failed)
+		return CALL_NEXT;
+	return complete->is_stale && complete->judged < JUDGED_MOST ? CALL_FIRST : CALL_FAILS;
+}
+
+/* A completion that was answered from what the upload remembers has nothing for them. */
+static void complete_wake_workers(struct call *call)
+{
+	const struct upload_complete *const complete = (const struct upload_complete *)call;
+	if (call->failed || complete->upload.state != UPLOAD_OPEN)
 		return;
-	}
-	if (!change->failed && complete->completes_publish)
-		store_wake(complete->call.store, STORE_STEP_WORK);
-	if (!change->failed)
-		store_wake(complete->call.store, STORE_FILE_HASH_WORK);
-	upload_call_take_change(&complete->call);
-	upload_call_settle(&complete->call);
+	if (complete->completes_publish)
+		store_wake(call->store, STORE_STEP_WORK);
+	store_wake(call->store, STORE_FILE_HASH_WORK);
 }
 
-/* *out_is_open: judged, the change may follow. */
-static int judge(
-	struct upload_complete *complete, struct db *db, bool *out_is_open, struct error *err)
+static void complete_release(struct call *call)
 {
-	const struct upload_ref *const ref = &complete->call.ref;
-	struct bucket bucket;
-	if (bucket_row_settings(db, ref->bucket, &bucket, err) != 0)
-		return -1;
-	const int found = upload_row_find(
-		db, bucket.id, ref->key, &ref->id, complete->call.arena, &complete->upload, err);
-	if (found != 1)
-		return found < 0 ? -1 : upload_row_no_upload(err);
-	*out_is_open = complete->upload.state == UPLOAD_OPEN;
-	if (!*out_is_open)
-		return take_result(complete, &complete->upload, err);
-	return upload_judge(db, &complete->upload, &complete->params, &complete->verdict, err);
+	upload_verdict_release(&((struct upload_complete *)call)->verdict);
 }
 
-static int judge_snapshot(struct upload_complete *complete, bool *out_is_open, struct error *err)
-{
-	struct db *const db = store_snapshot_take(complete->call.store, err);
-	if (db == NULL)
-		return -1;
-	const int result = judge(complete, db, out_is_open, err);
-	store_snapshot_give(complete->call.store, db);
-	return result;
-}
+static const struct call_kind complete_kind = {
+	.stages = {{.help = complete_judge},
+		{.apply = complete_apply, .applied = complete_judge_again_if_stale}},
+	.settle = complete_wake_workers,
+	.release = complete_release,
+};
 
-static void judge_run(struct helper_job *job)
-{
-	struct upload_complete *const complete =
-		(struct upload_complete *)((uint8_t *)job - offsetof(struct upload_complete, job));
-	bool is_open = false;
-	complete->judged++;
-	complete->is_stale = false;
-	complete->call.failed = judge_snapshot(complete, &is_open, &complete->call.error) != 0;
-	if (complete->call.failed || !is_open) {
-		upload_call_settle(&complete->call);
-		return;
-	}
-	complete->call.change = (struct change){.apply = apply, .done = change_is_done};
-	upload_call_submit(&complete->call);
-}
-
-struct upload_complete *upload_complete_start(
+struct call *upload_complete_call(
 	struct store *store, const struct upload_complete_params *params, struct error *err)
 {
 	if (params->part_count == 0 || params->part_count > UPLOAD_PARTS_MAX) {
@@ -200,36 +190,30 @@ struct upload_complete *upload_complete_start(
 			UPLOAD_PARTS_MAX);
 		return NULL;
 	}
-	struct upload_complete *const complete = memory_new(sizeof(*complete));
-	upload_call_init(&complete->call, store, &params->ref, params->done, params->owner);
+	struct upload_complete *const complete =
+		call_new(sizeof(*complete), &complete_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	struct arena *const arena = complete->call.arena;
 	upload_verdict_init(&complete->verdict);
 	complete->params = *params;
-	complete->params.conditions =
-		object_conditions_copy(&params->conditions, complete->call.arena);
-	submit_job(complete);
-	return complete;
+	complete->params.ref = upload_ref_copy(&params->ref, arena);
+	complete->params.conditions = object_conditions_copy(&params->conditions, arena);
+	return &complete->call;
 }
 
-int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out,
-	struct upload_fault *out_fault, struct error *err)
+struct upload_result upload_complete_result(const struct call *complete)
 {
-	*out_fault = complete->verdict.fault;
-	*out = complete->result;
-	return upload_call_outcome(&complete->call, err);
+	return ((const struct upload_complete *)complete)->result;
 }
 
-void upload_complete_checksums(const struct upload_complete *complete,
-	struct checksum *out_expected, struct checksum *out_actual)
+struct upload_fault upload_complete_fault(const struct call *complete)
 {
+	return ((const struct upload_complete *)complete)->verdict.fault;
+}
+
+void upload_complete_checksums(
+	const struct call *call, struct checksum *out_expected, struct checksum *out_actual)
+{
+	const struct upload_complete *const complete = (const struct upload_complete *)call;
 	*out_expected = complete->params.checksum;
 	*out_actual = complete->verdict.checksum;
-}
-
-void upload_complete_free(struct upload_complete *complete)
-{
-	if (complete == NULL)
-		return;
-	upload_verdict_release(&complete->verdict);
-	upload_call_release(&complete->call);
-	free(complete);
 }

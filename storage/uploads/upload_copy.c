@@ -1,6 +1,8 @@
-/* start --helper: plan--> [helper: read a slice, again and again] --edges stored--> change queued: place, apply --COMMIT--> done A slice at a time,
- * so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy
- * is stored anew. The source's packs are held from the plan until the end (invariant 5). */
+/*   start --> [room in the edges --helper: plan, then read a slice, again and again]
+ *         --edges stored--> change queued: place, apply --COMMIT--> done
+ * A slice at a time, so that other jobs get their turn; a derived source has no chunks to refer to,
+ * so all of the copy is stored anew. The source's packs are held from the plan until the end
+ * (invariant 5). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +10,6 @@
 #include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/memory.h"
-#include "base/thread/helpers.h"
-#include "storage/core/store.h"
 #include "storage/objects/object_read.h"
 #include "storage/objects/put_body.h"
 #include "storage/uploads/upload_cut.h"
@@ -26,9 +26,8 @@ struct copy_edge { /* bytes [from, to) of the copy, stored anew */
 };
 
 struct upload_copy {
-	struct upload_call call; /* first */
-	struct helper_job job;
-	struct helper_lane lane;
+	struct call call;
+	struct upload_ref ref; /* copied */
 	uint32_t number;
 	struct object source; /* its key is copied; other texts are not used */
 	uint64_t offset;
@@ -43,136 +42,50 @@ struct upload_copy {
 	struct stored_part stored; /* the digests; the segments lie in `segments` */
 	struct segment *segments;
 	struct copy_edge edges[COPY_EDGES]; /* head, tail */
-	/* edges whose ingest is not done, and the job that ends them */
+	/* edges whose ingest is not done, and the stage that ends them */
 	atomic_uint pending;
 	struct body_source *reading;
 	uint64_t at; /* bytes read */
 	uint8_t *block;
-	size_t untaken; /* bytes in it that an edge has not taken yet */
-	atomic_uint resumes;
+	size_t untaken;         /* bytes in it that an edge has not taken yet */
+	atomic_uint ready;      /* go_on_when_ready */
 	struct md5_stream *md5; /* NULL: not wanted */
 	struct xxh3_stream *xxh3;
 	struct checksum_stream *checksum;
 	struct upload_set_part row; /* as committed */
 };
 
-static int place(struct change *change, struct error *err)
+/* An edge takes more again, and the stage that found it full has ended: whichever comes last goes
+ * on. At first there is room. */
+static void go_on_when_ready(struct upload_copy *copy)
 {
-	struct upload_copy *const copy = (struct upload_copy *)change;
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL &&
-			put_body_place(&copy->edges[i].body, err) != 0)
-			return -1;
-	return 0;
+	if (atomic_fetch_add(&copy->ready, 1) == 0)
+		return;
+	atomic_store(&copy->ready, 0);
+	call_resume(&copy->call, NULL);
 }
 
-static size_t add_segments(
-	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more)
+static void copy_has_room(void *owner)
 {
-	if (more == 0)
-		return count;
-	copy->segments = memory_grow(copy->segments, count + more, sizeof(*copy->segments));
-	memcpy(copy->segments + count, segments, more * sizeof(*segments));
-	return count + more;
+	go_on_when_ready(owner);
 }
 
-static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge)
+static void copy_await_room(struct call *call)
 {
-	if (edge->body.ingest == NULL)
-		return count;
-	const struct stored_part *const part = ingest_part(edge->body.ingest);
-	return add_segments(copy, count, part->segments, part->segment_count);
+	go_on_when_ready((struct upload_copy *)call);
 }
 
-/* Once the edges are in their places. */
-static void join_segments(struct upload_copy *copy)
-{
-	size_t count = add_edge(copy, 0, &copy->edges[0]);
-	count = add_segments(copy, count, copy->cut.segments, copy->cut.segment_count);
-	count = add_edge(copy, count, &copy->edges[1]);
-	copy->stored.segments = copy->segments;
-	copy->stored.segment_count = count;
-	copy->stored.size = copy->length;
-}
-
-static int apply(struct change *change, struct db *db, struct error *err)
-{
-	struct upload_copy *const copy = (struct upload_copy *)change;
-	struct store *const store = copy->call.store;
-	struct upload_row upload;
-	if (upload_call_find_open(&copy->call, db, NULL, NULL, &upload, err) != 0)
-		return -1;
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL &&
-			put_body_record(&copy->edges[i].body, db, err) != 0)
-			return -1;
-	join_segments(copy);
-	upload_set_describe(&copy->stored, copy->number,
-		store_clock(store)->wall_ms(store_clock(store)), &copy->row);
-	if (upload_set_put(db, upload.part_set, &copy->stored, &copy->row, err) != 0)
-		return -1;
-	return upload_row_revise(db, upload.number, err);
-}
-
-static void committed(struct change *change)
-{
-	struct upload_copy *const copy = (struct upload_copy *)change;
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL)
-			put_body_settle(&copy->edges[i].body, change);
-	/* its rows may come back: the packs stay referred to until the process ends */
-	if (change->in_doubt)
-		copy->held_count = 0;
-	upload_call_take_change(&copy->call);
-	upload_call_settle(&copy->call);
-}
-
-/* The last of the edges' ingests, or the job itself when it comes last. */
-static void edge_is_done(void *owner)
+static void copy_edge_is_stored(void *owner)
 {
 	struct upload_copy *const copy = owner;
+	struct error err = {0};
+	bool failed = false;
 	if (atomic_fetch_sub(&copy->pending, 1) != 1)
 		return;
-	for (size_t i = 0; i < COPY_EDGES && !copy->call.failed; i++)
+	for (size_t i = 0; i < COPY_EDGES && !failed; i++)
 		if (copy->edges[i].body.ingest != NULL)
-			copy->call.failed =
-				ingest_outcome(copy->edges[i].body.ingest, &copy->call.error) != 0;
-	if (copy->call.failed)
-		upload_call_settle(&copy->call);
-	else
-		upload_call_submit(&copy->call);
-}
-
-static void submit_job(struct upload_copy *copy)
-{
-	helpers_submit(store_helpers(copy->call.store), &copy->lane, &copy->job);
-}
-
-/* An edge that took no more takes more again, and the job that found it so has ended: whichever
- * comes last. */
-static void resume(struct upload_copy *copy)
-{
-	if (atomic_fetch_add(&copy->resumes, 1) == 0)
-		return;
-	atomic_store(&copy->resumes, 0);
-	submit_job(copy);
-}
-
-static void has_room(void *owner)
-{
-	resume(owner);
-}
-
-static void finish_edges(struct upload_copy *copy)
-{
-	unsigned count = 1;
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		count += copy->edges[i].body.ingest != NULL;
-	atomic_store(&copy->pending, count);
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL)
-			ingest_finish(copy->edges[i].body.ingest);
-	edge_is_done(copy);
+			failed = ingest_outcome(copy->edges[i].body.ingest, &err) != 0;
+	call_resume(&copy->call, failed ? &err : NULL);
 }
 
 static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t from,
@@ -184,8 +97,8 @@ static int open_edge(struct upload_copy *copy, struct copy_edge *edge, uint64_t 
 		return 0;
 	const struct ingest_options options = {.packs = store_packs(copy->call.store),
 		.never_inline = true,
-		.room = has_room,
-		.done = edge_is_done,
+		.room = copy_has_room,
+		.done = copy_edge_is_stored,
 		.owner = copy};
 	edge->body.ingest = ingest_open(&options, err);
 	return edge->body.ingest == NULL ? -1 : 0;
@@ -304,7 +217,7 @@ static int check_damage(const struct upload_copy *copy, struct error *err)
 static int load_source(struct upload_copy *copy, struct db *db, struct error *err)
 {
 	struct version version;
-	if (upload_call_find_open(&copy->call, db, NULL, NULL, &copy->upload, err) != 0 ||
+	if (upload_read_open(db, &copy->ref, NULL, &copy->upload, err) != 0 ||
 		upload_part_check(&copy->upload, copy->number, CHECKSUM_NONE, err) != 0)
 		return -1;
 	const int found = version_find_sequence(db, copy->source.sequence, NULL, &version, err);
@@ -430,66 +343,109 @@ static void conclude(struct upload_copy *copy)
 	checksum_stream_result(copy->checksum, &copy->stored.checksum);
 }
 
-static void run(struct helper_job *job)
+static enum call_next copy_read(struct call *call, struct error *err)
 {
-	struct upload_copy *const copy =
-		(struct upload_copy *)((uint8_t *)job - offsetof(struct upload_copy, job));
-	struct upload_call *const call = &copy->call;
-	enum sink_result result =
-		copy->is_planned || plan(copy, &call->error) == 0 ? SINK_TAKEN : SINK_FAILED;
-	if (result == SINK_TAKEN && !copy->is_known)
-		result = read_slice(copy, &call->error);
-	call->failed = result == SINK_FAILED;
-	if (call->failed) {
-		upload_call_settle(call);
-		return;
-	}
-	if (result == SINK_WAIT) {
-		resume(copy);
-		return;
-	}
-	if (!copy->is_known && copy->at < copy->length) {
-		submit_job(copy);
-		return;
-	}
-	if (!copy->is_known)
-		conclude(copy);
-	finish_edges(copy);
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	if (!copy->is_planned && plan(copy, err) != 0)
+		return CALL_FAILS;
+	if (copy->is_known)
+		return CALL_NEXT;
+	const enum sink_result result = read_slice(copy, err);
+	if (result != SINK_TAKEN)
+		return result == SINK_WAIT ? CALL_FIRST : CALL_FAILS;
+	if (copy->at < copy->length)
+		return CALL_AGAIN;
+	conclude(copy);
+	return CALL_NEXT;
 }
 
-struct upload_copy *upload_copy_start(
-	struct store *store, const struct upload_copy_params *params, struct error *err)
+/* The last of the edges' ingests goes on, or this when it comes last. */
+static void copy_finish_edges(struct call *call)
 {
-	(void)err;
-	struct upload_copy *const copy = memory_new(sizeof(*copy));
-	upload_call_init(&copy->call, store, &params->ref, params->done, params->owner);
-	copy->call.change.place = place;
-	copy->call.change.apply = apply;
-	copy->call.change.done = committed;
-	copy->number = params->number;
-	copy->source = (struct object){.sequence = params->source->sequence,
-		.key = arena_copy(copy->call.arena, params->source->key)};
-	copy->offset = params->offset;
-	copy->length = params->length;
-	copy->job.run = run;
-	helpers_submit(store_helpers(store), &copy->lane, &copy->job);
-	return copy;
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	unsigned count = 1;
+	for (size_t i = 0; i < COPY_EDGES; i++)
+		count += copy->edges[i].body.ingest != NULL;
+	atomic_store(&copy->pending, count);
+	for (size_t i = 0; i < COPY_EDGES; i++)
+		if (copy->edges[i].body.ingest != NULL)
+			ingest_finish(copy->edges[i].body.ingest);
+	copy_edge_is_stored(copy);
 }
 
-int upload_copy_outcome(struct upload_copy *copy, struct uploaded_part *out, struct error *err)
+static int copy_place(struct call *call, struct error *err)
 {
-	if (upload_call_outcome(&copy->call, err) != 0)
-		return -1;
-	*out = uploaded_part_of(&copy->row, &copy->upload.checksum);
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	for (size_t i = 0; i < COPY_EDGES; i++)
+		if (copy->edges[i].body.ingest != NULL &&
+			put_body_place(&copy->edges[i].body, err) != 0)
+			return -1;
 	return 0;
 }
 
-void upload_copy_free(struct upload_copy *copy)
+static size_t add_segments(
+	struct upload_copy *copy, size_t count, const struct segment *segments, size_t more)
 {
-	if (copy == NULL)
-		return;
+	if (more == 0)
+		return count;
+	copy->segments = memory_grow(copy->segments, count + more, sizeof(*copy->segments));
+	memcpy(copy->segments + count, segments, more * sizeof(*segments));
+	return count + more;
+}
+
+static size_t add_edge(struct upload_copy *copy, size_t count, const struct copy_edge *edge)
+{
+	if (edge->body.ingest == NULL)
+		return count;
+	const struct stored_part *const part = ingest_part(edge->body.ingest);
+	return add_segments(copy, count, part->segments, part->segment_count);
+}
+
+/* Once the edges are in their places. */
+static void join_segments(struct upload_copy *copy)
+{
+	size_t count = add_edge(copy, 0, &copy->edges[0]);
+	count = add_segments(copy, count, copy->cut.segments, copy->cut.segment_count);
+	count = add_edge(copy, count, &copy->edges[1]);
+	copy->stored.segments = copy->segments;
+	copy->stored.segment_count = count;
+	copy->stored.size = copy->length;
+}
+
+static int copy_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	struct upload_row upload;
+	if (upload_read_open(db, &copy->ref, NULL, &upload, err) != 0)
+		return -1;
+	for (size_t i = 0; i < COPY_EDGES; i++)
+		if (copy->edges[i].body.ingest != NULL &&
+			put_body_record(&copy->edges[i].body, db, err) != 0)
+			return -1;
+	join_segments(copy);
+	upload_set_describe(&copy->stored, copy->number, store_now_ms(call->store), &copy->row);
+	if (upload_set_put(db, upload.part_set, &copy->stored, &copy->row, err) != 0)
+		return -1;
+	return upload_row_revise(db, upload.number, err);
+}
+
+static enum call_next copy_settle_edges(struct call *call)
+{
+	struct upload_copy *const copy = (struct upload_copy *)call;
+	for (size_t i = 0; i < COPY_EDGES; i++)
+		if (copy->edges[i].body.ingest != NULL)
+			put_body_settle(&copy->edges[i].body, &call->change);
+	/* its rows may come back: the packs stay referred to until the process ends */
+	if (call->change.in_doubt)
+		copy->held_count = 0;
+	return call->failed ? CALL_FAILS : CALL_NEXT;
+}
+
+static void copy_release(struct call *call)
+{
+	struct upload_copy *const copy = (struct upload_copy *)call;
 	for (size_t i = 0; i < copy->held_count; i++)
-		pack_store_unrefer(store_packs(copy->call.store), &copy->held[i]);
+		pack_store_unrefer(store_packs(call->store), &copy->held[i]);
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		ingest_free(copy->edges[i].body.ingest);
 	if (copy->reading != NULL)
@@ -501,6 +457,30 @@ void upload_copy_free(struct upload_copy *copy)
 	free(copy->held);
 	free(copy->range.segments);
 	free(copy->segments);
-	upload_call_release(&copy->call);
-	free(copy);
+}
+
+static const struct call_kind copy_kind = {
+	.stages = {{.begin = copy_await_room}, {.help = copy_read}, {.begin = copy_finish_edges},
+		{.place = copy_place, .apply = copy_apply, .applied = copy_settle_edges}},
+	.release = copy_release,
+};
+
+struct call *upload_copy_call(struct store *store, const struct upload_copy_params *params)
+{
+	struct upload_copy *const copy =
+		call_new(sizeof(*copy), &copy_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	copy->ref = upload_ref_copy(&params->ref, copy->call.arena);
+	copy->number = params->number;
+	copy->source = (struct object){.sequence = params->source->sequence,
+		.key = arena_copy(copy->call.arena, params->source->key)};
+	copy->offset = params->offset;
+	copy->length = params->length;
+	atomic_store(&copy->ready, 1);
+	return &copy->call;
+}
+
+struct uploaded_part upload_copy_result(const struct call *call)
+{
+	const struct upload_copy *const copy = (const struct upload_copy *)call;
+	return uploaded_part_of(&copy->row, &copy->upload.checksum);
 }

@@ -22,7 +22,7 @@ void upload_verdict_init(struct upload_verdict *verdict);
 void upload_verdict_release(struct upload_verdict *verdict);
 
 struct digest128 upload_judge_list(const struct upload_listed_part *parts, size_t count);
-/* Errors as upload_complete_start tells. After a failure `fault` may name a part, and after
+/* Errors as upload_complete_call tells. After a failure `fault` may name a part, and after
  * bad_digest `checksum` is the whole's. */
 int upload_judge(struct db *db, const struct upload_row *upload,
 	const struct upload_complete_params *params, struct upload_verdict *out, struct error *err);

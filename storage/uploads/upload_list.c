@@ -147,24 +147,15 @@ int upload_list(struct store *store, const struct upload_list_params *params, st
 	return result;
 }
 
-int upload_find(struct store *store, const struct upload_ref *ref, struct arena *arena,
-	struct upload *out, struct error *err)
+static int list_parts(struct db *db, const struct upload_row *upload,
+	struct upload_parts_range range, struct upload_parts *out, struct error *err)
 {
-	struct upload_row row;
-	if (upload_find_open(store, ref, arena, &row, err) != 0)
-		return -1;
-	*out = upload_of_row(&row);
-	return 0;
-}
-
-static int list_parts(struct db *db, const struct upload_row *upload, uint32_t after, size_t limit,
-	struct upload_parts *out, struct error *err)
-{
-	struct db_statement *const scan = upload_set_scan(db, upload->part_set, after + 1, err);
+	struct db_statement *const scan =
+		upload_set_scan(db, upload->part_set, range.after + 1, err);
 	int got = 0;
-	while (out->count <= limit && (got = db_step(scan, err)) == 1) {
+	while (out->count <= range.limit && (got = db_step(scan, err)) == 1) {
 		struct upload_set_part part;
-		out->truncated = out->count == limit;
+		out->truncated = out->count == range.limit;
 		if (out->truncated)
 			break;
 		upload_set_read(scan, &part);
@@ -174,30 +165,30 @@ static int list_parts(struct db *db, const struct upload_row *upload, uint32_t a
 	return got < 0 ? -1 : 0;
 }
 
-static int find_and_list_parts(struct db *db, const struct upload_ref *ref, uint32_t after,
-	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err)
+static int find_and_list_parts(struct db *db, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err)
 {
-	int64_t bucket = 0;
 	struct upload_row row;
-	if (bucket_row_find(db, ref->bucket, &bucket, err) != 0 ||
-		upload_row_find_open(db, bucket, ref->key, &ref->id, arena, &row, err) != 0)
+	if (upload_read_open(db, ref, arena, &row, err) != 0)
 		return -1;
 	out->upload = upload_of_row(&row);
-	out->parts = arena_take_array(arena, limit + 1, sizeof(*out->parts));
+	out->parts = arena_take_array(arena, range.limit + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while listing parts.");
-	return after >= UPLOAD_PARTS_MAX ? 0 : list_parts(db, &row, after, limit, out, err);
+	return range.after >= UPLOAD_PARTS_MAX ? 0 : list_parts(db, &row, range, out, err);
 }
 
-int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_t after,
-	size_t limit, struct arena *arena, struct upload_parts *out, struct error *err)
+int upload_list_parts(struct store *store, const struct upload_ref *ref,
+	struct upload_parts_range range, struct arena *arena, struct upload_parts *out,
+	struct error *err)
 {
 	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	memset(out, 0, sizeof(*out));
-	const int result = find_and_list_parts(db, ref, after, limit, arena, out, err);
+	const int result = find_and_list_parts(db, ref, range, arena, out, err);
 	store_snapshot_give(store, db);
 	return result;
 }

@@ -1,67 +1,69 @@
-/* open --write*--> finish --ingest done--> change queued: place, apply (the upload still open? rows written) --COMMIT--> done */
-#include <stdlib.h>
+/* open --write*--> start --ingest done--> change queued: place, apply (the upload still open? rows written) --COMMIT--> done */
 #include <string.h>
 
-#include "base/memory.h"
 #include "storage/objects/put_body.h"
 #include "storage/uploads/upload_internal.h"
 
 struct upload_put {
-	struct upload_call call; /* first */
+	struct call call;
+	struct upload_ref ref; /* copied */
 	uint32_t number;
 	struct put_body body;
 	struct upload_checksum checksum;  /* the upload's */
 	enum checksum_algorithm declared; /* CHECKSUM_NONE: the client declares nothing */
 	struct upload_set_part row;       /* as committed */
 	void (*room)(void *owner);
+	void *room_owner;
 };
 
-static int place(struct change *change, struct error *err)
+static void put_finish(struct call *call)
 {
-	struct upload_put *const put = (struct upload_put *)change;
-	return put_body_place(&put->body, err);
+	ingest_finish(((struct upload_put *)call)->body.ingest);
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static void put_is_stored(void *owner)
 {
-	struct upload_put *const put = (struct upload_put *)change;
-	struct store *const store = put->call.store;
+	struct upload_put *const put = owner;
+	struct error err = {0};
+	const bool failed = ingest_outcome(put->body.ingest, &err) != 0;
+	call_resume(&put->call, failed ? &err : NULL);
+}
+
+static int put_place(struct call *call, struct error *err)
+{
+	return put_body_place(&((struct upload_put *)call)->body, err);
+}
+
+static int put_apply(struct call *call, struct db *db, struct error *err)
+{
+	struct upload_put *const put = (struct upload_put *)call;
 	const struct stored_part *const stored = ingest_part(put->body.ingest);
 	struct upload_row upload;
-	if (upload_call_find_open(&put->call, db, NULL, NULL, &upload, err) != 0 ||
+	if (upload_read_open(db, &put->ref, NULL, &upload, err) != 0 ||
 		put_body_record(&put->body, db, err) != 0)
 		return -1;
-	upload_set_describe(
-		stored, put->number, store_clock(store)->wall_ms(store_clock(store)), &put->row);
+	upload_set_describe(stored, put->number, store_now_ms(call->store), &put->row);
 	if (upload_set_put(db, upload.part_set, stored, &put->row, err) != 0)
 		return -1;
 	return upload_row_revise(db, upload.number, err);
 }
 
-static void committed(struct change *change)
+static enum call_next put_settle_body(struct call *call)
 {
-	struct upload_put *const put = (struct upload_put *)change;
-	put_body_settle(&put->body, change);
-	upload_call_take_change(&put->call);
-	upload_call_settle(&put->call);
+	put_body_settle(&((struct upload_put *)call)->body, &call->change);
+	return call->failed ? CALL_FAILS : CALL_NEXT;
 }
 
-static void ingest_is_done(void *owner)
+static void put_release(struct call *call)
 {
-	struct upload_put *const put = owner;
-	put->call.failed = ingest_outcome(put->body.ingest, &put->call.error) != 0;
-	if (put->call.failed)
-		upload_call_settle(&put->call);
-	else
-		upload_call_submit(&put->call);
+	ingest_free(((struct upload_put *)call)->body.ingest);
 }
 
-static void ingest_has_room(void *owner)
-{
-	struct upload_put *const put = owner;
-	if (put->room != NULL)
-		put->room(put->call.owner);
-}
+static const struct call_kind put_kind = {
+	.stages = {{.begin = put_finish},
+		{.place = put_place, .apply = put_apply, .applied = put_settle_body}},
+	.release = put_release,
+};
 
 int upload_part_check(const struct upload_row *upload, uint32_t number,
 	enum checksum_algorithm declared, struct error *err)
@@ -78,6 +80,29 @@ int upload_part_check(const struct upload_row *upload, uint32_t number,
 	return 0;
 }
 
+static void put_has_room(void *owner)
+{
+	struct upload_put *const put = owner;
+	if (put->room != NULL)
+		put->room(put->room_owner);
+}
+
+static struct upload_put *put_new(struct store *store, const struct upload_put_params *params,
+	const struct upload_row *upload)
+{
+	struct upload_put *const put =
+		call_new(sizeof(*put), &put_kind, store, UPLOAD_CALL_ARENA_BYTES);
+	put->ref = upload_ref_copy(&params->ref, put->call.arena);
+	put->number = params->number;
+	put->checksum = upload->checksum;
+	put->declared = params->checksum;
+	put->room = params->room;
+	put->room_owner = params->owner;
+	put->body.has_md5 = params->has_content_md5;
+	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
+	return put;
+}
+
 struct upload_put *upload_put_open(
 	struct store *store, const struct upload_put_params *params, struct error *err)
 {
@@ -85,17 +110,7 @@ struct upload_put *upload_put_open(
 	if (upload_find_open(store, &params->ref, NULL, &upload, err) != 0 ||
 		upload_part_check(&upload, params->number, params->checksum, err) != 0)
 		return NULL;
-	struct upload_put *const put = memory_new(sizeof(*put));
-	upload_call_init(&put->call, store, &params->ref, params->done, params->owner);
-	put->call.change.place = place;
-	put->call.change.apply = apply;
-	put->call.change.done = committed;
-	put->number = params->number;
-	put->checksum = upload.checksum;
-	put->declared = params->checksum;
-	put->room = params->room;
-	put->body.has_md5 = params->has_content_md5;
-	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
+	struct upload_put *const put = put_new(store, params, &upload);
 	const struct ingest_options options = {
 		.packs = store_packs(store),
 		.want_md5 = !upload.fast_etags || params->has_content_md5,
@@ -103,14 +118,14 @@ struct upload_put *upload_put_open(
 		.declared =
 			put->declared == put->checksum.algorithm ? CHECKSUM_NONE : put->declared,
 		.never_inline = true,
-		.room = ingest_has_room,
-		.done = ingest_is_done,
+		.room = put_has_room,
+		.done = put_is_stored,
 		.owner = put,
 	};
 	put->body.ingest = ingest_open(&options, err);
 	if (put->body.ingest != NULL)
 		return put;
-	upload_put_free(put);
+	call_free(&put->call);
 	return NULL;
 }
 
@@ -125,36 +140,27 @@ void upload_put_expect(struct upload_put *put, const struct checksum *checksum)
 	put->body.expected = *checksum;
 }
 
-void upload_put_finish(struct upload_put *put)
+struct call *upload_put_call(struct upload_put *put)
 {
-	ingest_finish(put->body.ingest); /* `put` may be gone when this returns */
+	return &put->call;
 }
 
-int upload_put_outcome(struct upload_put *put, struct uploaded_part *out, struct error *err)
+struct uploaded_part upload_put_result(const struct call *call)
 {
-	if (upload_call_outcome(&put->call, err) != 0)
-		return -1;
-	*out = uploaded_part_of(&put->row, &put->checksum);
+	const struct upload_put *const put = (const struct upload_put *)call;
+	struct uploaded_part out = uploaded_part_of(&put->row, &put->checksum);
 	if (put->body.expected.algorithm != CHECKSUM_NONE)
-		out->checksum = put->body.expected;
-	return 0;
+		out.checksum = put->body.expected;
+	return out;
 }
 
 bool upload_put_bad_checksum(
-	const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual)
+	const struct call *call, struct checksum *out_expected, struct checksum *out_actual)
 {
+	const struct upload_put *const put = (const struct upload_put *)call;
 	if (!put->body.is_bad)
 		return false;
 	*out_expected = put->body.expected;
 	*out_actual = put->body.actual;
 	return true;
-}
-
-void upload_put_free(struct upload_put *put)
-{
-	if (put == NULL)
-		return;
-	ingest_free(put->body.ingest);
-	upload_call_release(&put->call);
-	free(put);
 }

@@ -60,8 +60,8 @@ int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct e
 
 /* Inside a change: a new version made of a recipe. Its ETag is `<32 hex of the digest>-d`. The
  * caller has proven that the recipe gives `digest`, or knows it. A hidden one (state 0) must be
- * named in the same change by whoever wants it (step_pin_add). Sources that scratch_store made are
- * released here. invalid when too deep or a source is gone. */
+ * named in the same change by whoever wants it (step_pin_add). Sources that scratch_store_hidden
+ * made are released here. invalid when too deep or a source is gone. */
 struct derived_add {
 	int64_t bucket;
 	struct span key;

@@ -96,6 +96,15 @@ struct version_ref {
 	} kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
+/* Which object a request speaks of. */
+struct object_ref {
+	struct bucket_ref bucket;
+	struct span key;
+	struct version_ref version;
+	/* not 0: the row of the version that the caller was let into; if another one has its place
+	 * by now, that is no_key */
+	int64_t judged_version;
+};
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
 bool version_ref_parse(struct span text, struct version_ref *out); /* "null", or any server's id */
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);

@@ -7,7 +7,7 @@
 /* One page: keys in byte order, newest first inside a key; with a delimiter, common prefixes are
  * rolled up (object_list.h). */
 struct version_list_params {
-	struct span bucket;
+	struct bucket_ref bucket;
 	struct span prefix;
 	struct span delimiter;
 	/* exclusive, as object_list_params.after, but with after_version the versions of this key

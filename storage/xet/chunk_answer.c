@@ -1,8 +1,8 @@
-/* start: is there a place? --helper: the xorb, its chunks compared, the shard printed--> promise, unless the xorb has one that lasts --> done */
+/* A look on a helper at the xorb that lies there: its chunks compared, the shard printed. Then the
+ * promise, unless the xorb has one that lasts. */
 #include "storage/xet/chunk_answer.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
-#include "storage/core/store.h"
 #include "storage/packs/pack_store_parts.h"
 #include "storage/packs/xorb_view.h"
 #include "storage/xet/xet_options.h"
@@ -25,19 +24,16 @@ enum {
 };
 
 struct chunk_answer {
-	struct helper_lane lane;
-	struct helper_job job;
-	struct store *store;
+	struct call call;
 	struct chunk_id id;
 	struct chunk_place place;
 	bool promises;
-	struct xorb_promise *promise; /* NULL: one lasts already, or none is made */
-	_Atomic int awaited;          /* the promise, and that it is noted here */
+	bool is_held; /* the pack */
+	/* what is to be promised, and until when */
+	struct xorb_place xorb;
+	int64_t until_ms;
+	struct call *promise; /* NULL: none is made */
 	struct buffer shard;
-	bool failed;
-	struct error error;
-	void (*done)(void *owner);
-	void *owner;
 };
 
 void chunk_answer_key(const struct store *store, int64_t wall_ms, uint8_t out[32])
@@ -85,110 +81,117 @@ static int find_pack_xorb(struct pack_store *packs, const struct chunk_place *pl
 }
 
 static void print(struct chunk_answer *answer, const struct pack_xorb *xorb,
-	const struct chunk_entry *entries, int64_t promised_ms, int64_t now_ms)
+	const struct chunk_entry *entries, int64_t now_ms)
 {
-	const int64_t slack_ms =
-		store_parts(answer->store)->xet->answer_promise_ms / EXPIRY_QUARTER;
+	struct store *const store = answer->call.store;
+	const int64_t slack_ms = store_parts(store)->xet->answer_promise_ms / EXPIRY_QUARTER;
 	struct shard_answer facts = {.created_s = now_ms / 1000,
-		.expires_s = answer->promises ? (promised_ms - slack_ms) / 1000 : 0};
-	chunk_answer_key(answer->store, now_ms, facts.key);
+		.expires_s = answer->promises ? (answer->until_ms - slack_ms) / 1000 : 0};
+	chunk_answer_key(store, now_ms, facts.key);
 	shard_write_answer(&answer->shard, &facts, &xorb->hash, entries, xorb->count);
 }
 
-/* out_until_ms: how long the xorb is to be promised; *out_is_promised: nothing is to be done for
- * that, since it is already, and for at least half of the time that is usual, or since the answer
- * promises nothing. */
-static void judge_promise(const struct chunk_answer *answer, const struct chunk_id *hash,
-	int64_t now_ms, int64_t *out_until_ms, bool *out_is_promised)
+/* Says until when the xorb is to be promised. True: nothing is to be done for that, since it is
+ * already, and for at least half of the time that is usual, or since the answer promises
+ * nothing. */
+static bool judge_promise(struct chunk_answer *answer, const struct chunk_id *hash, int64_t now_ms)
 {
-	const int64_t promise_ms = store_parts(answer->store)->xet->answer_promise_ms;
+	struct store *const store = answer->call.store;
+	const int64_t promise_ms = store_parts(store)->xet->answer_promise_ms;
 	struct error ignored = {0};
 	struct xorb xorb;
-	const bool is_known = xorb_find(answer->store, hash, &xorb, &ignored) == 0;
-	*out_is_promised =
+	const bool is_known = xorb_find(store, hash, &xorb, &ignored) == 0;
+	const bool is_promised =
 		!answer->promises || (is_known && xorb.promised_ms >= now_ms + promise_ms / 2);
-	*out_until_ms = is_known && *out_is_promised ? xorb.promised_ms : now_ms + promise_ms;
+	answer->until_ms = is_known && is_promised ? xorb.promised_ms : now_ms + promise_ms;
+	return is_promised;
 }
 
-static void settle(struct chunk_answer *answer)
+/* Whether the chunk is what it shall be, and all of the xorb can be read: else the client would not
+ * send it. */
+static bool is_right(const struct chunk_answer *answer, const struct pack_xorb *xorb,
+	const struct chunk_entry *entries, struct error *err)
 {
-	answer->done(answer->owner); /* `answer` may be gone when this returns */
+	const struct chunk_place *const place = &answer->place;
+	const struct pack_run whole = {
+		.pack = place->pack, .first = xorb->first, .chunks = xorb->count};
+	return chunk_id_equal(&entries[place->chunk - xorb->first].id, &answer->id) &&
+		pack_store_prove_records(store_packs(answer->call.store), &whole, err) == 0;
 }
 
-static void come(void *owner)
+/* With the pack held. 1: the xorb is to be promised; 0: nothing is; -1: the place is wrong in some
+ * way. */
+static int look(struct chunk_answer *answer, struct error *err)
 {
-	struct chunk_answer *const answer = owner;
-	if (atomic_fetch_sub(&answer->awaited, 1) == 1)
-		settle(answer);
-}
-
-static void promise(struct chunk_answer *answer, const struct xorb_place *place, int64_t until_ms)
-{
-	atomic_store(&answer->awaited, 2);
-	answer->promise = xorb_promise_start(answer->store, place, 1, until_ms, come, answer);
-	come(answer);
-}
-
-/* With the pack held. *out_place: what is to be promised; false when nothing is. */
-static int look(struct chunk_answer *answer, struct xorb_place *out_place, int64_t *out_until_ms,
-	bool *out_is_promised, struct error *err)
-{
-	struct pack_store *const packs = store_packs(answer->store);
-	const struct clock_source *const clock = store_clock(answer->store);
-	const int64_t now_ms = clock->wall_ms(clock);
+	struct pack_store *const packs = store_packs(answer->call.store);
+	const int64_t now_ms = store_now_ms(answer->call.store);
 	struct pack_xorb xorb;
 	if (find_pack_xorb(packs, &answer->place, &xorb, err) != 0)
 		return -1;
 	struct chunk_entry *const entries = load_entries(packs, &answer->place.pack, &xorb, err);
 	if (entries == NULL)
 		return -1;
-	const struct pack_run whole = {
-		.pack = answer->place.pack, .first = xorb.first, .chunks = xorb.count};
-	const bool is_right =
-		chunk_id_equal(&entries[answer->place.chunk - xorb.first].id, &answer->id) &&
-		pack_store_prove_records(packs, &whole, err) ==
-			0; /* else the client would not send it */
-	*out_place = (struct xorb_place){.hash = xorb.hash,
+	int result = -1;
+	if (is_right(answer, &xorb, entries, err)) {
+		result = judge_promise(answer, &xorb.hash, now_ms) ? 0 : 1;
+		print(answer, &xorb, entries, now_ms);
+	}
+	answer->xorb = (struct xorb_place){.hash = xorb.hash,
 		.pack = answer->place.pack,
 		.first = xorb.first,
 		.count = xorb.count};
-	judge_promise(answer, &xorb.hash, now_ms, out_until_ms, out_is_promised);
-	if (is_right)
-		print(answer, &xorb, entries, *out_until_ms, now_ms);
 	free(entries);
-	return is_right ? 0 : unknown(err);
+	return result;
 }
 
 /* Whatever is wrong with the place, the chunk can be sent anew. */
-static void fail(struct chunk_answer *answer)
+static enum call_next answer_look(struct call *call, struct error *err)
 {
-	answer->failed = true;
-	unknown(&answer->error);
-	settle(answer);
+	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	struct error ignored = {0};
+	answer->is_held = pack_store_refer(store_packs(call->store), &answer->place.pack);
+	const int result = answer->is_held ? look(answer, &ignored) : -1;
+	if (result < 0) {
+		unknown(err);
+		return CALL_FAILS;
+	}
+	return result == 1 ? CALL_NEXT : CALL_ENDS;
 }
 
-static void run(struct helper_job *job)
+static void answer_promised(void *owner)
 {
-	struct chunk_answer *const answer =
-		(struct chunk_answer *)((uint8_t *)job - offsetof(struct chunk_answer, job));
-	struct pack_store *const packs = store_packs(answer->store);
-	const struct pack_id pack = answer->place.pack;
-	struct xorb_place place;
-	struct error ignored = {0};
-	int64_t until_ms;
-	bool is_promised = false;
-	if (!pack_store_refer(packs, &pack)) {
-		fail(answer);
-		return;
-	}
-	if (look(answer, &place, &until_ms, &is_promised, &ignored) != 0)
-		fail(answer);
-	else if (is_promised)
-		settle(answer);
-	else
-		promise(answer, &place, until_ms);
-	pack_store_unrefer(packs, &pack);
+	struct chunk_answer *const answer = owner;
+	struct error err = {0};
+	const int result = call_outcome(answer->promise, &err);
+	call_resume(&answer->call, result == 0 ? NULL : &err);
 }
+
+static void answer_promise(struct call *call)
+{
+	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	answer->promise = xorb_promise_call(call->store, &answer->xorb, 1, answer->until_ms);
+	call_start(answer->promise, answer_promised, answer);
+}
+
+static void answer_let_go(struct call *call)
+{
+	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	if (answer->is_held)
+		pack_store_unrefer(store_packs(call->store), &answer->place.pack);
+}
+
+static void answer_release(struct call *call)
+{
+	struct chunk_answer *const answer = (struct chunk_answer *)call;
+	call_free(answer->promise);
+	buffer_release(&answer->shard);
+}
+
+static const struct call_kind answer_kind = {
+	.stages = {{.help = answer_look}, {.begin = answer_promise}},
+	.settle = answer_let_go,
+	.release = answer_release,
+};
 
 static bool find_place(struct store *store, const struct chunk_id *id, struct chunk_place *out)
 {
@@ -196,45 +199,26 @@ static bool find_place(struct store *store, const struct chunk_id *id, struct ch
 		chunk_index_find(store_chunk_index(store), id, out);
 }
 
-struct chunk_answer *chunk_answer_start(struct store *store, const struct chunk_id *id,
-	bool promises, void (*done)(void *owner), void *owner, struct error *err)
+struct call *chunk_answer_call(
+	struct store *store, const struct chunk_id *id, bool promises, struct error *err)
 {
 	struct chunk_place place;
 	if (store_parts(store)->xet->answer_promise_ms <= 0 || !find_place(store, id, &place)) {
 		unknown(err);
 		return NULL;
 	}
-	struct chunk_answer *const answer = memory_new(sizeof *answer);
-	answer->store = store;
+	struct chunk_answer *const answer =
+		call_new(sizeof *answer, &answer_kind, store, 0 /* no texts */);
 	answer->id = *id;
 	answer->place = place;
 	answer->promises = promises;
-	answer->done = done;
-	answer->owner = owner;
-	answer->job.run = run;
 	buffer_init(&answer->shard, ANSWER_BYTES);
-	helpers_submit(store_helpers(store), &answer->lane, &answer->job);
-	return answer;
+	return &answer->call;
 }
 
-int chunk_answer_outcome(struct chunk_answer *answer, struct buffer *out, struct error *err)
+void chunk_answer_result(struct call *call, struct buffer *out)
 {
-	if (answer->failed) {
-		*err = answer->error;
-		return -1;
-	}
-	if (answer->promise != NULL && xorb_promise_outcome(answer->promise, err) != 0)
-		return -1;
+	struct chunk_answer *const answer = (struct chunk_answer *)call;
 	*out = answer->shard;
 	answer->shard = (struct buffer){0};
-	return 0;
-}
-
-void chunk_answer_free(struct chunk_answer *answer)
-{
-	if (answer == NULL)
-		return;
-	xorb_promise_free(answer->promise);
-	buffer_release(&answer->shard);
-	free(answer);
 }

@@ -2,7 +2,7 @@
  * file order) and, for each xorb, the merged ranges of chunks that hold them. No entry is ever
  * listed twice with the same start, and each term lies whole in one range. A xorb that lies in
  * several packs may have a range that is pieced together from them. Pure; one thread's.
- * docs/PROTOCOL.md, "Reconstructions". */
+ * docs/protocol/xet.md, "GetReconstructionV2". */
 #ifndef STORAGE_XET_RECONSTRUCTION_PLAN_H
 #define STORAGE_XET_RECONSTRUCTION_PLAN_H
 

@@ -1,15 +1,12 @@
-/* open --write*--> finish --spooled--> slices of the check on a helper --true--> changes, one behind the other: promises, then files --> done */
+/* The body is spooled, and a large one waits for its turn; slices of the check, on a helper, until
+ * all of it is true; then changes, one behind the other: promises, then files. */
 #include "storage/xet/shard_put.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/thread/gate.h"
 #include "chunker/shard.h"
-#include "storage/core/committer.h"
-#include "storage/core/store.h"
 #include "storage/files/xet_file.h"
 #include "storage/objects/body_spool.h"
 #include "storage/objects/scratch.h"
@@ -21,6 +18,7 @@
 #include "storage/xet/xorb_row.h"
 
 enum {
+	ACCOUNT_ARENA_BYTES = 4096,
 	CHANGE_ROWS = 800,
 	FILE_ROWS = 5,
 	PROMISE_SLACK = 64,
@@ -38,25 +36,21 @@ struct staged_file {
 };
 
 struct shard_put {
-	struct change change; /* first */
-	struct helper_lane lane;
-	struct helper_job job;
+	struct call call;
 	struct gate_visitor visitor;
-	struct store *store;
 	int64_t bucket_id;
 	struct span account;
 	void (*room)(void *owner);
-	void (*done)(void *owner);
-	void *owner;
-	struct body_spool *spool; /* until it was checked */
-	struct shard_check *check;
+	void *owner;               /* of room */
+	bool is_counted;           /* among the shards under way */
+	struct body_spool *spool;  /* until it was checked */
+	struct shard_check *check; /* from its first slice on */
 	bool has_turn;             /* at the gate */
 	unsigned rounds;           /* slices and changes so far */
 	uint64_t size;             /* in bytes */
 	_Atomic uint64_t verified; /* of it */
 	_Atomic bool is_checked;
 	_Atomic bool is_given_up;
-	bool in_doubt;
 	/* the committer's, while changes run */
 	size_t xorb;               /* the next one to promise */
 	size_t file;               /* the next one to register */
@@ -66,41 +60,17 @@ struct shard_put {
 	struct staged_file next_staged;
 	size_t next_new_files;
 	struct shard_report report;
-	bool failed;
-	struct error error;
 };
 
-/* What the check holds is tens of megabytes for a large shard. */
-static void end_check(struct shard_put *put)
+static struct shard_turns *turns_of(const struct shard_put *put)
 {
-	shard_check_free(put->check, put->in_doubt);
-	put->check = NULL;
-	if (put->has_turn)
-		gate_leave(&store_parts(put->store)->shard_turns->gate);
-	put->has_turn = false;
+	return store_parts(put->call.store)->shard_turns;
 }
 
-static void settle(struct shard_put *put)
+static enum call_next stopping(struct error *err)
 {
-	struct store *const store = put->store;
-	end_check(put);
-	put->done(put->owner); /* `put` may be gone when this returns */
-	shard_turns_end(store_parts(store)->shard_turns);
-}
-
-static void settle_failed(struct shard_put *put, const struct error *err)
-{
-	put->failed = true;
-	put->error = *err;
-	scratch_hide_paths(put->store, &put->error);
-	settle(put);
-}
-
-static void settle_stopping(struct shard_put *put)
-{
-	struct error err = {0};
-	error_set(&err, ERROR_BUSY, "The server is stopping. Please try again.");
-	settle_failed(put, &err);
+	error_set(err, ERROR_BUSY, "The server is stopping. Please try again.");
+	return CALL_FAILS;
 }
 
 /* Before each slice and change. */
@@ -109,12 +79,97 @@ static bool gives_up(struct shard_put *put)
 	if (put->is_given_up)
 		return true;
 	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) &&
-		gate_is_closed(&store_parts(put->store)->shard_turns->gate);
+		gate_is_closed(&turns_of(put)->gate);
 }
 
-static int64_t now_ms(const struct shard_put *put)
+static struct shard_put *put_of_visitor(struct gate_visitor *visitor)
 {
-	return store_clock(put->store)->wall_ms(store_clock(put->store));
+	return (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
+}
+
+static void put_pass_gate(struct gate_visitor *visitor)
+{
+	struct shard_put *const put = put_of_visitor(visitor);
+	put->has_turn = true;
+	call_resume(&put->call, NULL);
+}
+
+static void put_turned_away(struct gate_visitor *visitor)
+{
+	struct error err = {0};
+	stopping(&err);
+	call_resume(&put_of_visitor(visitor)->call, &err);
+}
+
+static void put_spooled(void *owner)
+{
+	struct shard_put *const put = owner;
+	put->visitor.pass = put_pass_gate;
+	put->visitor.turn_away = put_turned_away;
+	if (body_spool_is_large(put->spool))
+		gate_enter(&turns_of(put)->gate, &put->visitor);
+	else
+		call_resume(&put->call, NULL);
+}
+
+static void put_begin(struct call *call)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	put->is_counted = true;
+	shard_turns_begin(turns_of(put));
+	body_spool_finish(put->spool, put_spooled);
+}
+
+/* The spool goes once the shard was checked: registering may take long. */
+static void drop_spool(struct shard_put *put)
+{
+	body_spool_free(put->spool);
+	put->spool = NULL;
+}
+
+static int begin_check(struct shard_put *put, struct error *err)
+{
+	struct span bytes;
+	if (body_spool_bytes(put->spool, &bytes, err) != 0)
+		return -1;
+	put->check = shard_check_new(put->call.store, bytes);
+	return 0;
+}
+
+/* 1: there is more; 0: all of it is true. */
+static int check_slice(struct shard_put *put, struct error *err)
+{
+	if (put->check == NULL && begin_check(put, err) != 0)
+		return -1;
+	if (gives_up(put))
+		return stopping(err);
+	const int result = shard_check_step(put->check, err);
+	put->verified = shard_check_at(put->check);
+	return result;
+}
+
+static bool is_finished(const struct shard_put *put)
+{
+	size_t xorbs;
+	size_t files;
+	shard_check_xorbs(put->check, &xorbs);
+	shard_check_files(put->check, &files);
+	return put->xorb == xorbs && put->file == files;
+}
+
+static enum call_next put_check(struct call *call, struct error *err)
+{
+	struct shard_put *const put = (struct shard_put *)call;
+	const int result = check_slice(put, err);
+	if (result == 1)
+		return CALL_AGAIN;
+	drop_spool(put);
+	if (result != 0)
+		return CALL_FAILS;
+	put->is_checked = true;
+	shard_check_files(put->check, &put->report.files);
+	shard_check_xorbs(put->check, &put->report.xorbs);
+	return is_finished(put) ? CALL_ENDS : CALL_NEXT; /* nothing but empty files */
 }
 
 /* Most were promised a moment ago, when they came. */
@@ -122,8 +177,8 @@ static int promise_xorbs(struct shard_put *put, struct db *db, size_t *rows, str
 {
 	size_t count;
 	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
-	const int64_t promise_ms = store_parts(put->store)->xet->upload_promise_ms;
-	const int64_t until_ms = now_ms(put) + promise_ms;
+	const int64_t promise_ms = store_parts(put->call.store)->xet->upload_promise_ms;
+	const int64_t until_ms = store_now_ms(put->call.store) + promise_ms;
 	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS;
 		put->next_xorb++) {
 		struct xorb xorb = xorbs[put->next_xorb];
@@ -162,7 +217,7 @@ static int begin_staging(struct shard_put *put, struct db *db, const struct shar
 	const struct xet_file row = {.hash = staged->name,
 		.size = file->size,
 		.part_set = staged->growth.set,
-		.expires_ms = now_ms(put) + XET_GRANT_MS};
+		.expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS};
 	return xet_file_row_add(db, &row, err);
 }
 
@@ -219,7 +274,7 @@ static int touch_file(struct shard_put *put, struct db *db, const struct shard_c
 static int register_file(struct shard_put *put, struct db *db, const struct shard_check_file *file,
 	size_t *rows, struct error *err)
 {
-	const int64_t expires_ms = now_ms(put) + XET_GRANT_MS;
+	const int64_t expires_ms = store_now_ms(put->call.store) + XET_GRANT_MS;
 	struct xet_file known;
 	int kept = xet_file_row_find(db, &file->hash, &known, err);
 	if (kept < 0)
@@ -242,9 +297,9 @@ static int register_file(struct shard_put *put, struct db *db, const struct shar
 }
 
 /* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
-static int apply(struct change *change, struct db *db, struct error *err)
+static int put_apply(struct call *call, struct db *db, struct error *err)
 {
-	struct shard_put *const put = (struct shard_put *)change;
+	struct shard_put *const put = (struct shard_put *)call;
 	size_t count;
 	size_t rows = 0;
 	const struct shard_check_file *const files = shard_check_files(put->check, &count);
@@ -261,122 +316,54 @@ static int apply(struct change *change, struct db *db, struct error *err)
 	return registered < 0 ? -1 : 0;
 }
 
-static bool is_finished(const struct shard_put *put)
+static enum call_next put_applied(struct call *call)
 {
-	size_t xorbs;
-	size_t files;
-	shard_check_xorbs(put->check, &xorbs);
-	shard_check_files(put->check, &files);
-	return put->xorb == xorbs && put->file == files;
-}
-
-static void committed(struct change *change)
-{
-	struct shard_put *const put = (struct shard_put *)change;
-	put->in_doubt |= change->in_doubt;
-	if (change->failed) {
-		settle_failed(put, &change->error);
-		return;
-	}
+	struct shard_put *const put = (struct shard_put *)call;
+	if (call->failed)
+		return CALL_FAILS;
 	put->xorb = put->next_xorb;
 	put->file = put->next_file;
 	put->staged = put->next_staged;
 	put->report.new_files = put->next_new_files;
 	if (is_finished(put))
-		settle(put);
-	else if (gives_up(put))
-		settle_stopping(put);
-	else
-		committer_submit(store_committer(put->store), &put->change);
+		return CALL_NEXT;
+	return gives_up(put) ? stopping(&call->error) : CALL_AGAIN;
 }
 
-/* The spool goes while there is a thread that may wait for the disk. */
-static void drop_spool(struct shard_put *put)
+/* What the check holds is tens of megabytes for a large shard. */
+static void end_check(struct shard_put *put)
 {
-	body_spool_free(put->spool);
-	put->spool = NULL;
+	shard_check_free(put->check, put->call.change.in_doubt);
+	put->check = NULL;
+	if (put->has_turn)
+		gate_leave(&turns_of(put)->gate);
+	put->has_turn = false;
 }
 
-static void check_ended(struct shard_put *put, int result, const struct error *err)
+static void put_settle(struct call *call)
 {
+	struct shard_put *const put = (struct shard_put *)call;
+	if (call->failed)
+		scratch_hide_paths(call->store, &call->error);
 	drop_spool(put);
-	if (result != 0) {
-		settle_failed(put, err);
-		return;
-	}
-	put->is_checked = true;
-	shard_check_files(put->check, &put->report.files);
-	shard_check_xorbs(put->check, &put->report.xorbs);
-	if (is_finished(put)) { /* nothing but empty files */
-		settle(put);
-		return;
-	}
-	put->change.apply = apply;
-	put->change.done = committed;
-	committer_submit(store_committer(put->store), &put->change);
+	end_check(put);
+	if (put->is_counted)
+		shard_turns_end(turns_of(put));
 }
 
-static void turn_away(struct shard_put *put)
+static void put_release(struct call *call)
 {
-	drop_spool(put);
-	settle_stopping(put);
+	body_spool_free(((struct shard_put *)call)->spool);
 }
 
-static void run_slice(struct helper_job *job)
-{
-	struct shard_put *const put =
-		(struct shard_put *)((uint8_t *)job - offsetof(struct shard_put, job));
-	struct error err = {0};
-	if (gives_up(put)) {
-		turn_away(put);
-		return;
-	}
-	const int result = shard_check_step(put->check, &err);
-	put->verified = shard_check_at(put->check);
-	if (result == 1)
-		helpers_submit(store_helpers(put->store), &put->lane, &put->job);
-	else
-		check_ended(put, result, &err);
-}
+static const struct call_kind put_kind = {
+	.stages = {{.begin = put_begin}, {.help = put_check},
+		{.apply = put_apply, .applied = put_applied}},
+	.settle = put_settle,
+	.release = put_release,
+};
 
-static void begin_check(struct shard_put *put)
-{
-	struct error err = {0};
-	struct span bytes;
-	if (body_spool_bytes(put->spool, &bytes, &err) != 0) {
-		check_ended(put, -1, &err);
-		return;
-	}
-	put->check = shard_check_new(put->store, bytes);
-	put->job.run = run_slice;
-	helpers_submit(store_helpers(put->store), &put->lane, &put->job);
-}
-
-static void pass_gate(struct gate_visitor *visitor)
-{
-	struct shard_put *const put =
-		(struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
-	put->has_turn = true;
-	begin_check(put);
-}
-
-static void turned_away(struct gate_visitor *visitor)
-{
-	turn_away((struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor)));
-}
-
-static void spooled(void *owner)
-{
-	struct shard_put *const put = owner;
-	put->visitor.pass = pass_gate;
-	put->visitor.turn_away = turned_away;
-	if (body_spool_is_large(put->spool))
-		gate_enter(&store_parts(put->store)->shard_turns->gate, &put->visitor);
-	else
-		begin_check(put);
-}
-
-static void has_room(void *owner)
+static void put_has_room(void *owner)
 {
 	const struct shard_put *const put = owner;
 	if (put->room != NULL)
@@ -385,15 +372,14 @@ static void has_room(void *owner)
 
 struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params)
 {
-	struct shard_put *const put = memory_new(sizeof *put);
-	const struct body_spool_params spool = {
-		.what = "A shard", .bytes_max = SHARD_MAX_BYTES, .room = has_room, .owner = put};
-	put->store = store;
+	struct shard_put *const put = call_new(sizeof *put, &put_kind, store, ACCOUNT_ARENA_BYTES);
+	const struct body_spool_params spool = {.what = "A shard",
+		.bytes_max = SHARD_MAX_BYTES,
+		.room = put_has_room,
+		.owner = put};
 	put->bucket_id = params->bucket_id;
-	put->account = span_of(
-		memory_copy(params->account.data, params->account.len), params->account.len);
+	put->account = arena_copy(put->call.arena, params->account);
 	put->room = params->room;
-	put->done = params->done;
 	put->owner = params->owner;
 	put->spool = body_spool_new(store, &spool);
 	return put;
@@ -407,19 +393,14 @@ enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struc
 	return result;
 }
 
-void shard_put_finish(struct shard_put *put)
+struct call *shard_put_call(struct shard_put *put)
 {
-	shard_turns_begin(store_parts(put->store)->shard_turns);
-	body_spool_finish(put->spool, spooled);
+	return &put->call;
 }
 
-int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err)
+const struct shard_report *shard_put_report(const struct shard_put *put)
 {
-	if (put->failed)
-		*err = put->error;
-	else
-		*out = put->report;
-	return put->failed ? -1 : 0;
+	return &put->report;
 }
 
 void shard_put_progress(const struct shard_put *put, struct shard_progress *out)
@@ -431,18 +412,8 @@ void shard_put_progress(const struct shard_put *put, struct shard_progress *out)
 void shard_put_give_up(struct shard_put *put)
 {
 	put->is_given_up = true;
-	if (gate_withdraw(&store_parts(put->store)->shard_turns->gate, &put->visitor))
-		turn_away(put);
-}
-
-void shard_put_free(struct shard_put *put)
-{
-	if (put == NULL)
-		return;
-	body_spool_free(put->spool);
-	shard_check_free(put->check, put->in_doubt);
-	free((uint8_t *)put->account.data);
-	free(put);
+	if (gate_withdraw(&turns_of(put)->gate, &put->visitor))
+		put_turned_away(&put->visitor);
 }
 
 void shard_put_quiesce(struct store *store)

@@ -10,7 +10,7 @@
 #define STORAGE_XET_SHARD_PUT_H
 
 #include "base/stream.h"
-#include "storage/core/store.h"
+#include "storage/core/call.h"
 
 struct shard_put;
 struct shard_put_params {
@@ -18,41 +18,39 @@ struct shard_put_params {
 	struct span account; /* copied */
 	/* a write that answered SINK_WAIT may be tried again; from a helper */
 	void (*room)(void *owner);
-	void (*done)(void *owner); /* the outcome is known; from a helper or the committer */
-	void *owner;
+	void *owner; /* of room */
 };
 struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params);
 /* too_large over 65 MiB. */
 enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struct error *err);
-/* then done comes once, possibly before this returns */
-void shard_put_finish(struct shard_put *put);
+/* The call that checks and registers what was written. invalid: the shard is no shard, names what
+ * is not stored here, or does not prove what it says; nothing was registered. no_space: it names
+ * what is not stored here, and the disk has no room for a whole xorb, so that it was refused, most
+ * likely. busy: try again; when the store stops some files may be registered. The put goes with it:
+ * call_free aborts one that was never started. */
+struct call *shard_put_call(struct shard_put *put);
 
 struct shard_report {
 	size_t files;     /* without empty ones */
 	size_t new_files; /* of these, that were not known before */
 	size_t xorbs;     /* that the shard names */
 };
-/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says;
- * nothing was registered. no_space: it names what is not stored here, and the disk has no room for
- * a whole xorb, so that it was refused, most likely. busy: try again; when the store stops some
- * files may be registered. */
-int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
+/* Once the call has ended well. */
+const struct shard_report *shard_put_report(const struct shard_put *put);
 struct shard_progress {
 	bool is_checked;   /* its files are being registered */
 	uint64_t verified; /* of its bytes */
 	uint64_t total;
 };
-/* How far it is. After finish, until free; any thread. */
+/* How far it is. Once the call was started, until free; any thread. */
 void shard_put_progress(const struct shard_put *put, struct shard_progress *out);
-/* Nobody waits for it any more: it is done at the next slice or change, within this call when it
- * waits for its turn; as busy, unless it was through. After finish, until free. */
+/* Nobody waits for it any more: it ends at the next slice or change, within this call when it waits
+ * for its turn; as busy, unless it was through. Once the call was started, until free. */
 void shard_put_give_up(struct shard_put *put);
-/* Before finish: aborts. After finish: only after done, or in it. NULL is fine. */
-void shard_put_free(struct shard_put *put);
 
-/* The store is about to stop: large shards that wait for their turn are done at once, as busy, and
- * so are those that come later; those that have it are at their next slice or change. Small ones go
- * on, but not for long. */
+/* The store is about to stop: large shards that wait for their turn end at once, as busy, and so do
+ * those that come later; those that have it end at their next slice or change. Small ones go on,
+ * but not for long. */
 void shard_put_quiesce(struct store *store);
 
 #endif

@@ -18,7 +18,8 @@ void shard_turns_free(struct shard_turns *turns); /* none is under way */
 void shard_turns_begin(struct shard_turns *turns);
 void shard_turns_end(struct shard_turns *turns);
 /* Closes the gate and waits for the shards that are under way. Their exchanges may be gone; then
- * they were given up, and end at their next slice or change. */
+ * they were given up, and end at their next slice or change. The wake of the last may follow, on a
+ * helper or the committer. */
 void shard_turns_drain(struct shard_turns *turns);
 
 #endif

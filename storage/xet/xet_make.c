@@ -55,7 +55,7 @@ void xet_makes_free(struct xet_makes *makes)
 	free(makes);
 }
 
-static bool goes_on(struct xet_making *making)
+static bool make_goes_on(struct xet_making *making)
 {
 	struct xet_makes *const makes = making->owner;
 	lock_enter(&makes->lock);
@@ -64,7 +64,7 @@ static bool goes_on(struct xet_making *making)
 	return result;
 }
 
-static uint64_t reserve(struct xet_making *making, uint64_t bytes)
+static uint64_t make_reserve(struct xet_making *making, uint64_t bytes)
 {
 	struct xet_makes *const makes = making->owner;
 	lock_enter(&makes->lock);
@@ -98,7 +98,7 @@ static struct under_way **link_of(struct xet_makes *makes, int64_t version)
 	return link;
 }
 
-static void ended(struct xet_making *making)
+static void make_ended(struct xet_making *making)
 {
 	struct under_way *const under_way = (struct under_way *)making;
 	struct xet_makes *const makes = making->owner;
@@ -126,9 +126,9 @@ static struct under_way *under_way_new(
 	struct under_way *const under_way = memory_new(sizeof(*under_way));
 	under_way->making = (struct xet_making){.store = store,
 		.sequence = version,
-		.goes_on = goes_on,
-		.reserve = reserve,
-		.ended = ended,
+		.goes_on = make_goes_on,
+		.reserve = make_reserve,
+		.ended = make_ended,
 		.owner = makes};
 	return under_way;
 }
@@ -215,13 +215,13 @@ struct touch {
 	int64_t expires_ms;
 };
 
-static int apply_touch(struct change *change, struct db *db, struct error *err)
+static int make_apply_touch(struct change *change, struct db *db, struct error *err)
 {
 	const struct touch *const touch = (const struct touch *)change;
 	return xet_file_row_touch(db, &touch->file, true, touch->expires_ms, err);
 }
 
-static void touched(struct change *change)
+static void make_touched(struct change *change)
 {
 	free(change); /* when it failed, the file goes earlier, and is made again */
 }
@@ -238,11 +238,11 @@ static bool is_half_over(struct store *store, const struct chunk_id *file, int64
 
 void xet_make_touch(struct store *store, const struct chunk_id *file)
 {
-	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
+	const int64_t now_ms = store_now_ms(store);
 	if (!is_half_over(store, file, now_ms))
 		return;
 	struct touch *const touch = memory_new(sizeof(*touch));
-	*touch = (struct touch){.change = {.apply = apply_touch, .done = touched},
+	*touch = (struct touch){.change = {.apply = make_apply_touch, .done = make_touched},
 		.file = *file,
 		.expires_ms = now_ms + XET_MADE_MS};
 	committer_submit(store_committer(store), &touch->change);

@@ -19,8 +19,7 @@ enum {
 
 static int64_t expiry(const struct xet_making *making)
 {
-	const struct clock_source *const clock = store_clock(making->store);
-	return clock->wall_ms(clock) + XET_MADE_MS;
+	return store_now_ms(making->store) + XET_MADE_MS;
 }
 
 static void end(struct xet_making *making, int result)
@@ -60,21 +59,21 @@ static struct xet_making *of_job(struct helper_job *job)
 	return (struct xet_making *)((uint8_t *)job - offsetof(struct xet_making, job));
 }
 
-static int apply_touch(struct change *change, struct db *db, struct error *err)
+static int making_apply_touch(struct change *change, struct db *db, struct error *err)
 {
 	const struct xet_making *const making = (const struct xet_making *)change;
 	return xet_file_row_touch(db, &making->version.file_hash, true, expiry(making), err);
 }
 
 /* The last change of one that was there already. */
-static void touched(struct change *change)
+static void making_touched(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	making->error = change->error;
 	end(making, change->failed ? -1 : 0);
 }
 
-static int apply_file(struct change *change, struct db *db, struct error *err)
+static int making_apply_file(struct change *change, struct db *db, struct error *err)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	const struct stored_part *const part = ingest_part(making->body.ingest);
@@ -96,12 +95,12 @@ static int apply_file(struct change *change, struct db *db, struct error *err)
 	return xet_file_row_add(db, &file, err);
 }
 
-static void committed(struct change *change)
+static void making_committed(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	put_body_settle(&making->body, change);
 	if (making->is_known) {
-		submit_change(making, apply_touch, touched);
+		submit_change(making, making_apply_touch, making_touched);
 		return;
 	}
 	making->error = change->error;
@@ -113,7 +112,7 @@ static void committed(struct change *change)
 	end(making, change->failed ? -1 : 0);
 }
 
-static int place(struct change *change, struct error *err)
+static int making_place(struct change *change, struct error *err)
 {
 	return put_body_place(&((struct xet_making *)change)->body, err);
 }
@@ -130,7 +129,7 @@ static int check_hash(const struct xet_making *making, struct error *err)
 }
 
 /* The ingest is done. */
-static void stored(void *owner)
+static void making_stored(void *owner)
 {
 	struct xet_making *const making = owner;
 	if (ingest_outcome(making->body.ingest, &making->error) != 0 ||
@@ -138,11 +137,12 @@ static void stored(void *owner)
 		end(making, -1);
 		return;
 	}
-	making->change = (struct change){.place = place, .apply = apply_file, .done = committed};
+	making->change = (struct change){
+		.place = making_place, .apply = making_apply_file, .done = making_committed};
 	committer_submit(store_committer(making->store), &making->change);
 }
 
-static void run_slice(struct helper_job *job);
+static void making_slice(struct helper_job *job);
 
 /* The ingest takes more again, and the job that found it full has ended: whichever comes last. */
 static void resume(struct xet_making *making)
@@ -150,10 +150,10 @@ static void resume(struct xet_making *making)
 	if (atomic_fetch_add(&making->resumes, 1) == 0)
 		return;
 	atomic_store(&making->resumes, 0);
-	submit_job(making, run_slice);
+	submit_job(making, making_slice);
 }
 
-static void has_room(void *owner)
+static void making_has_room(void *owner)
 {
 	resume(owner);
 }
@@ -195,7 +195,7 @@ static enum sink_result read_slice(struct xet_making *making, struct error *err)
 	}
 }
 
-static void run_slice(struct helper_job *job)
+static void making_slice(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	if (!making->goes_on(making)) {
@@ -208,7 +208,7 @@ static void run_slice(struct helper_job *job)
 	else if (result == SINK_WAIT)
 		resume(making);
 	else if (making->taken < making->version.size)
-		submit_job(making, run_slice);
+		submit_job(making, making_slice);
 	else
 		ingest_finish(making->body.ingest);
 }
@@ -221,8 +221,8 @@ static int open_both(struct xet_making *making, struct error *err)
 	const struct ingest_options options = {.packs = store_packs(making->store),
 		.never_inline = true,
 		.few_segments = true,
-		.room = has_room,
-		.done = stored,
+		.room = making_has_room,
+		.done = making_stored,
 		.owner = making};
 	making->source = object_open(making->store, &object, 0, object.size, err);
 	if (making->source == NULL)
@@ -232,17 +232,17 @@ static int open_both(struct xet_making *making, struct error *err)
 	return making->body.ingest == NULL ? -1 : 0;
 }
 
-static void begin(struct helper_job *job)
+static void making_begin(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	if (open_both(making, &making->error) != 0)
 		end(making, -1);
 	else
-		run_slice(job);
+		making_slice(job);
 }
 
 /* Those that were used longest ago go, a few at a time. */
-static int apply_room(struct change *change, struct db *db, struct error *err)
+static int making_apply_room(struct change *change, struct db *db, struct error *err)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	const uint64_t most = store_parts(making->store)->xet->made_max_bytes;
@@ -267,7 +267,7 @@ static int apply_room(struct change *change, struct db *db, struct error *err)
 	return 0;
 }
 
-static void room_made(struct change *change)
+static void making_room_made(struct change *change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	making->error = change->error;
@@ -276,9 +276,9 @@ static void room_made(struct change *change)
 	if (change->failed)
 		end(making, -1);
 	else if (!making->fits)
-		submit_change(making, apply_room, room_made);
+		submit_change(making, making_apply_room, making_room_made);
 	else
-		submit_job(making, begin);
+		submit_job(making, making_begin);
 }
 
 /* 1: to be made; 0: there is nothing to do, or only to touch it. */
@@ -326,7 +326,7 @@ static int check_size(const struct xet_making *making, struct error *err)
 		(unsigned long long)most);
 }
 
-static void plan(struct helper_job *job)
+static void making_plan(struct helper_job *job)
 {
 	struct xet_making *const making = of_job(job);
 	making->arena = arena_new(MAKING_ARENA_BYTES);
@@ -340,14 +340,14 @@ static void plan(struct helper_job *job)
 		return;
 	}
 	if (is_wanted == 0) {
-		submit_change(making, apply_touch, touched);
+		submit_change(making, making_apply_touch, making_touched);
 		return;
 	}
 	making->reserved = making->reserve(making, making->version.size);
-	submit_change(making, apply_room, room_made);
+	submit_change(making, making_apply_room, making_room_made);
 }
 
 void xet_making_run(struct xet_making *making)
 {
-	submit_job(making, plan);
+	submit_job(making, making_plan);
 }

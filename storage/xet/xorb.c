@@ -25,7 +25,7 @@ int xorb_find(struct store *store, const struct chunk_id *hash, struct xorb *out
 static int refer(struct store *store, const struct xorb *xorb, struct error *err)
 {
 	struct pack_store *const packs = store_packs(store);
-	if (xorb->promised_ms > store_clock(store)->wall_ms(store_clock(store)))
+	if (xorb->promised_ms > store_now_ms(store))
 		pack_store_refer_again(packs, &xorb->pack);
 	else if (!pack_store_refer(packs, &xorb->pack))
 		return error_set(err, ERROR_BUSY,

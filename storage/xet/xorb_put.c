@@ -3,38 +3,38 @@
  * more: by then another upload may have brought it. */
 #include "storage/xet/xorb_put.h"
 
-#include <stdlib.h>
-
-#include "base/memory.h"
-#include "storage/core/committer.h"
 #include "storage/core/pack_row.h"
-#include "storage/core/store.h"
 #include "storage/ingest/ingest.h"
 #include "storage/xet/xet_options.h"
 #include "storage/xet/xorb_repeat.h"
 #include "storage/xet/xorb_row.h"
 
 struct xorb_put {
-	struct change change; /* first */
-	struct store *store;
+	struct call call;
 	struct xorb_put_params params;
 	struct ingest *ingest;      /* NULL: the xorb is known */
 	struct xorb_repeat *repeat; /* of a known one */
 	bool inserted;
-	bool mended;
-	bool failed;
-	struct error error;
 };
 
-static void settle(struct xorb_put *put)
+/* A xorb that was unknown at open. */
+
+static void put_ingested(void *owner)
 {
-	put->params.done(put->params.owner);
+	struct xorb_put *const put = owner;
+	struct error err = {0};
+	const int result = ingest_outcome(put->ingest, &err);
+	call_resume(&put->call, result == 0 ? NULL : &err);
 }
 
-static int place(struct change *change, struct error *err)
+static void put_finish_ingest(struct call *call)
 {
-	struct xorb_put *const put = (struct xorb_put *)change;
-	return put->ingest == NULL ? 0 : ingest_place(put->ingest, err);
+	ingest_finish(((struct xorb_put *)call)->ingest);
+}
+
+static int put_place(struct call *call, struct error *err)
+{
+	return ingest_place(((struct xorb_put *)call)->ingest, err);
 }
 
 static int record_packs(const struct xorb_put *put, struct db *db, struct error *err)
@@ -57,99 +57,108 @@ static struct xorb placed_xorb(const struct xorb_put *put)
 		.count = part->segments->count};
 }
 
-static int apply(struct change *change, struct db *db, struct error *err)
+static int promise(const struct xorb_put *put, struct db *db, struct xorb *xorb, struct error *err)
 {
-	struct xorb_put *const put = (struct xorb_put *)change;
-	const struct clock_source *const clock = store_clock(put->store);
+	struct store *const store = put->call.store;
+	xorb->promised_ms = store_now_ms(store) + store_parts(store)->xet->upload_promise_ms;
+	return xorb_row_put(db, xorb, err);
+}
+
+static int put_apply_new(struct call *call, struct db *db, struct error *err)
+{
+	struct xorb_put *const put = (struct xorb_put *)call;
 	struct xorb xorb;
 	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
 	if (found < 0)
 		return -1;
 	put->inserted = found == 0;
-	if (put->inserted && put->ingest == NULL)
-		return error_set(err, ERROR_BUSY,
-			"The xorb was removed while it was on its way. Send it again.");
 	if (put->inserted) {
 		if (record_packs(put, db, err) != 0)
 			return -1;
 		xorb = placed_xorb(put);
 	}
-	xorb.promised_ms = clock->wall_ms(clock) + store_parts(put->store)->xet->upload_promise_ms;
-	return xorb_row_put(db, &xorb, err);
+	return promise(put, db, &xorb, err);
 }
 
-static void committed(struct change *change)
+static void put_settle(struct call *call)
 {
-	struct xorb_put *const put = (struct xorb_put *)change;
-	put->failed = change->failed;
-	if (put->failed)
-		put->error = change->error;
-	if (put->ingest != NULL && !change->failed && put->inserted)
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	if (!call->failed && put->inserted)
 		ingest_committed(put->ingest);
-	if (put->ingest != NULL && change->in_doubt)
+	if (call->change.in_doubt)
 		ingest_in_doubt(put->ingest);
-	settle(put);
 }
 
-static void submit(struct xorb_put *put)
-{
-	put->change.place = place;
-	put->change.apply = apply;
-	put->change.done = committed;
-	committer_submit(store_committer(put->store), &put->change);
-}
+/* One that was known. */
 
-static void ingest_is_done(void *owner)
+static void put_repeated(void *owner)
 {
 	struct xorb_put *const put = owner;
-	put->failed = ingest_outcome(put->ingest, &put->error) != 0;
-	if (put->failed)
-		settle(put);
-	else
-		submit(put);
+	struct error err = {0};
+	const int result = call_outcome(xorb_repeat_call(put->repeat), &err);
+	call_resume(&put->call, result == 0 ? NULL : &err);
 }
 
-static void has_room(void *owner)
+static void put_finish_repeat(struct call *call)
 {
-	struct xorb_put *const put = owner;
-	if (put->params.room != NULL)
-		put->params.room(put->params.owner);
+	struct xorb_put *const put = (struct xorb_put *)call;
+	call_start(xorb_repeat_call(put->repeat), put_repeated, put);
 }
 
-static void repeat_is_done(void *owner)
+static int put_apply_known(struct call *call, struct db *db, struct error *err)
 {
-	struct xorb_put *const put = owner;
-	put->failed = xorb_repeat_outcome(put->repeat, &put->mended, &put->error) != 0;
-	if (put->failed)
-		settle(put);
-	else
-		submit(put);
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	struct xorb xorb;
+	const int found = xorb_row_find(db, &put->params.hash, &xorb, err);
+	if (found == 0)
+		return error_set(err, ERROR_BUSY,
+			"The xorb was removed while it was on its way. Send it again.");
+	return found < 0 ? -1 : promise(put, db, &xorb, err);
 }
+
+static void put_release(struct call *call)
+{
+	const struct xorb_put *const put = (const struct xorb_put *)call;
+	ingest_free(put->ingest);
+	if (put->repeat != NULL)
+		call_free(xorb_repeat_call(put->repeat));
+}
+
+static const struct call_kind new_kind = {
+	.stages = {{.begin = put_finish_ingest}, {.place = put_place, .apply = put_apply_new}},
+	.settle = put_settle,
+	.release = put_release,
+};
+static const struct call_kind known_kind = {
+	.stages = {{.begin = put_finish_repeat}, {.apply = put_apply_known}},
+	.release = put_release,
+};
 
 /* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can
  * be mended a little later. */
-static int refer_known(struct xorb_put *put, const struct xorb *xorb, struct error *err)
+static int refer_known(struct store *store, const struct xorb *xorb, struct error *err)
 {
 	const struct pack_run run = {
 		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
-	if (pack_store_refer(store_packs(put->store), &xorb->pack))
+	if (pack_store_refer(store_packs(store), &xorb->pack))
 		return 1;
-	return pack_store_is_damaged(store_packs(put->store), &run)
+	return pack_store_is_damaged(store_packs(store), &run)
 		? error_set(err, ERROR_BUSY,
 			  "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.")
 		: 0;
 }
 
 /* 1 with its pack held, 0, -1. */
-static int hold_known(struct xorb_put *put, struct xorb *out, struct error *err)
+static int hold_known(
+	struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err)
 {
-	struct db *const db = store_reader_take(put->store, err);
+	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int found = xorb_row_find(db, &put->params.hash, out, err);
+	int found = xorb_row_find(db, hash, out, err);
 	if (found == 1)
-		found = refer_known(put, out, err);
-	store_reader_give(put->store, db);
+		found = refer_known(store, out, err);
+	store_reader_give(store, db);
 	return found;
 }
 
@@ -158,11 +167,17 @@ static void open_repeat(struct xorb_put *put, const struct xorb *xorb)
 	const struct xorb_repeat_params params = {
 		.xorb = *xorb,
 		.private_codecs = put->params.private_codecs,
-		.room = has_room,
-		.done = repeat_is_done,
-		.owner = put,
+		.room = put->params.room,
+		.owner = put->params.owner,
 	};
-	put->repeat = xorb_repeat_open(put->store, &params);
+	put->repeat = xorb_repeat_open(put->call.store, &params);
+}
+
+static void put_has_room(void *owner)
+{
+	const struct xorb_put *const put = owner;
+	if (put->params.room != NULL)
+		put->params.room(put->params.owner);
 }
 
 static int open_ingest(struct xorb_put *put, struct error *err)
@@ -170,10 +185,10 @@ static int open_ingest(struct xorb_put *put, struct error *err)
 	const struct ingest_xorb xorb = {
 		.hash = put->params.hash, .private_codecs = put->params.private_codecs};
 	const struct ingest_options options = {
-		.packs = store_packs(put->store),
+		.packs = store_packs(put->call.store),
 		.xorb = &xorb,
-		.room = has_room,
-		.done = ingest_is_done,
+		.room = put_has_room,
+		.done = put_ingested,
 		.owner = put,
 	};
 	put->ingest = ingest_open(&options, err);
@@ -183,17 +198,20 @@ static int open_ingest(struct xorb_put *put, struct error *err)
 struct xorb_put *xorb_put_open(
 	struct store *store, const struct xorb_put_params *params, struct error *err)
 {
-	struct xorb_put *const put = memory_new(sizeof *put);
-	put->store = store;
-	put->params = *params;
 	struct xorb xorb;
-	const int known = hold_known(put, &xorb, err);
-	if (known == 1)
+	const int known = hold_known(store, &params->hash, &xorb, err);
+	if (known < 0)
+		return NULL;
+	struct xorb_put *const put = call_new(
+		sizeof *put, known == 1 ? &known_kind : &new_kind, store, 0 /* no texts */);
+	put->params = *params;
+	if (known == 1) {
 		open_repeat(put, &xorb);
-	if (known == 1 || (known == 0 && open_ingest(put, err) == 0))
-		return put;
-	xorb_put_free(put);
-	return NULL;
+	} else if (open_ingest(put, err) != 0) {
+		call_free(&put->call);
+		return NULL;
+	}
+	return put;
 }
 
 enum sink_result xorb_put_write(struct xorb_put *put, struct span bytes, struct error *err)
@@ -203,29 +221,12 @@ enum sink_result xorb_put_write(struct xorb_put *put, struct span bytes, struct 
 	return xorb_repeat_write(put->repeat, bytes, err);
 }
 
-void xorb_put_finish(struct xorb_put *put)
+struct call *xorb_put_call(struct xorb_put *put)
 {
-	if (put->ingest != NULL)
-		ingest_finish(put->ingest); /* `put` may be gone when this returns */
-	else
-		xorb_repeat_finish(put->repeat);
+	return &put->call;
 }
 
-int xorb_put_outcome(struct xorb_put *put, bool *out_inserted, struct error *err)
+bool xorb_put_inserted(const struct xorb_put *put)
 {
-	if (put->failed) {
-		*err = put->error;
-		return -1;
-	}
-	*out_inserted = put->inserted || put->mended;
-	return 0;
-}
-
-void xorb_put_free(struct xorb_put *put)
-{
-	if (put == NULL)
-		return;
-	ingest_free(put->ingest);
-	xorb_repeat_free(put->repeat);
-	free(put);
+	return put->inserted || (put->repeat != NULL && xorb_repeat_mended(put->repeat));
 }

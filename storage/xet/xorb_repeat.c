@@ -1,6 +1,6 @@
-/* write --> check, and spool when the xorb was seen damaged; finish --> [spooled] --> run, on a helper: look, and mend --> done. Who holds a
- * reference on a pack keeps gc off it, and all mending is one lane: so nobody else moves the pack
- * meanwhile. */
+/* What comes is checked while it is written, and spooled when the xorb was seen damaged. Then a
+ * helper looks at what is stored, and mends it. A reference on a pack keeps gc off it, and all
+ * mending is one lane: so nobody else moves the pack meanwhile. */
 #include "storage/xet/xorb_repeat.h"
 
 #include <stdlib.h>
@@ -8,15 +8,12 @@
 #include "base/memory.h"
 #include "chunker/xorb_parse.h"
 #include "storage/core/pack_mend.h"
-#include "storage/core/store.h"
 #include "storage/objects/body_spool.h"
 #include "storage/objects/scratch.h"
 #include "storage/packs/pack_damage.h"
 
 struct xorb_repeat {
-	struct helper_job job; /* first */
-	struct helper_lane lane;
-	struct store *store;
+	struct call call;
 	struct xorb_repeat_params params;
 	struct xorb_parse *check;
 	struct body_spool *spool;   /* NULL: nothing is kept */
@@ -25,56 +22,11 @@ struct xorb_repeat {
 	uint32_t count;
 	const uint8_t *begin; /* of the spool's bytes */
 	bool mended;
-	bool failed;
-	struct error error;
 };
 
 static struct pack_run stored_run(const struct xorb *xorb)
 {
 	return (struct pack_run){.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
-}
-
-static int discard(void *taker, const struct xorb_record *record, struct error *err)
-{
-	(void)taker, (void)record, (void)err;
-	return 0;
-}
-
-static void spool_has_room(void *owner)
-{
-	struct xorb_repeat *const repeat = owner;
-	if (repeat->params.room != NULL)
-		repeat->params.room(repeat->params.owner);
-}
-
-struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repeat_params *params)
-{
-	struct xorb_repeat *const repeat = memory_new(sizeof *repeat);
-	const struct body_spool_params spool = {.what = "A xorb",
-		.bytes_max = XORB_BODY_MAX_BYTES,
-		.room = spool_has_room,
-		.owner = repeat};
-	const struct pack_run run = stored_run(&params->xorb);
-	repeat->store = store;
-	repeat->params = *params;
-	repeat->check = xorb_parse_new(discard, repeat, params->private_codecs);
-	if (pack_store_is_damaged(store_packs(store), &run))
-		repeat->spool = body_spool_new(store, &spool);
-	return repeat;
-}
-
-enum sink_result xorb_repeat_write(struct xorb_repeat *repeat, struct span bytes, struct error *err)
-{
-	const enum sink_result kept =
-		repeat->spool == NULL ? SINK_TAKEN : body_spool_write(repeat->spool, bytes, err);
-	if (kept != SINK_TAKEN)
-		return kept;
-	return xorb_parse_push(repeat->check, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
-}
-
-static void settle(struct xorb_repeat *repeat)
-{
-	repeat->params.done(repeat->params.owner); /* `repeat` may be gone when this returns */
 }
 
 static int take_entry(void *taker, const struct xorb_record *record, struct error *err)
@@ -128,9 +80,9 @@ static void log_mended(const struct xorb_repeat *repeat)
 	chunk_id_format(&repeat->params.xorb.hash, hash);
 	pack_id_format(&repeat->params.xorb.pack, pack);
 	const struct log_field fields[] = {log_text("xorb", hash), log_text("pack", pack)};
-	log_event(store_log(repeat->store), LOG_WARNING, NULL, "xorb_mended", fields,
+	log_event(store_log(repeat->call.store), LOG_WARNING, NULL, "xorb_mended", fields,
 		sizeof fields / sizeof *fields);
-	metrics_add(store_metrics(repeat->store), METRIC_XORBS_MENDED, 1);
+	metrics_add(store_metrics(repeat->call.store), METRIC_XORBS_MENDED, 1);
 }
 
 static int mend(struct xorb_repeat *repeat, struct error *err)
@@ -143,67 +95,108 @@ static int mend(struct xorb_repeat *repeat, struct error *err)
 		return -1;
 	patch.numbers = repeat->numbers;
 	patch.entries = repeat->entries;
-	if (pack_mend(repeat->store, &repeat->params.xorb.pack, &patch, err) != 0)
+	if (pack_mend(repeat->call.store, &repeat->params.xorb.pack, &patch, err) != 0)
 		return -1;
 	repeat->mended = true;
 	log_mended(repeat);
 	return 0;
 }
 
-static void run(struct helper_job *job)
+static void repeat_spooled(void *owner)
 {
-	struct xorb_repeat *const repeat = (struct xorb_repeat *)job;
-	struct error damage = {0};
-	const struct pack_run stored = stored_run(&repeat->params.xorb);
-	if (pack_store_check_records(store_packs(repeat->store), &stored, &damage) != 0) {
-		repeat->error = damage;
-		repeat->failed = !pack_damage_is(&damage) || mend(repeat, &repeat->error) != 0;
-	}
-	scratch_hide_paths(repeat->store, &repeat->error);
-	settle(repeat);
+	call_resume(&((struct xorb_repeat *)owner)->call, NULL);
 }
 
-static void submit(struct xorb_repeat *repeat)
+static void repeat_finish(struct call *call)
 {
-	struct helper_lane *const lane =
-		repeat->spool != NULL ? &store_packs(repeat->store)->mend_lane : &repeat->lane;
-	repeat->job.run = run;
-	helpers_submit(store_helpers(repeat->store), lane, &repeat->job);
-}
-
-static void spooled(void *owner)
-{
-	submit(owner);
-}
-
-void xorb_repeat_finish(struct xorb_repeat *repeat)
-{
-	repeat->failed =
-		xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &repeat->error) != 0;
-	if (repeat->failed)
-		settle(repeat);
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	struct error err = {0};
+	if (xorb_parse_end_as(repeat->check, &repeat->params.xorb.hash, &err) != 0)
+		call_resume(call, &err);
 	else if (repeat->spool != NULL)
-		body_spool_finish(repeat->spool, spooled);
+		body_spool_finish(repeat->spool, repeat_spooled);
 	else
-		submit(repeat);
+		call_resume(call, NULL);
 }
 
-int xorb_repeat_outcome(const struct xorb_repeat *repeat, bool *out_mended, struct error *err)
+static enum call_next repeat_look(struct call *call, struct error *err)
 {
-	*out_mended = repeat->mended;
-	if (repeat->failed)
-		*err = repeat->error;
-	return repeat->failed ? -1 : 0;
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	const struct pack_run stored = stored_run(&repeat->params.xorb);
+	int result = pack_store_check_records(store_packs(call->store), &stored, err);
+	if (result != 0 && pack_damage_is(err))
+		result = mend(repeat, err);
+	scratch_hide_paths(call->store, err);
+	return result == 0 ? CALL_NEXT : CALL_FAILS;
 }
 
-void xorb_repeat_free(struct xorb_repeat *repeat)
+static void repeat_release(struct call *call)
 {
-	if (repeat == NULL)
-		return;
-	pack_store_unrefer(store_packs(repeat->store), &repeat->params.xorb.pack);
+	struct xorb_repeat *const repeat = (struct xorb_repeat *)call;
+	pack_store_unrefer(store_packs(call->store), &repeat->params.xorb.pack);
 	body_spool_free(repeat->spool);
 	xorb_parse_free(repeat->check);
 	free(repeat->numbers);
 	free(repeat->entries);
-	free(repeat);
+}
+
+static const struct call_kind repeat_kind = {
+	.stages = {{.begin = repeat_finish}, {.help = repeat_look}},
+	.release = repeat_release,
+};
+
+static int discard(void *taker, const struct xorb_record *record, struct error *err)
+{
+	(void)taker, (void)record, (void)err;
+	return 0;
+}
+
+static void repeat_has_room(void *owner)
+{
+	const struct xorb_repeat *const repeat = owner;
+	if (repeat->params.room != NULL)
+		repeat->params.room(repeat->params.owner);
+}
+
+/* The xorb was seen damaged: what comes is kept, and mends it. */
+static void open_spool(struct xorb_repeat *repeat)
+{
+	struct store *const store = repeat->call.store;
+	const struct body_spool_params spool = {.what = "A xorb",
+		.bytes_max = XORB_BODY_MAX_BYTES,
+		.room = repeat_has_room,
+		.owner = repeat};
+	repeat->spool = body_spool_new(store, &spool);
+	repeat->call.lane = &store_packs(store)->mend_lane;
+}
+
+struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repeat_params *params)
+{
+	struct xorb_repeat *const repeat =
+		call_new(sizeof *repeat, &repeat_kind, store, 0 /* no texts */);
+	const struct pack_run run = stored_run(&params->xorb);
+	repeat->params = *params;
+	repeat->check = xorb_parse_new(discard, repeat, params->private_codecs);
+	if (pack_store_is_damaged(store_packs(store), &run))
+		open_spool(repeat);
+	return repeat;
+}
+
+enum sink_result xorb_repeat_write(struct xorb_repeat *repeat, struct span bytes, struct error *err)
+{
+	const enum sink_result kept =
+		repeat->spool == NULL ? SINK_TAKEN : body_spool_write(repeat->spool, bytes, err);
+	if (kept != SINK_TAKEN)
+		return kept;
+	return xorb_parse_push(repeat->check, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+struct call *xorb_repeat_call(struct xorb_repeat *repeat)
+{
+	return &repeat->call;
+}
+
+bool xorb_repeat_mended(const struct xorb_repeat *repeat)
+{
+	return repeat->mended;
 }

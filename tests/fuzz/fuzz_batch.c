@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			const struct batch_line *const line = &lines.lines[i];
 			ASSERT(tree_path_check(line->path, &err) == 0);
 			ASSERT(line->kind != BATCH_COPY || line->is_refused ||
-				line->source.len > 0);
+				line->source.name.len > 0);
 			ASSERT(!line->has_mtime || line->mtime_ms >= 0);
 		}
 	} else {

@@ -15,7 +15,7 @@ enum next get_bucket_acl_begin(struct exchange *exchange)
 	struct bucket_grant *grants;
 	size_t count;
 	if (s3_request_check_owner(exchange, &err) != 0 ||
-		bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) !=
+		bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, &err) !=
 			0 ||
 		bucket_grant_list(store, bucket.id, BUCKET_GRANTS_OF_ACL, exchange->arena, &grants,
 			&count, &err) != 0)
@@ -56,7 +56,7 @@ enum next put_bucket_acl_finish(struct exchange *exchange)
 	enum canned_acl acl;
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 		    &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (bucket_acl_read(exchange, xml, bucket.owner, &acl, &err) != 0 ||

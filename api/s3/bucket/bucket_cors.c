@@ -4,7 +4,6 @@
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/bucket/cors_rules.h"
 #include "api/s3/request/s3_error.h"
-#include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 #include "base/encode.h"
 
@@ -90,8 +89,8 @@ static void add_headers(struct exchange *exchange, const struct cors_rule *rule,
 }
 
 /* A count of 0: the bucket has no rules. */
-static int find_rules(
-	struct exchange *exchange, struct span bucket, struct cors_rules *out, struct error *err)
+static int find_rules(struct exchange *exchange, struct bucket_ref bucket, struct cors_rules *out,
+	struct error *err)
 {
 	struct span document;
 	*out = (struct cors_rules){.count = 0};
@@ -155,7 +154,7 @@ enum next preflight_begin(struct exchange *exchange)
 	const char *const names = read_names(exchange, headers, &bad);
 	if (names == NULL)
 		return refuse_value(exchange, "Access-Control-Request-Headers", bad);
-	if (find_rules(exchange, s3_request_bucket(exchange), &rules, &err) != 0)
+	if (find_rules(exchange, exchange_bucket(exchange), &rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (rules.count == 0)
 		return refuse(exchange, ERROR_DENIED, "AccessForbidden",
@@ -204,7 +203,7 @@ void bucket_cors_prepare(struct exchange *exchange)
 	struct error ignored;
 	if (origin.len == 0 || exchange->parameter_count == 0 || exchange->method == METHOD_OPTIONS)
 		return;
-	if (find_rules(exchange, bucket_of(exchange), &rules, &ignored) != 0)
+	if (find_rules(exchange, bucket_named(bucket_of(exchange)), &rules, &ignored) != 0)
 		return; /* whatever is wrong, the request itself will hear of it */
 	const struct cors_rule *const rule =
 		cors_rules_match(&rules, origin, method_of(exchange), (struct span){NULL, 0});

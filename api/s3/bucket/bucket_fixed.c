@@ -104,8 +104,8 @@ static int check_bucket(struct exchange *exchange, struct error *err)
 	struct bucket bucket;
 	if (s3_request_check_owner(exchange, err) != 0)
 		return -1;
-	return bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
-		&bucket, err);
+	return bucket_find(
+		exchange->context->store, exchange_bucket(exchange), exchange->arena, &bucket, err);
 }
 
 static enum next reply_absent(

@@ -74,7 +74,7 @@ void bucket_lifecycle_add_expiration(struct exchange *exchange, const struct obj
 	struct span id;
 	if (!object->is_current || object->is_marker ||
 		!lifecycle_cache_expires(store_parts(exchange->context->store)->lifecycle_cache,
-			s3_request_bucket(exchange), &subject, object->tags, exchange->arena,
+			exchange_bucket(exchange).name, &subject, object->tags, exchange->arena,
 			&due_ms, &id))
 		return;
 	struct buffer header;

@@ -57,7 +57,7 @@ enum next put_bucket_policy_finish(struct exchange *exchange)
 	size_t count;
 	if (!xml_body_check(exchange, &json, &next))
 		return next;
-	if (policy_document_parse(json, s3_request_bucket(exchange), exchange->arena, &grants,
+	if (policy_document_parse(json, exchange_bucket(exchange).name, exchange->arena, &grants,
 		    &count, &err) != 0 ||
 		(policy_document_is_public(grants, count) &&
 			public_access_block_check(exchange, BLOCK_PUBLIC_POLICY, &err) != 0))
@@ -82,7 +82,7 @@ static int is_public(struct exchange *exchange, bool *out, struct error *err)
 	struct bucket bucket;
 	*out = false;
 	if (s3_request_check_owner(exchange, err) != 0 ||
-		bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, err) != 0)
+		bucket_find(store, exchange_bucket(exchange), exchange->arena, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		struct bucket_grant *grants;

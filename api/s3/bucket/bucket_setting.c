@@ -3,17 +3,6 @@
 #include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 
-struct bucket_setting { /* the exchange's state; freed by `release` */
-	int status;
-	struct bucket_change *change;
-};
-
-static void release(struct exchange *exchange)
-{
-	struct bucket_setting *const state = exchange->state;
-	bucket_change_free(state->change);
-}
-
 enum next bucket_setting_put_begin(struct exchange *exchange)
 {
 	struct error err = {0};
@@ -25,25 +14,20 @@ enum next bucket_setting_put_begin(struct exchange *exchange)
 enum next bucket_setting_start(
 	struct exchange *exchange, const struct bucket_edit *edit, int status)
 {
-	struct bucket_setting *const state = arena_take(exchange->arena, sizeof(*state));
+	int *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* bodies here are capped far below the arena */
+	*state = status;
 	exchange->state = state;
-	exchange->release = release;
-	state->status = status;
-	struct bucket_edit bound = *edit;
-	bound.bucket_id = exchange->bucket_id;
-	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange),
-		&bound, exchange_wake_owner, exchange);
-	return NEXT_WAIT;
+	return exchange_await(exchange,
+		bucket_edit_call(exchange->context->store, exchange_bucket(exchange), edit));
 }
 
 enum next bucket_setting_resume(struct exchange *exchange)
 {
-	const struct bucket_setting *const state = exchange->state;
 	struct error err = {0};
-	if (bucket_change_outcome(state->change, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange_reply_empty(exchange, state->status);
+	return exchange_reply_empty(exchange, *(const int *)exchange->state);
 }
 
 enum next bucket_setting_store(
@@ -67,6 +51,6 @@ int bucket_setting_find(struct exchange *exchange, enum bucket_document_kind kin
 {
 	if (s3_request_check_owner(exchange, err) != 0)
 		return -1;
-	return bucket_document_find(exchange->context->store, s3_request_bucket(exchange), kind,
+	return bucket_document_find(exchange->context->store, exchange_bucket(exchange), kind,
 		exchange->arena, out, err);
 }

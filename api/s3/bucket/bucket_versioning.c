@@ -22,7 +22,7 @@ enum next get_bucket_versioning_begin(struct exchange *exchange)
 	struct error err = {0};
 	struct bucket bucket;
 	if (s3_request_check_owner(exchange, &err) != 0 ||
-		bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 			&bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const char *const name = bucket_versioning_name(bucket.versioning);

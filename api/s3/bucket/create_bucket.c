@@ -11,22 +11,15 @@
 
 enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
 
-struct create_bucket {                       /* the exchange's state; freed by `release` */
+struct create_bucket {                       /* the exchange's state */
 	struct bucket_document documents[3]; /* tags, ownership, location */
 	struct bucket_grant grants[BUCKET_GRANTS_OF_ACL_MAX];
 	struct bucket_edit edit;
-	struct bucket_change *change;
 };
 
 static const struct s3_request_refusal refusals[] = {
 	{"x-amz-bucket-object-lock-enabled", "false|False", "Object lock is not implemented."},
 };
-
-static void release(struct exchange *exchange)
-{
-	struct create_bucket *const state = exchange->state;
-	bucket_change_free(state->change);
-}
 
 static struct create_bucket *make_state(struct exchange *exchange)
 {
@@ -34,7 +27,6 @@ static struct create_bucket *make_state(struct exchange *exchange)
 	ASSERT(state != NULL); /* nothing else is in the arena yet */
 	state->edit.documents = state->documents;
 	exchange->state = state;
-	exchange->release = release;
 	return state;
 }
 
@@ -76,8 +68,8 @@ enum next create_bucket_begin(struct exchange *exchange)
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
 	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
-	if (bucket_check_name(s3_request_bucket(exchange), exchange->principal->namespace, &err) !=
-			0 ||
+	if (bucket_check_name(
+		    exchange_bucket(exchange).name, exchange->principal->namespace, &err) != 0 ||
 		read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state,
 			&err) != 0 ||
 		read_ownership(span_trim(exchange_header(exchange, "x-amz-object-ownership")),
@@ -135,18 +127,17 @@ enum next create_bucket_finish(struct exchange *exchange)
 				.message = "The specified location-constraint is not valid."});
 	add_document(state, BUCKET_TAGS, tags);
 	add_document(state, BUCKET_LOCATION, location);
-	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange),
-		exchange->principal->namespace, &state->edit, exchange_wake_owner, exchange);
-	return NEXT_WAIT;
+	return exchange_await(exchange,
+		bucket_create_call(exchange->context->store, exchange_bucket(exchange).name,
+			exchange->principal->namespace, &state->edit));
 }
 
 enum next create_bucket_resume(struct exchange *exchange)
 {
-	struct create_bucket *const state = exchange->state;
 	struct error err = {0};
-	if (bucket_change_outcome(state->change, &err) != 0 && err.kind != ERROR_BUCKET_OWNED)
+	if (call_outcome(exchange->call, &err) != 0 && err.kind != ERROR_BUCKET_OWNED)
 		return exchange_fail(exchange, &err);
-	const char *const bucket = arena_text(exchange->arena, s3_request_bucket(exchange));
+	const char *const bucket = arena_text(exchange->arena, exchange_bucket(exchange).name);
 	exchange_add_header(exchange, "Location", arena_format(exchange->arena, "/%s", bucket));
 	return exchange_reply_empty(exchange, 200);
 }

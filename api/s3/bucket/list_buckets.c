@@ -74,7 +74,7 @@ static int find_granted(struct exchange *exchange, struct listing *listing, stru
 		grant = next_grant(principal, listing, last)) {
 		struct error find_err = {0};
 		last = grant->bucket;
-		if (bucket_find(exchange->context->store, last, exchange->arena,
+		if (bucket_find(exchange->context->store, bucket_named(last), exchange->arena,
 			    &listing->buckets[listing->count], &find_err) == 0)
 			listing->count++;
 		else if (find_err.kind != ERROR_NO_BUCKET) {

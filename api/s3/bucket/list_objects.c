@@ -29,7 +29,7 @@ static enum next reply(struct exchange *exchange, const struct listing *listing,
 	struct xml_writer xml;
 	buffer_init(&body, LIST_BODY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "ListBucketResult", true);
-	xml_writer_text(&xml, "Name", s3_request_bucket(exchange));
+	xml_writer_text(&xml, "Name", exchange_bucket(exchange).name);
 	list_request_name(request, &xml, "Prefix", request->prefix);
 	write_position(exchange, &xml, listing);
 	xml_writer_u64(&xml, "MaxKeys", request->limit);
@@ -49,7 +49,7 @@ static enum next reply(struct exchange *exchange, const struct listing *listing,
 static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct list_request *const request = &listing->request;
-	const struct object_list_params params = {.bucket = s3_request_bucket(exchange),
+	const struct object_list_params params = {.bucket = exchange_bucket(exchange),
 		.prefix = request->prefix,
 		.delimiter = request->delimiter,
 		.after = listing->after,

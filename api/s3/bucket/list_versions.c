@@ -4,7 +4,6 @@
 
 #include "api/s3/request/list_request.h"
 #include "api/s3/request/s3_error.h"
-#include "api/s3/request/s3_request.h"
 #include "storage/versions/version_list.h"
 
 struct listing {
@@ -36,7 +35,7 @@ static bool read_markers(struct exchange *exchange, struct listing *listing, enu
 static int find_page(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	const struct list_request *const request = &listing->request;
-	const struct version_list_params params = {.bucket = s3_request_bucket(exchange),
+	const struct version_list_params params = {.bucket = exchange_bucket(exchange),
 		.prefix = request->prefix,
 		.delimiter = request->delimiter,
 		.after_key = listing->key_marker,
@@ -51,7 +50,7 @@ static void write_asked(
 	struct exchange *exchange, struct xml_writer *xml, const struct listing *listing)
 {
 	const struct list_request *const request = &listing->request;
-	xml_writer_text(xml, "Name", s3_request_bucket(exchange));
+	xml_writer_text(xml, "Name", exchange_bucket(exchange).name);
 	list_request_name(request, xml, "Prefix", request->prefix);
 	list_request_name(request, xml, "KeyMarker", listing->key_marker);
 	xml_writer_text(xml, "VersionIdMarker", listing->version_marker);

@@ -2,7 +2,6 @@
 
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/request/s3_error.h"
-#include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 #include "api/s3/xml/xml_tree.h"
 #include "api/s3/xml/xml_writer.h"
@@ -74,7 +73,7 @@ enum next delete_ownership_controls_begin(struct exchange *exchange)
 int ownership_controls_enforced(struct exchange *exchange, bool *out, struct error *err)
 {
 	struct span document = {NULL, 0};
-	if (bucket_document_find(exchange->context->store, s3_request_bucket(exchange),
+	if (bucket_document_find(exchange->context->store, exchange_bucket(exchange),
 		    BUCKET_OWNERSHIP, exchange->arena, &document, err) != 0)
 		return -1;
 	*out = span_equal_text(document, "BucketOwnerEnforced");

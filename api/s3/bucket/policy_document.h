@@ -1,7 +1,7 @@
 /* Bucket policies, as far as grants can say them: Allow statements of data actions, for everyone or
  * for accounts by name, on the bucket and on keys by prefix. What is beyond that is refused, never
- * passed over: a policy that was taken means what it says, or less where noted in docs/PROTOCOL.md.
- * Pure functions; any thread. */
+ * passed over: a policy that was taken means what it says, or less where noted in
+ * docs/protocol/s3.md. Pure functions; any thread. */
 #ifndef API_S3_BUCKET_POLICY_DOCUMENT_H
 #define API_S3_BUCKET_POLICY_DOCUMENT_H
 

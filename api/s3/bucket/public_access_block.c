@@ -2,7 +2,6 @@
 
 #include "api/s3/bucket/bucket_setting.h"
 #include "api/s3/request/s3_error.h"
-#include "api/s3/request/s3_request.h"
 #include "api/s3/request/xml_body.h"
 #include "api/s3/xml/xml_tree.h"
 #include "api/s3/xml/xml_writer.h"
@@ -83,7 +82,7 @@ int public_access_block_check(
 	struct exchange *exchange, enum public_access_block bit, struct error *err)
 {
 	struct span document;
-	if (bucket_document_find(exchange->context->store, s3_request_bucket(exchange),
+	if (bucket_document_find(exchange->context->store, exchange_bucket(exchange),
 		    BUCKET_PUBLIC_ACCESS, exchange->arena, &document, err) != 0)
 		return -1;
 	return document.len == 0 || (document.data[0] & bit) == 0

@@ -23,7 +23,6 @@ struct copy_object {           /* the exchange's state */
 	struct body_sink sink; /* takes nothing */
 	struct object source;
 	struct object_copy_params params;
-	struct object_copy *copy;
 };
 
 static enum sink_result refuse_body(struct body_sink *sink, struct span bytes, struct error *err)
@@ -44,13 +43,6 @@ static int finish_body(struct body_sink *sink, struct error *err)
 static void abort_body(struct body_sink *sink)
 {
 	(void)sink;
-}
-
-static void release(struct exchange *exchange)
-{
-	struct copy_object *const state = exchange->state;
-	if (state->copy != NULL)
-		object_copy_free(state->copy);
 }
 
 /* COPY or REPLACE; absent is COPY. */
@@ -99,10 +91,10 @@ static int keep_headers(struct exchange *exchange, struct copy_object *state, st
 
 /* Onto itself, something must change. An older version may become the current one again. */
 static int check_change(struct exchange *exchange, const struct copy_object *state,
-	const struct copy_source *source, bool replaces_metadata, struct error *err)
+	const struct object_ref *source, bool replaces_metadata, struct error *err)
 {
 	const struct object_copy_params *const params = &state->params;
-	const bool same = span_equal(source->bucket, params->bucket) &&
+	const bool same = span_equal(source->bucket.name, params->bucket.name) &&
 		span_equal(source->key, params->key) && state->source.is_current;
 	const bool has_class = exchange_header(exchange, "x-amz-storage-class").len > 0;
 	const bool changes = replaces_metadata || params->replaces_headers ||
@@ -119,7 +111,7 @@ static int check_change(struct exchange *exchange, const struct copy_object *sta
 }
 
 static int judge(struct exchange *exchange, struct copy_object *state,
-	const struct copy_source *source, struct error *err)
+	const struct object_ref *source, struct error *err)
 {
 	struct object_copy_params *const params = &state->params;
 	const bool replaces_metadata = params->replaces_headers;
@@ -135,7 +127,7 @@ static int judge(struct exchange *exchange, struct copy_object *state,
 static bool read_request(struct exchange *exchange, struct copy_object *state, enum next *out_next)
 {
 	struct object_copy_params *const params = &state->params;
-	struct copy_source source;
+	struct object_ref source;
 	struct error err = {0};
 	if (!object_headers_read(exchange, &params->facts, out_next) ||
 		!read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.",
@@ -146,12 +138,10 @@ static bool read_request(struct exchange *exchange, struct copy_object *state, e
 		!copy_source_find(exchange, &source, &state->source, out_next))
 		return false;
 	params->source = &state->source;
-	params->bucket = s3_request_bucket(exchange);
+	params->bucket = exchange_bucket(exchange);
 	params->key = s3_request_key(exchange);
 	params->conditions.if_match = exchange_header(exchange, "if-match");
 	params->conditions.if_none_match = exchange_header(exchange, "if-none-match");
-	params->done = exchange_wake_owner;
-	params->owner = exchange;
 	if (s3_request_check_owner(exchange, &err) == 0 &&
 		judge(exchange, state, &source, &err) == 0)
 		return true;
@@ -173,7 +163,6 @@ enum next copy_object_begin(struct exchange *exchange)
 	if (!read_request(exchange, state, &next))
 		return next;
 	exchange->state = state;
-	exchange->release = release;
 	return exchange_accept(exchange, &state->sink);
 }
 
@@ -181,8 +170,8 @@ enum next copy_object_finish(struct exchange *exchange)
 {
 	struct copy_object *const state = exchange->state;
 	struct error err = {0};
-	state->copy = object_copy_start(exchange->context->store, &state->params, &err);
-	return state->copy != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
+	struct call *const call = object_copy_call(exchange->context->store, &state->params, &err);
+	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
 
 static enum next reply(struct exchange *exchange, const struct object *object)
@@ -201,10 +190,10 @@ static enum next reply(struct exchange *exchange, const struct object *object)
 
 enum next copy_object_resume(struct exchange *exchange)
 {
-	struct copy_object *const state = exchange->state;
+	const struct copy_object *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
-	if (object_copy_outcome(state->copy, &object, &err) != 0)
+	if (object_copy_result(exchange->call, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	copy_source_add_version(exchange, &state->source);
 	object_request_add_written(exchange, &object);

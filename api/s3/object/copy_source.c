@@ -13,19 +13,18 @@ static const char header_name[] = "x-amz-copy-source";
 static const char version_marker[] = "?versionId=";
 
 /* Cuts "?versionId=..." from the end of the text as sent. */
-static bool cut_version(struct span *text, struct copy_source *out)
+static bool cut_version(struct span *text, struct version_ref *out)
 {
 	const size_t marker = sizeof(version_marker) - 1;
 	const uint8_t *const found =
 		text->len > 0 ? memmem(text->data, text->len, version_marker, marker) : NULL;
-	out->version = (struct version_ref){.kind = VERSION_REF_CURRENT};
-	out->has_version = found != NULL;
+	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
 	if (found == NULL)
 		return true;
 	const size_t at = (size_t)(found - text->data);
 	const struct span version = span_slice(*text, at + marker, text->len);
 	*text = span_slice(*text, 0, at);
-	return version_ref_parse(version, &out->version);
+	return version_ref_parse(version, out);
 }
 
 /* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
@@ -42,10 +41,11 @@ static struct span decode(struct arena *arena, struct span text)
 }
 
 int copy_source_parse(
-	struct span text, struct arena *arena, struct copy_source *out, struct error *err)
+	struct span text, struct arena *arena, struct object_ref *out, struct error *err)
 {
 	struct span rest = span_trim(text);
-	if (!cut_version(&rest, out))
+	*out = (struct object_ref){.judged_version = 0};
+	if (!cut_version(&rest, &out->version))
 		return error_set(
 			err, ERROR_INVALID, "Invalid version id specified in x-amz-copy-source");
 	rest = decode(arena, rest);
@@ -55,23 +55,21 @@ int copy_source_parse(
 	if (slash <= 0 || (size_t)slash + 1 == rest.len)
 		return error_set(err, ERROR_INVALID,
 			"Copy Source must mention the source bucket and key: sourcebucket/sourcekey, percent-encoded.");
-	out->bucket = span_slice(rest, 0, (size_t)slash);
+	out->bucket = bucket_named(span_slice(rest, 0, (size_t)slash));
 	out->key = span_slice(rest, (size_t)slash + 1, rest.len);
-	return bucket_name_is_possible(out->bucket)
+	return bucket_name_is_possible(out->bucket.name)
 		? 0
 		: error_set(err, ERROR_INVALID, "Invalid copy source bucket name");
 }
 
-static int check_owner(
-	struct exchange *exchange, const struct copy_source *source, struct error *err)
+static int check_owner(struct exchange *exchange, struct bucket_ref source, struct error *err)
 {
 	const struct span expected =
 		exchange_header(exchange, "x-amz-source-expected-bucket-owner");
 	struct bucket bucket;
 	if (expected.len == 0)
 		return 0;
-	if (bucket_find(exchange->context->store, source->bucket, exchange->arena, &bucket, err) !=
-		0)
+	if (bucket_find(exchange->context->store, source, exchange->arena, &bucket, err) != 0)
 		return -1;
 	return span_equal(bucket.owner, expected)
 		? 0
@@ -79,17 +77,16 @@ static int check_owner(
 			  "The source bucket's owner is not the one that x-amz-source-expected-bucket-owner names.");
 }
 
-static int find(struct exchange *exchange, const struct copy_source *source, struct object *out,
+static int find(struct exchange *exchange, const struct object_ref *source, struct object *out,
 	struct error *err)
 {
 	const bool is_current = source->version.kind == VERSION_REF_CURRENT;
-	if (authorise_key(exchange, source->bucket, source->key,
+	struct object_ref judged = *source;
+	if (authorise_key(exchange, &judged.bucket, judged.key,
 		    PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS),
 		    err) != 0 ||
-		check_owner(exchange, source, err) != 0)
-		return -1;
-	if (object_find_version(exchange->context->store, source->bucket, source->key,
-		    &source->version, exchange->arena, out, err) != 0)
+		check_owner(exchange, judged.bucket, err) != 0 ||
+		object_find(exchange->context->store, &judged, exchange->arena, out, err) != 0)
 		return -1;
 	if (out->is_marker)
 		return error_set(err, ERROR_INVALID_REQUEST,
@@ -116,7 +113,7 @@ static int check_conditions(
 		"At least one of the preconditions on the copy's source did not hold.");
 }
 
-bool copy_source_read(struct exchange *exchange, struct copy_source *out, enum next *out_next)
+bool copy_source_read(struct exchange *exchange, struct object_ref *out, enum next *out_next)
 {
 	const struct span text = exchange_header(exchange, header_name);
 	struct error err = {0};
@@ -127,7 +124,7 @@ bool copy_source_read(struct exchange *exchange, struct copy_source *out, enum n
 	return false;
 }
 
-bool copy_source_find(struct exchange *exchange, const struct copy_source *source,
+bool copy_source_find(struct exchange *exchange, const struct object_ref *source,
 	struct object *out, enum next *out_next)
 {
 	struct error err = {0};
@@ -135,7 +132,7 @@ bool copy_source_find(struct exchange *exchange, const struct copy_source *sourc
 		return true;
 	/* The error's children are to name the source. */
 	const struct span own[] = {exchange->parameters[0], exchange->parameters[1]};
-	exchange->parameters[0] = source->bucket;
+	exchange->parameters[0] = source->bucket.name;
 	exchange->parameters[1] = source->key;
 	*out_next = exchange_fail(exchange, &err);
 	exchange->parameters[0] = own[0];

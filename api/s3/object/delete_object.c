@@ -7,20 +7,9 @@
 #include "storage/objects/object_delete.h"
 #include "storage/versions/object.h"
 
-struct delete_object { /* the exchange's state */
-	struct object_delete_item item;
-	struct object_delete *change;
-};
-
 static const struct s3_request_refusal refusals[] = {
 	{"x-amz-mfa", NULL, "MFA delete is not implemented."},
 };
-
-static void release(struct exchange *exchange)
-{
-	struct delete_object *const state = exchange->state;
-	object_delete_free(state->change);
-}
 
 /* What directory buckets of S3 know: the size and the time that the version must have. */
 static bool read_conditions(
@@ -55,24 +44,20 @@ enum next delete_object_begin(struct exchange *exchange)
 		s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
-	struct delete_object *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	state->item.key = s3_request_key(exchange);
-	if (!object_request_version(exchange, &state->item.ref, &next) ||
-		!read_conditions(exchange, &state->item.conditions, &next))
+	struct object_delete_item *const item = arena_take(exchange->arena, sizeof(*item));
+	ASSERT(item != NULL);
+	struct object_ref object;
+	if (!object_request_ref(exchange, &object, &next) ||
+		!read_conditions(exchange, &item->conditions, &next))
 		return next;
 	if (s3_request_check_owner(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange),
-		.bucket_id = exchange->bucket_id,
-		.items = &state->item,
-		.count = 1,
-		.done = exchange_wake_owner,
-		.owner = exchange};
-	exchange->state = state;
-	exchange->release = release;
-	state->change = object_delete_start(exchange->context->store, &params);
-	return NEXT_WAIT;
+	item->key = object.key;
+	item->ref = object.version;
+	exchange->state = item;
+	const struct object_delete_params params = {
+		.bucket = object.bucket, .items = item, .count = 1};
+	return exchange_await(exchange, object_delete_call(exchange->context->store, &params));
 }
 
 /* The version that a request names is named again, whether or not there was one. */
@@ -89,10 +74,9 @@ static void add_version(struct exchange *exchange, const struct object_delete_it
 
 enum next delete_object_resume(struct exchange *exchange)
 {
-	const struct delete_object *const state = exchange->state;
-	const struct object_delete_item *const item = &state->item;
+	const struct object_delete_item *const item = exchange->state;
 	struct error err = {0};
-	if (object_delete_outcome(state->change, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (item->error.kind != ERROR_NONE)
 		return exchange_fail(exchange, &item->error);

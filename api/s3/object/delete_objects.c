@@ -15,21 +15,14 @@ struct delete_objects { /* the exchange's state */
 	struct delete_list list;
 	struct object_delete_item *items; /* of the entries that may be deleted, in their order */
 	size_t count;
-	struct object_delete *change;
 };
-
-static void release(struct exchange *exchange)
-{
-	struct delete_objects *const state = exchange->state;
-	object_delete_free(state->change);
-}
 
 enum next delete_objects_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	struct bucket bucket;
 	if (s3_request_check_owner(exchange, &err) != 0 ||
-		bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 			&bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->bucket_id = bucket.id;
@@ -45,8 +38,9 @@ static int choose(struct exchange *exchange, struct delete_objects *state, struc
 			"The list of objects leaves no memory for the request.");
 	for (size_t i = 0; i < state->list.count; i++) {
 		struct object_delete_item *const item = &state->list.entries[i].item;
+		struct bucket_ref bucket = exchange_bucket(exchange);
 		if (item->error.kind == ERROR_NONE &&
-			authorise_key(exchange, s3_request_bucket(exchange), item->key,
+			authorise_key(exchange, &bucket, item->key,
 				item->ref.kind == VERSION_REF_CURRENT
 					? PERMISSION_DELETE
 					: PERMISSION_DELETE | PERMISSION_VERSIONS,
@@ -120,24 +114,18 @@ enum next delete_objects_finish(struct exchange *exchange)
 		choose(exchange, state, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
 	if (state->count == 0)
 		return reply(exchange, state);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange),
-		.bucket_id = exchange->bucket_id,
-		.items = state->items,
-		.count = state->count,
-		.done = exchange_wake_owner,
-		.owner = exchange};
-	state->change = object_delete_start(exchange->context->store, &params);
-	return NEXT_WAIT;
+	const struct object_delete_params params = {
+		.bucket = exchange_bucket(exchange), .items = state->items, .count = state->count};
+	return exchange_await(exchange, object_delete_call(exchange->context->store, &params));
 }
 
 enum next delete_objects_resume(struct exchange *exchange)
 {
-	struct delete_objects *const state = exchange->state;
+	const struct delete_objects *const state = exchange->state;
 	struct error err = {0};
-	if (object_delete_outcome(state->change, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return reply(exchange, state);
 }

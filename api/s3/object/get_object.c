@@ -14,7 +14,7 @@ enum { PART_NUMBER_MAX = 10000 };
 
 struct get_object { /* the exchange's state */
 	struct anchor_wait wait;
-	struct version_ref ref;
+	struct object_ref object;
 	uint32_t part_number; /* 0: none was named */
 	bool with_checksum;
 };
@@ -74,23 +74,31 @@ static bool read_overrides(struct exchange *exchange,
 	return true;
 }
 
+/* What nobody has written may be a file of a step; not to a caller that was let into one version
+ * alone. */
+static bool may_be_anchor(const struct object_ref *asked, const struct object *found)
+{
+	return asked->version.kind == VERSION_REF_CURRENT && asked->judged_version == 0 &&
+		!found->is_marker;
+}
+
 static int find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err)
 {
 	struct get_object *const state = exchange->state;
+	const struct object_ref *const asked = &state->object;
 	anchor_wait_look(&state->wait);
-	const int result = object_request_view(exchange, view, &state->ref, out, err);
-	if (result == 0 || err->kind != ERROR_NO_KEY || state->ref.kind != VERSION_REF_CURRENT ||
-		out->is_marker)
+	const int result = object_request_view(exchange, view, asked, out, err);
+	if (result == 0 || err->kind != ERROR_NO_KEY || !may_be_anchor(asked, out))
 		return result;
-	if (run_find_anchor_key(exchange->context->store, s3_request_bucket(exchange),
-		    s3_request_key(exchange), exchange->arena, out, &state->wait.anchor, err) == 0)
+	if (run_find_anchor_key(exchange->context->store, asked->bucket, asked->key,
+		    exchange->arena, out, &state->wait.anchor, err) == 0)
 		return 0;
 	if (err->kind != ERROR_NO_KEY || !state->wait.anchor.is_view ||
 		object_view_renew(view, err) != 0)
 		return -1;
 	/* it may have been made since */
-	return object_request_view(exchange, view, &state->ref, out, err);
+	return object_request_view(exchange, view, asked, out, err);
 }
 
 /* A file of a step that nobody published an anchor of: it is made now. */
@@ -214,7 +222,7 @@ static bool read_request(struct exchange *exchange, struct get_object *state, en
 	else if (s3_request_check_owner(exchange, &err) != 0)
 		exchange_fail(exchange, &err);
 	else
-		return object_request_version(exchange, &state->ref, out_next) &&
+		return object_request_ref(exchange, &state->object, out_next) &&
 			read_part_number(exchange, state, out_next);
 	return false;
 }

@@ -24,7 +24,7 @@ static const struct {
 	{"ObjectSize", ATTRIBUTE_OBJECT_SIZE}};
 
 struct asked {
-	struct version_ref ref;
+	struct object_ref object;
 	unsigned attributes;
 	uint64_t max_parts;
 	uint64_t after; /* part-number-marker */
@@ -83,7 +83,7 @@ static bool read_asked(struct exchange *exchange, struct asked *asked, enum next
 {
 	*asked = (struct asked){.max_parts = PARTS_MAX};
 	if (!read_attributes(exchange, asked, out_next) ||
-		!object_request_version(exchange, &asked->ref, out_next) ||
+		!object_request_ref(exchange, &asked->object, out_next) ||
 		!read_number(exchange, "x-amz-max-parts", &asked->max_parts, out_next) ||
 		!read_number(exchange, "x-amz-part-number-marker", &asked->after, out_next))
 		return false;
@@ -143,7 +143,7 @@ static int find(struct exchange *exchange, const struct asked *asked, struct obj
 	const bool wants_parts =
 		(asked->attributes & ATTRIBUTE_OBJECT_PARTS) != 0 && asked->max_parts > 0;
 	if (s3_request_check_owner(exchange, err) != 0 ||
-		object_request_find(exchange, &asked->ref, object, err) != 0)
+		object_request_find(exchange, &asked->object, object, err) != 0)
 		return -1;
 	if (!wants_parts || object->part_count == 0)
 		return 0;

@@ -167,12 +167,13 @@ static bool read_storage_class(
 /* What makes an object everyone's is a matter of who may set its ACL. */
 static bool read_acl(struct exchange *exchange, struct object_facts *out, enum next *out_next)
 {
+	struct bucket_ref bucket = exchange_bucket(exchange);
 	struct error err = {0};
 	bool given;
 	if (acl_headers(exchange, &given, &out->acl, &err) == 0 &&
 		(out->acl == ACL_PRIVATE ||
-			(authorise_key(exchange, s3_request_bucket(exchange),
-				 s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0 &&
+			(authorise_key(exchange, &bucket, s3_request_key(exchange),
+				 PERMISSION_ADMIN, &err) == 0 &&
 				bucket_acl_check_public(exchange, &err) == 0)))
 		return true;
 	*out_next = acl_fail(exchange, &err);

@@ -4,11 +4,14 @@
 #include "api/s3/request/s3_request.h"
 #include "storage/objects/object_read.h"
 
-bool object_request_version(struct exchange *exchange, struct version_ref *out, enum next *out_next)
+bool object_request_ref(struct exchange *exchange, struct object_ref *out, enum next *out_next)
 {
 	struct span text;
-	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
-	if (!exchange_query(exchange, "versionId", &text) || version_ref_parse(text, out))
+	*out = (struct object_ref){.bucket = exchange_bucket(exchange),
+		.key = s3_request_key(exchange),
+		.version = {.kind = VERSION_REF_CURRENT},
+		.judged_version = exchange->judged_version};
+	if (!exchange_query(exchange, "versionId", &text) || version_ref_parse(text, &out->version))
 		return true;
 	*out_next = s3_error_argument(exchange, "versionId", text,
 		text.len == 0 ? "Version id cannot be the empty string"
@@ -59,19 +62,16 @@ static int tell(
 		"The specified method is not allowed against this resource: the version is a delete marker.");
 }
 
-int object_request_find(struct exchange *exchange, const struct version_ref *ref,
-	struct object *out, struct error *err)
+int object_request_find(struct exchange *exchange, const struct object_ref *ref, struct object *out,
+	struct error *err)
 {
-	const int result =
-		object_find_version(exchange->context->store, s3_request_bucket(exchange),
-			s3_request_key(exchange), ref, exchange->arena, out, err);
+	const int result = object_find(exchange->context->store, ref, exchange->arena, out, err);
 	return tell(exchange, result, out, err);
 }
 
 int object_request_view(struct exchange *exchange, struct object_view *view,
-	const struct version_ref *ref, struct object *out, struct error *err)
+	const struct object_ref *ref, struct object *out, struct error *err)
 {
-	const int result = object_view_find(view, s3_request_bucket(exchange),
-		s3_request_key(exchange), ref, exchange->arena, out, err);
+	const int result = object_view_find(view, ref, exchange->arena, out, err);
 	return tell(exchange, result, out, err);
 }

@@ -6,20 +6,10 @@
 #include "api/s3/request/xml_body.h"
 #include "storage/objects/object_change.h"
 
-struct object_tagging { /* the exchange's state */
-	struct object_change *change;
-};
-
-static void release(struct exchange *exchange)
-{
-	struct object_tagging *const state = exchange->state;
-	object_change_free(state->change);
-}
-
-static bool check_request(struct exchange *exchange, struct version_ref *out, enum next *out_next)
+static bool check_request(struct exchange *exchange, struct object_ref *out, enum next *out_next)
 {
 	struct error err = {0};
-	if (!object_request_version(exchange, out, out_next))
+	if (!object_request_ref(exchange, out, out_next))
 		return false;
 	if (s3_request_check_owner(exchange, &err) == 0)
 		return true;
@@ -29,7 +19,7 @@ static bool check_request(struct exchange *exchange, struct version_ref *out, en
 
 enum next get_object_tagging_begin(struct exchange *exchange)
 {
-	struct version_ref ref;
+	struct object_ref ref;
 	struct object object;
 	struct buffer body;
 	struct error err = {0};
@@ -47,30 +37,18 @@ enum next get_object_tagging_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }
 
-static enum next start(struct exchange *exchange, const struct version_ref *ref, struct span tags)
+static enum next start(struct exchange *exchange, const struct object_ref *ref, struct span tags)
 {
-	struct object_tagging *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	const struct object_change_params params = {.bucket = s3_request_bucket(exchange),
-		.bucket_id = exchange->bucket_id,
-		.key = s3_request_key(exchange),
-		.ref = *ref,
-		.sets_tags = true,
-		.tags = tags,
-		.done = exchange_wake_owner,
-		.owner = exchange};
-	exchange->state = state;
-	exchange->release = release;
-	state->change = object_change_start(exchange->context->store, &params);
-	return NEXT_WAIT;
+	const struct object_change_params params = {
+		.object = *ref, .sets_tags = true, .tags = tags};
+	return exchange_await(exchange, object_change_call(exchange->context->store, &params));
 }
 
 static enum next resume(struct exchange *exchange, int status)
 {
-	const struct object_tagging *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
-	if (object_change_outcome(state->change, &object, &err) != 0)
+	if (object_change_result(exchange->call, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	object_request_add_version(exchange, &object);
 	return exchange_reply_empty(exchange, status);
@@ -78,7 +56,7 @@ static enum next resume(struct exchange *exchange, int status)
 
 enum next put_object_tagging_begin(struct exchange *exchange)
 {
-	struct version_ref ref;
+	struct object_ref ref;
 	struct object object;
 	struct error err = {0};
 	enum next next;
@@ -91,13 +69,12 @@ enum next put_object_tagging_begin(struct exchange *exchange)
 
 enum next put_object_tagging_finish(struct exchange *exchange)
 {
-	struct version_ref ref;
+	struct object_ref ref;
 	struct span xml;
 	struct span tags;
 	struct error err = {0};
 	enum next next;
-	if (!object_request_version(exchange, &ref, &next) ||
-		!xml_body_check(exchange, &xml, &next))
+	if (!object_request_ref(exchange, &ref, &next) || !xml_body_check(exchange, &xml, &next))
 		return next;
 	if (tagging_read_xml(xml, TAG_SET_OBJECT_MAX, exchange->arena, &tags, &err) != 0)
 		return exchange_fail(exchange, &err);
@@ -111,7 +88,7 @@ enum next put_object_tagging_resume(struct exchange *exchange)
 
 enum next delete_object_tagging_begin(struct exchange *exchange)
 {
-	struct version_ref ref;
+	struct object_ref ref;
 	enum next next;
 	return check_request(exchange, &ref, &next) ? start(exchange, &ref, (struct span){NULL, 0})
 						    : next;

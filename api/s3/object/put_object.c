@@ -21,7 +21,8 @@
 
 struct put_object {            /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
-	struct object_put *put;
+	struct exchange *exchange;
+	struct object_put *put; /* exchange->call is its call */
 	struct checksum_headers checksum;
 };
 
@@ -47,12 +48,13 @@ static int check_length(const struct exchange *exchange, struct error *err)
 static int check_conditions_early(
 	struct exchange *exchange, const struct object_put_params *params, struct error *err)
 {
+	const struct object_ref ref = {.bucket = params->bucket, .key = params->key};
 	if (params->conditions.if_match.len == 0 && params->conditions.if_none_match.len == 0)
 		return 0;
 	struct object current;
 	struct error find_err = {0};
-	const bool found = object_find(exchange->context->store, params->bucket, params->key,
-				   exchange->arena, &current, &find_err) == 0;
+	const bool found = object_find(exchange->context->store, &ref, exchange->arena, &current,
+				   &find_err) == 0;
 	if (!found && find_err.kind != ERROR_NO_KEY) {
 		*err = find_err;
 		return -1;
@@ -76,26 +78,17 @@ static int finish_body(struct body_sink *sink, struct error *err)
 
 static void abort_body(struct body_sink *sink)
 {
-	struct put_object *const state = (struct put_object *)sink;
-	object_put_free(state->put);
-	state->put = NULL;
-}
-
-static void release(struct exchange *exchange)
-{
-	struct put_object *const state = exchange->state;
-	if (state->put != NULL)
-		object_put_free(state->put);
+	struct exchange *const exchange = ((struct put_object *)sink)->exchange;
+	exchange_drop_call(exchange);
 }
 
 static int open_put(struct exchange *exchange, struct put_object *state,
 	const struct object_facts *facts, struct error *err)
 {
-	struct object_put_params params = {.bucket = s3_request_bucket(exchange),
+	struct object_put_params params = {.bucket = exchange_bucket(exchange),
 		.key = s3_request_key(exchange),
 		.facts = *facts,
 		.room = exchange_wake_owner,
-		.done = exchange_wake_owner,
 		.owner = exchange};
 	params.conditions.if_match = exchange_header(exchange, "if-match");
 	params.conditions.if_none_match = exchange_header(exchange, "if-none-match");
@@ -107,7 +100,10 @@ static int open_put(struct exchange *exchange, struct put_object *state,
 		return -1;
 	params.checksum = state->checksum.algorithm;
 	state->put = object_put_open(exchange->context->store, &params, err);
-	return state->put != NULL ? 0 : -1;
+	if (state->put == NULL)
+		return -1;
+	exchange->call = object_put_call(state->put);
+	return 0;
 }
 
 enum next put_object_begin(struct exchange *exchange)
@@ -128,11 +124,11 @@ enum next put_object_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	}
 	*state = (struct put_object){
-		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body},
+		.exchange = exchange};
 	if (open_put(exchange, state, &facts, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
 	return exchange_accept(exchange, &state->sink);
 }
 
@@ -145,17 +141,15 @@ enum next put_object_finish(struct exchange *exchange)
 		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		object_put_expect(state->put, expected);
-	object_put_finish(state->put);
-	return NEXT_WAIT;
+	return exchange_await(exchange, exchange->call);
 }
 
-static enum next reply_failed(
-	struct exchange *exchange, const struct put_object *state, const struct error *err)
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
 	struct checksum expected;
 	struct checksum actual;
 	if (err->kind == ERROR_BAD_DIGEST &&
-		object_put_bad_checksum(state->put, &expected, &actual))
+		object_put_bad_checksum(exchange->call, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, err);
 }
@@ -164,11 +158,10 @@ enum next put_object_resume(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return copy_object_resume(exchange);
-	struct put_object *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
-	if (object_put_outcome(state->put, &object, &err) != 0)
-		return reply_failed(exchange, state, &err);
+	if (object_put_result(exchange->call, &object, &err) != 0)
+		return reply_failed(exchange, &err);
 	object_reply_add_identity(exchange, &object);
 	object_request_add_written(exchange, &object);
 	bucket_lifecycle_add_expiration(exchange, &object);

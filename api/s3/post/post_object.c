@@ -28,7 +28,7 @@ struct post_object {           /* the exchange's state */
 	struct post_form form;
 	struct post_policy policy;
 	struct checksum_headers checksum;
-	struct object_put *put;
+	struct object_put *put; /* exchange->call is its call */
 	uint64_t size;
 	bool is_form_good; /* what failed was the object's, not the form's */
 };
@@ -118,7 +118,7 @@ static int check_policy(struct post_object *state, struct error *err)
 	if (!post_form_find(&state->form, "policy", &text))
 		return 0;
 	const int64_t now_ms = exchange->context->clock->wall_ms(exchange->context->clock);
-	if (post_policy_check(text, &state->form, s3_request_bucket(exchange), now_ms,
+	if (post_policy_check(text, &state->form, exchange_bucket(exchange).name, now_ms,
 		    &state->policy, err) == 0)
 		return 0;
 	if (err->kind != ERROR_INVALID)
@@ -153,15 +153,27 @@ static int read_fields(
 static int open_put(struct post_object *state, struct error *err)
 {
 	struct exchange *const exchange = state->exchange;
-	struct object_put_params params = {.bucket = s3_request_bucket(exchange),
+	struct object_put_params params = {.bucket = exchange_bucket(exchange),
 		.key = s3_request_key(exchange),
 		.room = exchange_wake_owner,
-		.done = exchange_wake_owner,
 		.owner = exchange};
 	if (read_fields(state, &params, err) != 0)
 		return -1;
 	state->put = object_put_open(exchange->context->store, &params, err);
-	return state->put != NULL ? 0 : -1;
+	if (state->put == NULL)
+		return -1;
+	exchange->call = object_put_call(state->put);
+	return 0;
+}
+
+/* The caller is known by the fields alone: it is let into the bucket here. */
+static int authorise_form(struct exchange *exchange, struct error *err)
+{
+	struct bucket_ref bucket = exchange_bucket(exchange);
+	if (authorise_key(exchange, &bucket, s3_request_key(exchange), PERMISSION_WRITE, err) != 0)
+		return -1;
+	exchange->bucket_id = bucket.id;
+	return 0;
 }
 
 static int begin_file(void *owner, struct span file_name, struct error *err)
@@ -171,9 +183,8 @@ static int begin_file(void *owner, struct span file_name, struct error *err)
 	state->is_form_good = true;
 	if (post_signature_check(exchange, &state->form, err) != 0 ||
 		find_key(state, file_name, err) != 0 || check_policy(state, err) != 0 ||
-		authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange),
-			PERMISSION_WRITE, err) != 0 ||
-		s3_request_check_owner(exchange, err) != 0 || open_put(state, err) != 0)
+		authorise_form(exchange, err) != 0 || s3_request_check_owner(exchange, err) != 0 ||
+		open_put(state, err) != 0)
 		return -1;
 	state->is_form_good = false;
 	return 0;
@@ -242,22 +253,16 @@ static int finish_body(struct body_sink *sink, struct error *err)
 	return 0;
 }
 
-static void drop(struct post_object *state)
-{
-	form_data_free(state->data);
-	if (state->put != NULL)
-		object_put_free(state->put);
-	state->put = NULL;
-}
-
 static void abort_body(struct body_sink *sink)
 {
-	drop((struct post_object *)sink);
+	struct post_object *const state = (struct post_object *)sink;
+	form_data_free(state->data);
+	exchange_drop_call(state->exchange);
 }
 
 static void release(struct exchange *exchange)
 {
-	drop(exchange->state);
+	form_data_free(((struct post_object *)exchange->state)->data);
 }
 
 static int check_request(struct exchange *exchange, struct span *out_boundary, struct error *err)
@@ -306,8 +311,7 @@ enum next post_object_finish(struct exchange *exchange)
 		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		object_put_expect(state->put, expected);
-	object_put_finish(state->put);
-	return NEXT_WAIT;
+	return exchange_await(exchange, exchange->call);
 }
 
 enum next post_object_resume(struct exchange *exchange)
@@ -317,9 +321,10 @@ enum next post_object_resume(struct exchange *exchange)
 	struct checksum expected;
 	struct checksum actual;
 	struct error err = {0};
-	if (object_put_outcome(state->put, &object, &err) == 0)
+	if (object_put_result(exchange->call, &object, &err) == 0)
 		return post_reply(exchange, &state->form, &object);
-	if (err.kind == ERROR_BAD_DIGEST && object_put_bad_checksum(state->put, &expected, &actual))
+	if (err.kind == ERROR_BAD_DIGEST &&
+		object_put_bad_checksum(exchange->call, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, &err);
 }

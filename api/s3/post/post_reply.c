@@ -19,7 +19,7 @@ static const char *location_of(struct exchange *exchange)
 	buffer_format(&url, "%s://%.*s/", exchange->secure ? "https" : "http", (int)host.len,
 		(const char *)host.data);
 	if (!is_virtual) {
-		buffer_add_span(&url, s3_request_bucket(exchange));
+		buffer_add_span(&url, exchange_bucket(exchange).name);
 		buffer_add_byte(&url, '/');
 	}
 	encode_percent(s3_request_key(exchange), true, &url);
@@ -54,7 +54,7 @@ static const char *redirect_of(
 	buffer_init(&url, URL_MAX_BYTES);
 	buffer_add_span(&url, target);
 	buffer_add_text(&url, span_find(target, '?') < 0 ? "?bucket=" : "&bucket=");
-	encode_percent(s3_request_bucket(exchange), false, &url);
+	encode_percent(exchange_bucket(exchange).name, false, &url);
 	buffer_add_text(&url, "&key=");
 	encode_percent(s3_request_key(exchange), false, &url);
 	buffer_format(&url, "&etag=%%22%s%%22", object->etag);
@@ -86,7 +86,7 @@ static enum next reply_document(
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "PostResponse", false);
 	xml_writer_text(&xml, "Location", span_text(location));
-	xml_writer_text(&xml, "Bucket", s3_request_bucket(exchange));
+	xml_writer_text(&xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(&xml, "Key", s3_request_key(exchange));
 	xml_writer_etag(&xml, "ETag", object->etag);
 	xml_writer_end(&xml);

@@ -21,7 +21,7 @@ static bool find_bucket(struct exchange *exchange, struct list_request *out, enu
 {
 	struct error err = {0};
 	if (s3_request_check_owner(exchange, &err) == 0 &&
-		bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 			&out->bucket, &err) == 0)
 		return true;
 	*out_next = exchange_fail(exchange, &err);

@@ -7,11 +7,6 @@
 #include "base/encode.h"
 #include "storage/versions/object.h"
 
-struct span s3_request_bucket(const struct exchange *exchange)
-{
-	return exchange->parameters[0];
-}
-
 struct span s3_request_key(const struct exchange *exchange)
 {
 	return exchange->parameters[1];
@@ -23,7 +18,7 @@ int s3_request_check_owner(struct exchange *exchange, struct error *err)
 	if (expected.len == 0)
 		return 0;
 	struct bucket bucket;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 		    &bucket, err) != 0)
 		return -1;
 	if (!span_equal(bucket.owner, expected))

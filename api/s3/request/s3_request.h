@@ -6,8 +6,7 @@
 #include "api/exchange/exchange.h"
 #include "storage/buckets/bucket.h"
 
-/* Parameters of the route: "/{bucket}" and "/{bucket}/{key*}". */
-struct span s3_request_bucket(const struct exchange *exchange);
+/* Of the route "/{bucket}/{key*}". */
 struct span s3_request_key(const struct exchange *exchange);
 
 /* x-amz-expected-bucket-owner: 0 when absent or right; denied, or no_bucket. */

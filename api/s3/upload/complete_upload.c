@@ -12,17 +12,6 @@
 
 enum { LIST_MAX_BYTES = 3 * 1024 * 1024, REPLY_MAX_BYTES = 64 * 1024 };
 
-struct complete_upload { /* the exchange's state */
-	struct upload_complete_params params;
-	struct upload_complete *complete;
-};
-
-static void release(struct exchange *exchange)
-{
-	struct complete_upload *const state = exchange->state;
-	upload_complete_free(state->complete);
-}
-
 static int read_headers(
 	struct exchange *exchange, struct upload_complete_params *params, struct error *err)
 {
@@ -47,30 +36,27 @@ enum next complete_upload_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
-	struct complete_upload *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
-	if (!upload_request_read(exchange, &state->params.ref, &next))
+	struct upload_complete_params *const params = arena_take(exchange->arena, sizeof(*params));
+	ASSERT(params != NULL); /* the first thing that is taken from an arena of 64 MiB */
+	if (!upload_request_read(exchange, &params->ref, &next))
 		return next;
-	if (read_headers(exchange, &state->params, &err) != 0)
+	if (read_headers(exchange, params, &err) != 0)
 		return exchange_fail(exchange, &err);
-	exchange->state = state;
-	exchange->release = release;
+	exchange->state = params;
 	return exchange_accept_small(exchange, LIST_MAX_BYTES);
 }
 
 enum next complete_upload_finish(struct exchange *exchange)
 {
-	struct complete_upload *const state = exchange->state;
+	struct upload_complete_params *const params = exchange->state;
 	struct upload_listed_part *parts = NULL;
 	struct error err = {0};
 	if (complete_list_parse(exchange_body(exchange), exchange->arena, &parts,
-		    &state->params.part_count, &err) != 0)
+		    &params->part_count, &err) != 0)
 		return exchange_fail(exchange, &err);
-	state->params.parts = parts;
-	state->params.done = exchange_wake_owner;
-	state->params.owner = exchange;
-	state->complete = upload_complete_start(exchange->context->store, &state->params, &err);
-	return state->complete != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
+	params->parts = parts;
+	struct call *const call = upload_complete_call(exchange->context->store, params, &err);
+	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
 
 static struct span fault_number(struct exchange *exchange, uint64_t number)
@@ -100,21 +86,21 @@ static enum next reply_fault(
 	return s3_error_reply(exchange, &error);
 }
 
-static enum next reply_failed(struct exchange *exchange, const struct complete_upload *state,
-	const struct upload_fault *fault, const struct error *err)
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
+	const struct upload_fault fault = upload_complete_fault(exchange->call);
 	struct checksum expected;
 	struct checksum actual;
-	if (err->kind == ERROR_BAD_DIGEST && fault->number > 0)
+	if (err->kind == ERROR_BAD_DIGEST && fault.number > 0)
 		return s3_error_reply(exchange,
 			&(struct s3_error){
 				.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
 	if (err->kind == ERROR_BAD_DIGEST) {
-		upload_complete_checksums(state->complete, &expected, &actual);
+		upload_complete_checksums(exchange->call, &expected, &actual);
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	}
 	if (err->kind == ERROR_PART_TOO_SMALL || err->kind == ERROR_INVALID_PART)
-		return reply_fault(exchange, fault, err);
+		return reply_fault(exchange, &fault, err);
 	return exchange_fail(exchange, err);
 }
 
@@ -140,7 +126,7 @@ static enum next reply(struct exchange *exchange, const struct upload_result *re
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "CompleteMultipartUploadResult", true);
 	xml_writer_text(&xml, "Location", location(exchange));
-	xml_writer_text(&xml, "Bucket", s3_request_bucket(exchange));
+	xml_writer_text(&xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(&xml, "Key", s3_request_key(exchange));
 	xml_writer_etag(&xml, "ETag", result->etag);
 	checksum_xml_value(&xml, &result->checksum, result->part_count);
@@ -151,11 +137,9 @@ static enum next reply(struct exchange *exchange, const struct upload_result *re
 
 enum next complete_upload_resume(struct exchange *exchange)
 {
-	struct complete_upload *const state = exchange->state;
-	struct upload_result result;
-	struct upload_fault fault;
 	struct error err = {0};
-	if (upload_complete_outcome(state->complete, &result, &fault, &err) != 0)
-		return reply_failed(exchange, state, &fault, &err);
+	if (call_outcome(exchange->call, &err) != 0)
+		return reply_failed(exchange, &err);
+	const struct upload_result result = upload_complete_result(exchange->call);
 	return reply(exchange, &result);
 }

@@ -10,36 +10,23 @@
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 
-struct create_upload { /* the exchange's state */
-	struct upload_create *create;
-	struct checksum_headers checksum;
-};
-
-static void release(struct exchange *exchange)
-{
-	struct create_upload *const state = exchange->state;
-	upload_create_free(state->create);
-}
-
-static int start(struct exchange *exchange, struct create_upload *state,
+/* `checksum`, the exchange's state, becomes what the client named. */
+static struct call *make_call(struct exchange *exchange, struct checksum_headers *checksum,
 	const struct object_facts *facts, struct error *err)
 {
 	if (s3_request_check_owner(exchange, err) != 0 ||
-		checksum_headers_read(exchange, CHECKSUM_TO_STORE, &state->checksum, err) != 0)
-		return -1;
+		checksum_headers_read(exchange, CHECKSUM_TO_STORE, checksum, err) != 0)
+		return NULL;
 	const struct upload_create_params params = {
-		.bucket = s3_request_bucket(exchange),
+		.bucket = exchange_bucket(exchange),
 		.key = s3_request_key(exchange),
 		.initiator = exchange->principal != NULL ? exchange->principal->namespace
 							 : (struct span){NULL, 0},
 		.facts = *facts,
-		.checksum = state->checksum.algorithm,
-		.type = state->checksum.type,
-		.done = exchange_wake_owner,
-		.owner = exchange,
+		.checksum = checksum->algorithm,
+		.type = checksum->type,
 	};
-	state->create = upload_create_start(exchange->context->store, &params, err);
-	return state->create != NULL ? 0 : -1;
+	return upload_create_call(exchange->context->store, &params, err);
 }
 
 enum next create_upload_begin(struct exchange *exchange)
@@ -49,19 +36,17 @@ enum next create_upload_begin(struct exchange *exchange)
 	enum next next;
 	if (!object_headers_read(exchange, &facts, &next))
 		return next;
-	struct create_upload *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL); /* object_headers_read found room for more than this */
-	exchange->state = state;
-	exchange->release = release;
-	return start(exchange, state, &facts, &err) == 0 ? NEXT_WAIT
-							 : exchange_fail(exchange, &err);
+	struct checksum_headers *const checksum = arena_take(exchange->arena, sizeof(*checksum));
+	ASSERT(checksum != NULL); /* object_headers_read found room for more than this */
+	exchange->state = checksum;
+	struct call *const call = make_call(exchange, checksum, &facts, &err);
+	return call != NULL ? exchange_await(exchange, call) : exchange_fail(exchange, &err);
 }
 
-static enum next reply(
-	struct exchange *exchange, const struct create_upload *state, const struct upload_id *id)
+static enum next reply(struct exchange *exchange, const struct upload_id *id)
 {
-	const struct checksum checksum = {
-		.algorithm = state->checksum.algorithm, .type = state->checksum.type};
+	const struct checksum_headers *const named = exchange->state;
+	const struct checksum checksum = {.algorithm = named->algorithm, .type = named->type};
 	char text[UPLOAD_ID_TEXT_BYTES];
 	struct buffer body;
 	struct xml_writer xml;
@@ -72,7 +57,7 @@ static enum next reply(
 	checksum_headers_add_type(exchange, &checksum);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "InitiateMultipartUploadResult", true);
-	xml_writer_text(&xml, "Bucket", s3_request_bucket(exchange));
+	xml_writer_text(&xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(&xml, "Key", s3_request_key(exchange));
 	xml_writer_text(&xml, "UploadId", span_text(text));
 	xml_writer_end(&xml);
@@ -81,10 +66,9 @@ static enum next reply(
 
 enum next create_upload_resume(struct exchange *exchange)
 {
-	struct create_upload *const state = exchange->state;
-	struct upload_id id;
 	struct error err = {0};
-	if (upload_create_outcome(state->create, &id, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return reply(exchange, state, &id);
+	const struct upload_id id = upload_create_result(exchange->call);
+	return reply(exchange, &id);
 }

@@ -48,7 +48,7 @@ static void write_page(struct exchange *exchange, struct xml_writer *xml, const 
 	const bool truncated = page->parts.truncated && page->limit > 0;
 	char id[UPLOAD_ID_TEXT_BYTES];
 	upload_id_format(&upload->id, id);
-	xml_writer_text(xml, "Bucket", s3_request_bucket(exchange));
+	xml_writer_text(xml, "Bucket", exchange_bucket(exchange).name);
 	xml_writer_text(xml, "Key", upload->key);
 	xml_writer_text(xml, "UploadId", span_text(id));
 	list_request_uploader(xml, upload->initiator);
@@ -66,8 +66,9 @@ static void write_page(struct exchange *exchange, struct xml_writer *xml, const 
 static int read_page(struct exchange *exchange, const struct upload_ref *ref, struct page *page,
 	struct error *err)
 {
-	return upload_list_parts(exchange->context->store, ref, page->after, (size_t)page->limit,
-		exchange->arena, &page->parts, err);
+	const struct upload_parts_range range = {page->after, (size_t)page->limit};
+	return upload_list_parts(
+		exchange->context->store, ref, range, exchange->arena, &page->parts, err);
 }
 
 enum next list_parts_begin(struct exchange *exchange)

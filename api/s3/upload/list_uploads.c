@@ -76,7 +76,7 @@ enum next list_uploads_begin(struct exchange *exchange)
 	if (!list_request_read(exchange, "max-uploads", &request, &next) ||
 		!read_markers(exchange, &markers, &params, &next))
 		return next;
-	params.bucket = request.bucket.name;
+	params.bucket = exchange_bucket(exchange);
 	params.prefix = request.prefix;
 	params.delimiter = request.delimiter;
 	params.limit = (size_t)request.limit;

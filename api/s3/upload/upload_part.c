@@ -9,7 +9,8 @@
 
 struct upload_part_state {     /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */
-	struct upload_put *put;
+	struct exchange *exchange;
+	struct upload_put *put; /* exchange->call is its call */
 	struct checksum_headers checksum;
 };
 
@@ -48,14 +49,7 @@ static int finish_body(struct body_sink *sink, struct error *err)
 static void abort_body(struct body_sink *sink)
 {
 	struct upload_part_state *const state = (struct upload_part_state *)sink;
-	upload_put_free(state->put);
-	state->put = NULL;
-}
-
-static void release(struct exchange *exchange)
-{
-	struct upload_part_state *const state = exchange->state;
-	upload_put_free(state->put);
+	exchange_drop_call(state->exchange);
 }
 
 static int open_part(struct exchange *exchange, struct upload_part_state *state,
@@ -68,10 +62,12 @@ static int open_part(struct exchange *exchange, struct upload_part_state *state,
 		return -1;
 	params->checksum = state->checksum.algorithm;
 	params->room = exchange_wake_owner;
-	params->done = exchange_wake_owner;
 	params->owner = exchange;
 	state->put = upload_put_open(exchange->context->store, params, err);
-	return state->put != NULL ? 0 : -1;
+	if (state->put == NULL)
+		return -1;
+	exchange->call = upload_put_call(state->put);
+	return 0;
 }
 
 enum next upload_part_begin(struct exchange *exchange)
@@ -90,11 +86,11 @@ enum next upload_part_begin(struct exchange *exchange)
 	struct upload_part_state *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
 	*state = (struct upload_part_state){
-		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body}};
+		.sink = {.write = write_body, .finish = finish_body, .abort = abort_body},
+		.exchange = exchange};
 	if (open_part(exchange, state, &params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
-	exchange->release = release;
 	return exchange_accept(exchange, &state->sink);
 }
 
@@ -102,22 +98,20 @@ enum next upload_part_finish(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return upload_part_copy_finish(exchange);
-	struct upload_part_state *const state = exchange->state;
+	const struct upload_part_state *const state = exchange->state;
 	const struct checksum *const expected =
 		checksum_headers_expected(exchange, &state->checksum);
 	if (expected != NULL)
 		upload_put_expect(state->put, expected);
-	upload_put_finish(state->put);
-	return NEXT_WAIT;
+	return exchange_await(exchange, exchange->call);
 }
 
-static enum next reply_failed(
-	struct exchange *exchange, const struct upload_part_state *state, const struct error *err)
+static enum next reply_failed(struct exchange *exchange, const struct error *err)
 {
 	struct checksum expected;
 	struct checksum actual;
 	if (err->kind == ERROR_BAD_DIGEST &&
-		upload_put_bad_checksum(state->put, &expected, &actual))
+		upload_put_bad_checksum(exchange->call, &expected, &actual))
 		return checksum_headers_mismatch(exchange, &expected, &actual);
 	return exchange_fail(exchange, err);
 }
@@ -126,11 +120,10 @@ enum next upload_part_resume(struct exchange *exchange)
 {
 	if (is_copy(exchange))
 		return upload_part_copy_resume(exchange);
-	struct upload_part_state *const state = exchange->state;
-	struct uploaded_part part;
 	struct error err = {0};
-	if (upload_put_outcome(state->put, &part, &err) != 0)
-		return reply_failed(exchange, state, &err);
+	if (call_outcome(exchange->call, &err) != 0)
+		return reply_failed(exchange, &err);
+	const struct uploaded_part part = upload_put_result(exchange->call);
 	exchange_add_header(exchange, "ETag", upload_request_quote(exchange, part.etag));
 	checksum_headers_add(exchange, &part.checksum, 0);
 	return exchange_reply_empty(exchange, 200);

@@ -15,14 +15,7 @@ enum { REPLY_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 1024 };
 struct upload_part_copy { /* the exchange's state */
 	struct object source;
 	struct upload_copy_params params;
-	struct upload_copy *copy;
 };
-
-static void release(struct exchange *exchange)
-{
-	struct upload_part_copy *const state = exchange->state;
-	upload_copy_free(state->copy);
-}
 
 /* "bytes=first-last", both given and in order. */
 static bool parse_range(struct span text, uint64_t *out_first, uint64_t *out_last)
@@ -70,7 +63,7 @@ static bool read_range(
 
 enum next upload_part_copy_begin(struct exchange *exchange)
 {
-	struct copy_source source;
+	struct object_ref source;
 	struct bucket bucket;
 	struct upload upload;
 	struct error err = {0};
@@ -83,7 +76,7 @@ enum next upload_part_copy_begin(struct exchange *exchange)
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
 	if (!upload_request_number(exchange, &state->params.number, &next))
 		return next;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+	if (bucket_find(exchange->context->store, exchange_bucket(exchange), exchange->arena,
 		    &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (!copy_source_read(exchange, &source, &next) ||
@@ -96,30 +89,25 @@ enum next upload_part_copy_begin(struct exchange *exchange)
 		!read_range(exchange, state, &next))
 		return next;
 	state->params.source = &state->source;
-	state->params.done = exchange_wake_owner;
-	state->params.owner = exchange;
 	exchange->state = state;
-	exchange->release = release;
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
 enum next upload_part_copy_finish(struct exchange *exchange)
 {
-	struct upload_part_copy *const state = exchange->state;
-	struct error err = {0};
-	state->copy = upload_copy_start(exchange->context->store, &state->params, &err);
-	return state->copy != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
+	const struct upload_part_copy *const state = exchange->state;
+	return exchange_await(exchange, upload_copy_call(exchange->context->store, &state->params));
 }
 
 enum next upload_part_copy_resume(struct exchange *exchange)
 {
-	struct upload_part_copy *const state = exchange->state;
-	struct uploaded_part part;
+	const struct upload_part_copy *const state = exchange->state;
 	struct buffer body;
 	struct xml_writer xml;
 	struct error err = {0};
-	if (upload_copy_outcome(state->copy, &part, &err) != 0)
+	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
+	const struct uploaded_part part = upload_copy_result(exchange->call);
 	copy_source_add_version(exchange, &state->source);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	xml_writer_begin(&xml, &body, "CopyPartResult", true);

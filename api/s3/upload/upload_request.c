@@ -25,7 +25,7 @@ bool upload_request_read(struct exchange *exchange, struct upload_ref *out, enum
 	struct span text = {NULL, 0};
 	struct error err = {0};
 	*out = (struct upload_ref){
-		.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange)};
+		.bucket = exchange_bucket(exchange), .key = s3_request_key(exchange)};
 	exchange_query(exchange, "uploadId", &text);
 	if (find_upload_id(exchange, text, out, &err) == 0)
 		return true;

@@ -101,8 +101,9 @@ const char *face_fixture_xet_token(struct face_fixture *fixture, const char *buc
 	const int64_t now_s = fixture->context.clock->wall_ms(fixture->context.clock) / 1000;
 	struct fake_exchange *const fake =
 		fake_exchange_new(&fixture->context, METHOD_GET, "/xet/v1/x");
-	ck_assert_int_eq(
-		bucket_find(fixture->store, span_text(bucket), fixture->arena, &found, &err), 0);
+	ck_assert_int_eq(bucket_find(fixture->store, bucket_named(span_text(bucket)),
+				 fixture->arena, &found, &err),
+		0);
 	struct xet_token token = {
 		.bucket_id = found.id, .is_write = is_write, .expires_s = now_s + seconds};
 	if (bearer != NULL)

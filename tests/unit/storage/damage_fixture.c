@@ -57,9 +57,7 @@ char *damage_fixture_find(struct store_fixture *fixture, const char *bucket, con
 	struct object object;
 	struct chunk_place place;
 	struct pack_id file;
-	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key),
-				 fixture->arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(fixture, bucket, key, &object, &err), 0);
 	find_chunk(fixture, &object, segment, &place, &file);
 	return pack_path(fixture, &place, &file, out_offset);
 }
@@ -94,9 +92,7 @@ static struct chunk_id chunk_id_of(
 	struct pack_id file;
 	struct pack_entry entry;
 	struct pack_cache *cache = store_packs(fixture->store)->cache;
-	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key),
-				 fixture->arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(fixture, bucket, key, &object, &err), 0);
 	find_chunk(fixture, &object, 0, &place, &file);
 	struct pack *pinned = pack_cache_pin(cache, &place.pack, false, &err);
 	ck_assert_msg(pinned != NULL, "%s", err.text);

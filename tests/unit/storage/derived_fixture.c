@@ -135,8 +135,10 @@ static int64_t store_blocks(struct store_fixture *fixture, struct span blocks)
 	ck_assert(scratch != NULL);
 	const char *const path = arena_format(fixture->arena, "%s/blocks", scratch_path(scratch));
 	ck_assert_int_eq(file_place(file_system(), path, blocks, 0600, &err), 0);
-	ck_assert_int_eq(scratch_store(fixture->store, path, span_text("b"), span_text("blocks"),
-				 true, &version, &err),
+	const int64_t bucket = fixture_count(
+		fixture->store, "SELECT id FROM buckets WHERE name = CAST('b' AS BLOB)");
+	ck_assert_int_eq(scratch_store_hidden(
+				 fixture->store, path, bucket, span_text("blocks"), &version, &err),
 		0);
 	scratch_close(scratch);
 	return version;
@@ -182,7 +184,7 @@ struct object derived_fixture_put(struct store_fixture *fixture, const char *buc
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	struct object_put_params params = {.bucket = fixture_bucket(bucket), .key = span_text(key)};
 	ck_assert_msg(fixture_put_object(fixture->store, &params, buffer_span(&checkpoint->bytes),
 			      &object, &err) == 0,
 		"%s", err.text);

@@ -9,6 +9,7 @@
 #include "base/digest/xxh3.h"
 #include "base/file.h"
 #include "storage/step_jobs/step_worker.h"
+#include "tests/unit/storage/run_fixture.h"
 
 enum { ELEMENTS = 400, OBJECTS_MAX = 16, READ_MAX = 1000000 };
 
@@ -231,11 +232,9 @@ void model_fixture_publish(struct model_fixture *fixture, unsigned step, const c
 		message.base_step = step - 1;
 		message.base_digest = model_fixture_digest(fixture, step - 1);
 	}
-	struct settled *const settled = settled_new();
 	ck_assert_msg(
-		fixture_settle_run(run_publish_start(fixture->store.store, span_text("bucket"),
-					   span_text("run"), &message, settled_done, settled),
-			settled, NULL, &err) == 0,
+		fixture_call(run_publish_call(fixture->store.store, &run_fixture_ref, &message),
+			&err) == 0,
 		"step %u: %s", step, err.text);
 }
 

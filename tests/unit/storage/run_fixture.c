@@ -8,6 +8,9 @@
 
 #include "base/digest/xxh3.h"
 
+const struct run_ref run_fixture_ref = {
+	.bucket.name = {(const uint8_t *)"bucket", 6}, .name = {(const uint8_t *)"run", 3}};
+
 struct span run_fixture_shard(struct store_fixture *fixture, const char *names, uint8_t value)
 {
 	char *json = arena_format(fixture->arena, "{");
@@ -93,18 +96,22 @@ struct step_message run_fixture_prepare(
 }
 
 int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step,
-	struct run_outcome *out, struct error *err)
+	struct run_fixture_outcome *out, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_publish_start(fixture->store, span_text("bucket"),
-					  span_text("run"), step, settled_done, settled),
-		settled, out, err);
+	struct call *const call = run_publish_call(fixture->store, &run_fixture_ref, step);
+	const int result = call_run(call, err);
+	bool already;
+	const struct run_message *const run = run_publish_result(call, &already);
+	if (out != NULL)
+		*out = (struct run_fixture_outcome){already, run->anchor_due};
+	call_free(call);
+	return result;
 }
 
 void run_fixture_publish_ok(struct store_fixture *fixture, const struct step_message *step)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	ck_assert_msg(run_fixture_publish(fixture, step, &outcome, &err) == 0, "step %u: %s",
 		(unsigned)step->step, err.text);
 	ck_assert(!outcome.already);
@@ -131,10 +138,15 @@ struct run_message run_fixture_run(struct store_fixture *fixture)
 {
 	struct error err = {0};
 	struct run_message run;
-	ck_assert_int_eq(run_find(fixture->store, span_text("bucket"), span_text("run"),
-				 fixture->arena, &run, &err),
-		0);
+	ck_assert_int_eq(run_find(fixture->store, &run_fixture_ref, fixture->arena, &run, &err), 0);
 	return run;
+}
+
+int run_fixture_find(struct store_fixture *fixture, uint64_t step, struct step_message *out,
+	uint64_t *out_anchor, struct error *err)
+{
+	const struct run_step_params params = {.run = run_fixture_ref, .step = step};
+	return run_find_step(fixture->store, &params, fixture->arena, out, out_anchor, err);
 }
 
 struct path_message run_fixture_path(
@@ -144,8 +156,7 @@ struct path_message run_fixture_path(
 	struct path_message out;
 	struct run_path_facts facts;
 	struct run_path_params params = *given;
-	params.bucket = span_text("bucket");
-	params.run = span_text("run");
+	params.run = run_fixture_ref;
 	params.may_take_long = true;
 	ck_assert_msg(
 		run_find_path(fixture->store, &params, fixture->arena, &out, &facts, &err) == 0,

@@ -4,6 +4,8 @@
 
 #include "tests/unit/storage/store_fixture.h"
 
+extern const struct run_ref run_fixture_ref; /* to it */
+
 /* A store with the bucket and the run; store_fixture_close ends it. */
 void run_fixture_open(struct store_fixture *fixture);
 /* A safetensors file with four U8 values in each of the named tensors (one letter each). */
@@ -18,12 +20,20 @@ struct step_message run_fixture_step(struct store_fixture *fixture, unsigned num
 /* Anchor object, delta object, or both, of a step of these sizes; puts them. */
 struct step_message run_fixture_prepare(
 	struct store_fixture *fixture, unsigned number, bool with_anchor, size_t delta_bytes);
+struct run_fixture_outcome {
+	bool already;    /* the same step was there */
+	bool anchor_due; /* of the run as it is then */
+};
+/* `out` may be NULL. */
 int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step,
-	struct run_outcome *out, struct error *err);
+	struct run_fixture_outcome *out, struct error *err);
 void run_fixture_publish_ok(struct store_fixture *fixture, const struct step_message *step);
 void run_fixture_publish_refused(
 	struct store_fixture *fixture, const struct step_message *step, enum error_kind kind);
 struct run_message run_fixture_run(struct store_fixture *fixture);
+/* run_find_step without tensors. */
+int run_fixture_find(struct store_fixture *fixture, uint64_t step, struct step_message *out,
+	uint64_t *out_anchor, struct error *err);
 /* With the run and `may_take_long` filled in. */
 struct path_message run_fixture_path(
 	struct store_fixture *fixture, const struct run_path_params *params);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "storage/step_jobs/step_worker.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/unit.h"
 #include "weights/delta/delta.h"
 
@@ -165,11 +166,9 @@ void step_fixture_publish(struct step_fixture *fixture, unsigned step, int what)
 		put_form(fixture, &message, STEP_ANCHOR, WEIGHTS_NAME, bytes);
 	if (what & (STEP_WITH_DELTA | STEP_WRONG_DELTA))
 		put_delta(fixture, &message, what & STEP_WRONG_DELTA ? step - 2 : step);
-	struct settled *const settled = settled_new();
 	ck_assert_msg(
-		fixture_settle_run(run_publish_start(fixture->store.store, span_text("bucket"),
-					   span_text("run"), &message, settled_done, settled),
-			settled, NULL, &err) == 0,
+		fixture_call(run_publish_call(fixture->store.store, &run_fixture_ref, &message),
+			&err) == 0,
 		"step %u: %s", step, err.text);
 }
 
@@ -184,8 +183,9 @@ static int find(struct step_fixture *fixture, unsigned step, struct object *out,
 	struct run_anchor *out_anchor)
 {
 	struct error err = {0};
-	return run_find_anchor_file(fixture->store.store, span_text("bucket"), span_text("run"),
-		step, span_text(WEIGHTS_NAME), fixture->store.arena, out, out_anchor, &err);
+	return run_find_anchor_file(fixture->store.store,
+		&(struct run_file_ref){run_fixture_ref, step, span_text(WEIGHTS_NAME)},
+		fixture->store.arena, out, out_anchor, &err);
 }
 
 bool step_fixture_is_whole(struct step_fixture *fixture, unsigned step)
@@ -218,8 +218,6 @@ enum step_proof step_fixture_verified(struct step_fixture *fixture, unsigned ste
 	struct error err = {0};
 	struct step_message message;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture->store.store, span_text("bucket"), span_text("run"),
-				 step, false, fixture->store.arena, &message, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture->store, step, &message, &anchor, &err), 0);
 	return message.verified;
 }

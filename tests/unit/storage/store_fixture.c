@@ -134,60 +134,58 @@ char *store_fixture_path(const struct store_fixture *fixture, const char *name)
 	return path;
 }
 
-static int settle_bucket(struct bucket_change *change, struct settled *settled, struct error *err)
+int fixture_call(struct call *call, struct error *err)
+{
+	if (call == NULL)
+		return -1;
+	const int result = call_run(call, err);
+	call_free(call);
+	return result;
+}
+
+int fixture_settle(struct call *call, struct settled *settled, struct error *err)
 {
 	settled_wait(settled);
-	const int result = bucket_change_outcome(change, err);
-	bucket_change_free(change);
+	const int result = call_outcome(call, err);
+	call_free(call);
 	return result;
 }
 
 int fixture_create_bucket(
 	struct store *store, const char *name, const char *account, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), NULL,
-				     settled_done, settled),
-		settled, err);
+	return fixture_call(
+		bucket_create_call(store, span_text(name), span_text(account), NULL), err);
 }
 
 int fixture_delete_bucket(struct store *store, const char *name, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle_bucket(
-		bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
+	return fixture_call(bucket_delete_call(store, fixture_bucket(name)), err);
 }
 
 int fixture_drop_bucket(struct store *store, const char *name, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle_bucket(
-		bucket_drop_start(store, span_text(name), 0, settled_done, settled), settled, err);
+	return fixture_call(bucket_drop_call(store, fixture_bucket(name)), err);
 }
 
 int fixture_rename_bucket(struct store *store, const char *from, const char *to,
 	const char *account, struct error *err)
 {
 	const struct bucket_rename rename = {
-		.from = span_text(from), .to = span_text(to), .account = span_text(account)};
-	struct settled *const settled = settled_new();
-	return settle_bucket(
-		bucket_rename_start(store, &rename, settled_done, settled), settled, err);
+		.from = fixture_bucket(from), .to = span_text(to), .account = span_text(account)};
+	return fixture_call(bucket_rename_call(store, &rename), err);
 }
 
 int fixture_edit_bucket(
 	struct store *store, const char *name, const struct bucket_edit *edit, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_edit_start(store, span_text(name), edit, settled_done, settled),
-		settled, err);
+	return fixture_call(bucket_edit_call(store, fixture_bucket(name), edit), err);
 }
 
 struct put_room {
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;
 	unsigned calls;
-	struct settled *settled;
 };
 
 static void put_has_room(void *owner)
@@ -197,11 +195,6 @@ static void put_has_room(void *owner)
 	room->calls++;
 	pthread_cond_signal(&room->condition);
 	pthread_mutex_unlock(&room->mutex);
-}
-
-static void put_done(void *owner)
-{
-	settled_done(((struct put_room *)owner)->settled);
 }
 
 static int write_all(
@@ -231,25 +224,20 @@ static int write_all(
 int fixture_put_object(struct store *store, struct object_put_params *params, struct span bytes,
 	struct object *out, struct error *err)
 {
-	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-		.condition = PTHREAD_COND_INITIALIZER,
-		.settled = settled_new()};
+	struct put_room room = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	params->room = put_has_room;
-	params->done = put_done;
 	params->owner = &room;
 	struct object_put *const put = object_put_open(store, params, err);
-	int result = -1;
-	if (put != NULL && write_all(put, bytes, &room, err) == 0) {
-		object_put_finish(put);
-		settled_wait(room.settled);
-		room.settled = NULL;
-		result = object_put_outcome(put, out, err);
-	}
-	object_put_free(put);
-	if (room.settled != NULL) {
-		settled_done(room.settled);
-		settled_wait(room.settled);
-	}
+	if (put == NULL)
+		return -1;
+	struct call *const call = object_put_call(put);
+	int result = write_all(put, bytes, &room, err);
+	if (result == 0)
+		result = call_run(call, err);
+	if (result == 0)
+		result = object_put_result(call, out, err);
+	call_free(call);
 	return result;
 }
 
@@ -266,51 +254,33 @@ int fixture_put_with(struct store *store, struct object_put_params *params, stru
 int fixture_copy(struct store *store, struct object_copy_params *params, struct object *out,
 	struct error *err)
 {
-	struct settled *const settled = settled_new();
-	params->done = settled_done;
-	params->owner = settled;
-	struct object_copy *const copy = object_copy_start(store, params, err);
+	struct call *const copy = object_copy_call(store, params, err);
 	if (copy == NULL)
-		settled_done(settled);
-	settled_wait(settled);
-	const int result = copy == NULL ? -1 : object_copy_outcome(copy, out, err);
-	object_copy_free(copy);
+		return -1;
+	int result = call_run(copy, err);
+	if (result == 0)
+		result = object_copy_result(copy, out, err);
+	call_free(copy);
 	return result;
 }
 
 int fixture_change(struct store *store, struct object_change_params *params, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct object object;
-	params->done = settled_done;
-	params->owner = settled;
-	struct object_change *const change = object_change_start(store, params);
-	settled_wait(settled);
-	const int result = object_change_outcome(change, &object, err);
-	object_change_free(change);
-	return result;
+	return fixture_call(object_change_call(store, params), err);
 }
 
 int fixture_delete_items(struct store *store, const char *bucket, struct object_delete_item *items,
 	size_t count, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	const struct object_delete_params params = {.bucket = span_text(bucket),
-		.items = items,
-		.count = count,
-		.done = settled_done,
-		.owner = settled};
-	struct object_delete *const delete = object_delete_start(store, &params);
-	settled_wait(settled);
-	const int result = object_delete_outcome(delete, err);
-	object_delete_free(delete);
-	return result;
+	const struct object_delete_params params = {
+		.bucket = fixture_bucket(bucket), .items = items, .count = count};
+	return fixture_call(object_delete_call(store, &params), err);
 }
 
 int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes,
 	struct error *err)
 {
-	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	struct object_put_params params = {.bucket = fixture_bucket(bucket), .key = span_text(key)};
 	return fixture_put_with(store, &params, bytes, NULL, err);
 }
 
@@ -344,6 +314,13 @@ int fixture_read(struct store *store, const struct object *object, uint64_t offs
 	return (int)got;
 }
 
+int fixture_find(struct store_fixture *fixture, const char *bucket, const char *key,
+	struct object *out, struct error *err)
+{
+	const struct object_ref ref = {.bucket = fixture_bucket(bucket), .key = span_text(key)};
+	return object_find(fixture->store, &ref, fixture->arena, out, err);
+}
+
 bool fixture_holds(
 	struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes)
 {
@@ -351,8 +328,7 @@ bool fixture_holds(
 	struct object object;
 	struct buffer read;
 	buffer_init(&read, bytes.len + 200000);
-	bool holds = object_find(fixture->store, span_text(bucket), span_text(key), fixture->arena,
-			     &object, &err) == 0 &&
+	bool holds = fixture_find(fixture, bucket, key, &object, &err) == 0 &&
 		fixture_read(fixture->store, &object, 0, object.size, &read, &err) == 0 &&
 		span_equal(buffer_span(&read), bytes);
 	if (!holds)
@@ -424,25 +400,15 @@ int64_t fixture_pack_files(const struct store_fixture *fixture, const char *test
 	return count;
 }
 
-int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out,
-	struct error *err)
-{
-	settled_wait(settled);
-	struct run_outcome ignored;
-	const int result = run_change_outcome(change, out != NULL ? out : &ignored, err);
-	run_change_free(change);
-	return result;
-}
-
 int fixture_open_run(struct store *store, const char *bucket, const char *run,
 	struct run_message *out, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct run_outcome outcome;
-	const struct run_open_params params = {.bucket = span_text(bucket), .run = span_text(run)};
-	const int result = fixture_settle_run(
-		run_open_start(store, &params, settled_done, settled), settled, &outcome, err);
+	const struct run_open_params params = {
+		.run = {.bucket = fixture_bucket(bucket), .name = span_text(run)}};
+	struct call *const call = run_open_call(store, &params);
+	const int result = call_run(call, err);
 	if (result == 0 && out != NULL)
-		*out = outcome.run;
+		*out = *run_open_result(call);
+	call_free(call);
 	return result;
 }

@@ -41,9 +41,19 @@ char *store_fixture_path(const struct store_fixture *fixture, const char *name);
 /* One outcome that a thread waits for. */
 struct settled;
 struct settled *settled_new(void);
-void settled_done(void *settled);           /* for `done` */
+void settled_done(void *settled);           /* for `done` and call_start */
 void settled_wait(struct settled *settled); /* frees it */
 
+/* Runs a call and frees it. NULL, because its maker has failed: -1. */
+int fixture_call(struct call *call, struct error *err);
+/* The same for one that was started with settled_done and `settled`. */
+int fixture_settle(struct call *call, struct settled *settled, struct error *err);
+
+/* Whatever bucket has the name. */
+static inline struct bucket_ref fixture_bucket(const char *name)
+{
+	return bucket_named(span_text(name));
+}
 int fixture_create_bucket(
 	struct store *store, const char *name, const char *account, struct error *err);
 int fixture_delete_bucket(struct store *store, const char *name, struct error *err);
@@ -70,6 +80,9 @@ int fixture_delete(struct store *store, const char *bucket, const char *key, con
 /* Reads a version's range whole into `out`. */
 int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length,
 	struct buffer *out, struct error *err);
+/* The current version. */
+int fixture_find(struct store_fixture *fixture, const char *bucket, const char *key,
+	struct object *out, struct error *err);
 /* True when the key holds exactly these bytes. */
 bool fixture_holds(
 	struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes);
@@ -84,9 +97,8 @@ int64_t fixture_count(struct store *store, const char *sql);
 /* How many files lie below packs that find(1) finds with these tests. */
 int64_t fixture_pack_files(const struct store_fixture *fixture, const char *tests);
 
+/* Of *out only the numbers live on. */
 int fixture_open_run(struct store *store, const char *bucket, const char *run,
 	struct run_message *out, struct error *err);
-int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out,
-	struct error *err);
 
 #endif

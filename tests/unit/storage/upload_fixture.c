@@ -1,7 +1,6 @@
 #include "tests/unit/storage/upload_fixture.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/storage/store_fixture.h"
@@ -10,7 +9,6 @@ struct put_room {
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;
 	unsigned calls;
-	struct settled *settled;
 };
 
 static void has_room(void *owner)
@@ -20,12 +18,6 @@ static void has_room(void *owner)
 	room->calls++;
 	pthread_cond_signal(&room->condition);
 	pthread_mutex_unlock(&room->mutex);
-}
-
-static void is_done(void *owner)
-{
-	struct put_room *const room = owner;
-	settled_done(room->settled);
 }
 
 static int write_all(
@@ -52,27 +44,16 @@ static int write_all(
 	return 0;
 }
 
-static void not_started(struct settled *settled)
-{
-	settled_done(settled);
-	settled_wait(settled);
-}
-
-int fixture_upload_create(struct store *store, struct upload_create_params *params,
+int fixture_upload_create(struct store *store, const struct upload_create_params *params,
 	struct upload_ref *out, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	params->done = settled_done;
-	params->owner = settled;
 	*out = (struct upload_ref){.bucket = params->bucket, .key = params->key};
-	struct upload_create *const create = upload_create_start(store, params, err);
-	if (create == NULL) {
-		not_started(settled);
+	struct call *const create = upload_create_call(store, params, err);
+	if (create == NULL)
 		return -1;
-	}
-	settled_wait(settled);
-	const int result = upload_create_outcome(create, &out->id, err);
-	upload_create_free(create);
+	const int result = call_run(create, err);
+	out->id = upload_create_result(create);
+	call_free(create);
 	return result;
 }
 
@@ -80,28 +61,25 @@ int fixture_upload_put(struct store *store, const struct upload_ref *ref, uint32
 	struct span bytes, const struct checksum *expected, struct uploaded_part *out,
 	struct error *err)
 {
-	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-		.condition = PTHREAD_COND_INITIALIZER,
-		.settled = settled_new()};
-	struct uploaded_part ignored;
+	struct put_room room = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	const struct upload_put_params params = {.ref = *ref,
 		.number = number,
 		.room = has_room,
-		.done = is_done,
 		.owner = &room,
 		.checksum = expected != NULL ? expected->algorithm : CHECKSUM_NONE};
 	struct upload_put *const put = upload_put_open(store, &params, err);
-	if (put == NULL || write_all(put, bytes, &room, err) != 0) {
-		upload_put_free(put);
-		not_started(room.settled);
+	if (put == NULL)
 		return -1;
-	}
-	if (expected != NULL)
+	struct call *const call = upload_put_call(put);
+	int result = write_all(put, bytes, &room, err);
+	if (result == 0 && expected != NULL)
 		upload_put_expect(put, expected);
-	upload_put_finish(put);
-	settled_wait(room.settled);
-	const int result = upload_put_outcome(put, out != NULL ? out : &ignored, err);
-	upload_put_free(put);
+	if (result == 0)
+		result = call_run(call, err);
+	if (result == 0 && out != NULL)
+		*out = upload_put_result(call);
+	call_free(call);
 	return result;
 }
 
@@ -109,35 +87,29 @@ int fixture_upload_copy(struct store *store, const struct upload_ref *ref, uint3
 	const struct object *source, uint64_t offset, uint64_t length, struct uploaded_part *out,
 	struct error *err)
 {
-	struct settled *const settled = settled_new();
 	const struct upload_copy_params params = {.ref = *ref,
 		.number = number,
 		.source = source,
 		.offset = offset,
-		.length = length,
-		.done = settled_done,
-		.owner = settled};
-	struct upload_copy *const copy = upload_copy_start(store, &params, err);
-	settled_wait(settled);
-	const int result = upload_copy_outcome(copy, out, err);
-	upload_copy_free(copy);
+		.length = length};
+	struct call *const copy = upload_copy_call(store, &params);
+	const int result = call_run(copy, err);
+	if (result == 0)
+		*out = upload_copy_result(copy);
+	call_free(copy);
 	return result;
 }
 
-int fixture_upload_complete(struct store *store, struct upload_complete_params *params,
+int fixture_upload_complete(struct store *store, const struct upload_complete_params *params,
 	struct upload_result *out, struct upload_fault *out_fault, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	params->done = settled_done;
-	params->owner = settled;
-	struct upload_complete *const complete = upload_complete_start(store, params, err);
-	if (complete == NULL) {
-		not_started(settled);
+	struct call *const complete = upload_complete_call(store, params, err);
+	if (complete == NULL)
 		return -1;
-	}
-	settled_wait(settled);
-	const int result = upload_complete_outcome(complete, out, out_fault, err);
-	upload_complete_free(complete);
+	const int result = call_run(complete, err);
+	*out = upload_complete_result(complete);
+	*out_fault = upload_complete_fault(complete);
+	call_free(complete);
 	return result;
 }
 
@@ -159,10 +131,5 @@ int fixture_upload_complete_parts(struct store *store, const struct upload_ref *
 
 int fixture_upload_abort(struct store *store, const struct upload_ref *ref, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct upload_abort *const abort = upload_abort_start(store, ref, settled_done, settled);
-	settled_wait(settled);
-	const int result = upload_abort_outcome(abort, err);
-	upload_abort_free(abort);
-	return result;
+	return fixture_call(upload_abort_call(store, ref), err);
 }

@@ -4,8 +4,8 @@
 
 #include "storage/uploads/upload.h"
 
-/* Each gives 0, or -1 with the error. `done` and `owner` of the parameters are set here. */
-int fixture_upload_create(struct store *store, struct upload_create_params *params,
+/* Each gives 0, or -1 with the error. */
+int fixture_upload_create(struct store *store, const struct upload_create_params *params,
 	struct upload_ref *out, struct error *err);
 /* `expected` may be NULL; `out` too. */
 int fixture_upload_put(struct store *store, const struct upload_ref *ref, uint32_t number,
@@ -14,7 +14,7 @@ int fixture_upload_put(struct store *store, const struct upload_ref *ref, uint32
 int fixture_upload_copy(struct store *store, const struct upload_ref *ref, uint32_t number,
 	const struct object *source, uint64_t offset, uint64_t length, struct uploaded_part *out,
 	struct error *err);
-int fixture_upload_complete(struct store *store, struct upload_complete_params *params,
+int fixture_upload_complete(struct store *store, const struct upload_complete_params *params,
 	struct upload_result *out, struct upload_fault *out_fault, struct error *err);
 /* The part as a completion names it. */
 struct upload_listed_part fixture_upload_listed(const struct uploaded_part *part);

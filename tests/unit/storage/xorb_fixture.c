@@ -71,7 +71,6 @@ struct sender {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	unsigned rooms;
-	bool is_done;
 };
 
 static void has_room(void *owner)
@@ -79,15 +78,6 @@ static void has_room(void *owner)
 	struct sender *const sender = owner;
 	pthread_mutex_lock(&sender->mutex);
 	sender->rooms++;
-	pthread_cond_signal(&sender->changed);
-	pthread_mutex_unlock(&sender->mutex);
-}
-
-static void is_done(void *owner)
-{
-	struct sender *const sender = owner;
-	pthread_mutex_lock(&sender->mutex);
-	sender->is_done = true;
 	pthread_cond_signal(&sender->changed);
 	pthread_mutex_unlock(&sender->mutex);
 }
@@ -122,19 +112,16 @@ int xorb_fixture_put(struct store *store, const struct chunk_id *hash, struct sp
 	const struct xorb_put_params params = {.hash = *hash,
 		.private_codecs = private_codecs,
 		.room = has_room,
-		.done = is_done,
 		.owner = &sender};
 	struct xorb_put *const put = xorb_put_open(store, &params, err);
-	int result = put == NULL ? -1 : write_all(put, &sender, body, err);
-	if (result == 0) {
-		xorb_put_finish(put);
-		pthread_mutex_lock(&sender.mutex);
-		while (!sender.is_done)
-			pthread_cond_wait(&sender.changed, &sender.mutex);
-		pthread_mutex_unlock(&sender.mutex);
-		result = xorb_put_outcome(put, out_inserted, err);
-	}
-	xorb_put_free(put);
+	if (put == NULL)
+		return -1;
+	int result = write_all(put, &sender, body, err);
+	if (result == 0)
+		result = call_run(xorb_put_call(put), err);
+	if (result == 0)
+		*out_inserted = xorb_put_inserted(put);
+	call_free(xorb_put_call(put));
 	return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/auth/keyring.h"
+#include "storage/objects/object_read.h"
 
 static struct face_fixture fixture;
 
@@ -284,6 +285,64 @@ START_TEST(test_handlers_ask_again)
 }
 END_TEST
 
+static struct fake_exchange *ask(const char *token, const char *target)
+{
+	fixture.token = token;
+	return face_fixture_ask(&fixture, 200, METHOD_GET, target, NULL, NULL);
+}
+
+/* Where an object's own ACL is all that lets a caller in, it is one version that he may read. */
+START_TEST(test_the_version_that_was_judged)
+{
+	struct error err = {0};
+	struct object object;
+	set_acl("/bkt/a/k?acl", "public-read");
+	struct fake_exchange *fake = ask(NULL, "/bkt/a/k");
+	const struct object_ref ref = {.bucket = exchange_bucket(&fake->exchange),
+		.key = span_text("a/k"),
+		.judged_version = fake->exchange.judged_version};
+	ck_assert(ref.bucket.id != 0 && ref.judged_version != 0);
+	ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), 0);
+	put_as_root("/bkt/a/k", "private");
+	ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	fake_exchange_free(fake);
+	set_acl("/bkt?acl", "public-read");
+	set_acl("/bkt/a/k?acl", "public-read");
+	fake = ask(NULL, "/bkt/a/k");
+	ck_assert_int_eq(
+		fake->exchange.judged_version, 0); /* the bucket's own ACL has let him in */
+	fake_exchange_free(fake);
+}
+END_TEST
+
+START_TEST(test_the_bucket_that_was_judged)
+{
+	static const struct span whole = {NULL, 0};
+	struct error err = {0};
+	struct bucket bucket;
+	struct bucket_ref ref = bucket_named(span_text("bkt"));
+	struct fake_exchange *fake = ask(face_fixture_key(&fixture, "main", NULL), "/bkt/a/k");
+	ck_assert_int_eq(bucket_find(fixture.store, ref, fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(fake->exchange.bucket_id, bucket.id);
+	ck_assert_int_eq(authorise_key(&fake->exchange, &ref, whole, PERMISSION_READ, &err), 0);
+	ck_assert_int_eq(ref.id, bucket.id);
+	ck_assert_int_eq(
+		authorise_owned_key(&fake->exchange, &ref, whole, PERMISSION_ADMIN, &err), 0);
+	ref.id++; /* as if another one had the name by now */
+	ck_assert_int_eq(authorise_key(&fake->exchange, &ref, whole, PERMISSION_READ, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	ck_assert_int_eq(authorise_permits(&fake->exchange, &ref, whole, PERMISSION_READ, &err), 0);
+	ck_assert(!authorise_knows(&fake->exchange, ref));
+	fake_exchange_free(fake);
+	ref.id = 0;
+	fake = ask(face_fixture_root_token, "/bkt/a/k");
+	ck_assert_int_eq(authorise_key(&fake->exchange, &ref, whole, PERMISSION_READ, &err), 0);
+	ck_assert(ref.id == 0 && fake->exchange.bucket_id == 0); /* whichever has the name */
+	fake_exchange_free(fake);
+}
+END_TEST
+
 START_TEST(test_absent_bucket)
 {
 	fixture.token = NULL;
@@ -418,6 +477,8 @@ Suite *test_authorise_suite(void)
 	tcase_add_test(rules, test_write_grant_deletes);
 	tcase_add_test(rules, test_versions_are_not_public);
 	tcase_add_test(rules, test_handlers_ask_again);
+	tcase_add_test(rules, test_the_version_that_was_judged);
+	tcase_add_test(rules, test_the_bucket_that_was_judged);
 	tcase_add_test(rules, test_absent_bucket);
 	tcase_add_loop_test(
 		rules, test_slow_bodies, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));

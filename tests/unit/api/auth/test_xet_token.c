@@ -21,8 +21,8 @@ static void open_fixture(struct asked *asked)
 	face_fixture_open(&asked->fixture);
 	memset(asked->fixture.context.token_key, 7, sizeof(asked->fixture.context.token_key));
 	asked->fake = fake_exchange_new(&asked->fixture.context, METHOD_GET, "/xet/v1/anything");
-	ck_assert_int_eq(bucket_find(asked->fixture.store, span_text("bkt"), asked->fixture.arena,
-				 &asked->bucket, &err),
+	ck_assert_int_eq(bucket_find(asked->fixture.store, bucket_named(span_text("bkt")),
+				 asked->fixture.arena, &asked->bucket, &err),
 		0);
 }
 

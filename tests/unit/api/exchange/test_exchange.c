@@ -274,6 +274,75 @@ START_TEST(a_buffer_over_its_cap_becomes_an_error_not_half_a_reply)
 }
 END_TEST
 
+/* Calls that end at once, and of which somebody counts how many were freed. */
+static int freed;
+
+static void resume_at_once(struct call *call)
+{
+	call_resume(call, NULL);
+}
+
+static void count_freed(struct call *call)
+{
+	(void)call;
+	freed++;
+}
+
+static struct call *counted_call(void)
+{
+	static const struct call_kind kind = {
+		.stages = {{.begin = resume_at_once}}, .release = count_freed};
+	return call_new(sizeof(struct call), &kind, NULL, 0);
+}
+
+static enum next await_first(struct exchange *exchange)
+{
+	return exchange_await(exchange, counted_call());
+}
+
+static enum next await_held(struct exchange *exchange)
+{
+	exchange->call = counted_call();
+	return exchange_await(exchange, exchange->call);
+}
+
+static enum next await_second(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (exchange->state != NULL)
+		return exchange_reply_empty(
+			exchange, call_outcome(exchange->call, &err) == 0 ? 204 : 500);
+	exchange->state = &freed;
+	return exchange_await(exchange, counted_call());
+}
+
+static enum next hold_and_reply(struct exchange *exchange)
+{
+	exchange->call = counted_call();
+	return exchange_reply_empty(exchange, 204);
+}
+
+static const struct {
+	struct route route;
+	int freed_early;
+	int freed;
+} awaiting[] = {
+	{{.begin = await_first, .resume = await_second}, 1, 2},
+	{{.begin = await_held, .resume = await_second}, 1, 2},
+	{{.begin = hold_and_reply}, 0, 1},
+};
+
+START_TEST(a_call_is_freed_when_another_takes_its_place_and_with_the_exchange)
+{
+	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_PUT, "/b/k");
+	freed = 0;
+	ck_assert_int_eq(fake_exchange_run_route(fake, &awaiting[_i].route, span_text("")), 204);
+	ck_assert_int_eq(freed, awaiting[_i].freed_early);
+	fake_exchange_free(fake);
+	ck_assert_int_eq(freed, awaiting[_i].freed);
+}
+END_TEST
+
 Suite *test_exchange_suite(void);
 
 Suite *test_exchange_suite(void)
@@ -294,6 +363,9 @@ Suite *test_exchange_suite(void)
 		tcase, a_full_disk_is_said_so_that_clients_end, 0, sizeof full / sizeof full[0]);
 	tcase_add_test(tcase, headers_beyond_all_bounds_are_dropped);
 	tcase_add_test(tcase, a_buffer_over_its_cap_becomes_an_error_not_half_a_reply);
+	tcase_add_loop_test(tcase,
+		a_call_is_freed_when_another_takes_its_place_and_with_the_exchange, 0,
+		sizeof awaiting / sizeof awaiting[0]);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -57,10 +57,10 @@ START_TEST(lines_of_all_types_are_read)
 	ck_assert(lines[0].has_size && lines[0].size == 7);
 	ck_assert(span_equal_text(lines[0].content_type, "text/plain"));
 	ck_assert_int_eq(lines[1].kind, BATCH_COPY);
-	ck_assert(span_equal_text(lines[1].source, "b"));
+	ck_assert(span_equal_text(lines[1].source.name, "b"));
 	ck_assert(!lines[1].has_mtime && !lines[1].has_size);
-	ck_assert(span_equal_text(lines[2].source, "ns--b"));
-	ck_assert(span_equal_text(lines[3].source, "team--b"));
+	ck_assert(span_equal_text(lines[2].source.name, "ns--b"));
+	ck_assert(span_equal_text(lines[3].source.name, "team--b"));
 	ck_assert_int_eq(lines[4].kind, BATCH_JUDGE_DELETE);
 	ck_assert_int_eq(lines[5].kind, BATCH_DELETE);
 	ck_assert(span_equal_text(lines[5].path, "d/\xc3\xbc"));

@@ -621,8 +621,9 @@ START_TEST(tokens_are_of_the_bucket_and_the_caller)
 	struct bucket bucket;
 	const int64_t now_s = fixture.context.clock->wall_ms(fixture.context.clock) / 1000;
 	create("b", "{\"private\":false}");
-	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("team--b"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(bucket_find(fixture.store, bucket_named(span_text("team--b")),
+				 fixture.arena, &bucket, &err),
+		0);
 	read_token("/api/buckets/team/b/xet-write-token", &token);
 	ck_assert(token.is_write && token.bucket_id == bucket.id && token.key_id.len > 0);
 	ck_assert(token.expires_s >= now_s + 900 && token.expires_s <= now_s + 4000);

@@ -29,9 +29,10 @@ static void remember_hash(struct asked *asked, const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(asked->fixture.store, span_text("bkt"), span_text(key),
-				 asked->fixture.arena, &object, &err),
-		0);
+	const struct object_ref ref = {
+		.bucket = bucket_named(span_text("bkt")), .key = span_text(key)};
+	ck_assert_int_eq(
+		object_find(asked->fixture.store, &ref, asked->fixture.arena, &object, &err), 0);
 	ck_assert(object.has_file_hash);
 	chunk_id_format(&object.file_hash, asked->hash);
 }

@@ -35,8 +35,9 @@ static void setup(void)
 	struct error err = {0};
 	struct bucket bucket;
 	face_fixture_open(&fixture);
-	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("bkt"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(bucket_find(fixture.store, bucket_named(span_text("bkt")), fixture.arena,
+				 &bucket, &err),
+		0);
 	bucket_id = bucket.id;
 	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
 	const struct shard_term term = {.xorb = chunk.id, .first = 0, .end = 1, .bytes = 12};

@@ -70,7 +70,8 @@ START_TEST(a_bucket_has_one_owner)
 	struct error err = {0};
 	struct bucket bucket;
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), -1);
@@ -79,7 +80,7 @@ START_TEST(a_bucket_has_one_owner)
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_TAKEN);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert(span_equal_text(bucket.name, "abc"));
 	ck_assert(span_equal_text(bucket.owner, "main"));
 	ck_assert_int_eq(bucket.created_ms, 1700000000000);
@@ -99,11 +100,8 @@ START_TEST(only_an_empty_bucket_is_deleted)
 	ck_assert_int_eq(fixture_open_run(fixture.store, "abc", "run", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_HAS_RUNS);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("abc"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	const struct run_ref run = run_named(span_text("abc"), span_text("run"));
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run), &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "abc", "k", NULL, &err), 0);
@@ -114,8 +112,8 @@ static void expect_document(enum bucket_document_kind kind, const char *text)
 {
 	struct error err = {0};
 	struct span document;
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("abc"), kind, fixture.arena,
-				 &document, &err),
+	ck_assert_int_eq(bucket_document_find(fixture.store, fixture_bucket("abc"), kind,
+				 fixture.arena, &document, &err),
 		0);
 	ck_assert_msg(span_equal_text(document, text), "%.*s", (int)document.len,
 		(const char *)document.data);
@@ -142,7 +140,7 @@ START_TEST(an_edit_is_whole_and_lasts)
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.versioning, BUCKET_VERSIONED);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_FAST);
 	expect_document(BUCKET_CORS, "cors");
@@ -152,7 +150,7 @@ START_TEST(an_edit_is_whole_and_lasts)
 	expect_document(BUCKET_CORS, "");
 	expect_document(BUCKET_POLICY, "other");
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.versioning, BUCKET_VERSIONED);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM bucket_documents"), 0);
@@ -165,16 +163,16 @@ START_TEST(an_edit_is_of_one_bucket_not_of_its_name)
 	struct bucket bucket;
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
-	const struct bucket_edit edit = {
-		.bucket_id = bucket.id, .sets_etag_policy = true, .etag_policy = ETAG_FAST};
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
+	const struct bucket_ref ref = bucket_ref_of(&bucket);
+	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = ETAG_FAST};
+	ck_assert_int_eq(fixture_call(bucket_edit_call(fixture.store, ref, &edit), &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), -1);
+	ck_assert_int_eq(fixture_call(bucket_edit_call(fixture.store, ref, &edit), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_DEFAULT);
 }
 END_TEST
@@ -204,7 +202,7 @@ START_TEST(an_edit_too_large_changes_nothing)
 		ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	}
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket.etag_policy, ETAG_DEFAULT);
 	free(bytes);
 }
@@ -254,7 +252,7 @@ static bool allows(const char *account, const char *key, unsigned permissions, b
 	struct bucket bucket;
 	bool out = false;
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	const struct bucket_question question = {.bucket = bucket.id,
 		.account = span_text(account),
 		.key = span_text(key),
@@ -304,7 +302,7 @@ START_TEST(grants_go_with_their_source_and_bucket)
 	const struct bucket_edit edit = {.replaces_grants = BUCKET_GRANTS_OF_POLICY};
 	grant_all();
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket_grant_list(fixture.store, bucket.id, BUCKET_GRANTS_OF_POLICY,
 				 fixture.arena, &grants, &count, &err),
 		0);

@@ -191,8 +191,8 @@ START_TEST(what_cannot_be_believed_is_blocked_whole)
 	ck_assert_msg(fixture_run(fixture.store, damage[0], &err) == 0, "%s", err.text);
 	edit((struct bucket_edit){
 		.replaces_grants = BUCKET_GRANTS_OF_POLICY, .grants = &grant, .grant_count = 1});
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("box"), BUCKET_PUBLIC_ACCESS,
-				 fixture.arena, &document, &err),
+	ck_assert_int_eq(bucket_document_find(fixture.store, fixture_bucket("box"),
+				 BUCKET_PUBLIC_ACCESS, fixture.arena, &document, &err),
 		0);
 	ck_assert(span_equal(document, span_of(&all, 1)));
 }

@@ -30,7 +30,7 @@ static struct bucket find(const char *name)
 {
 	struct bucket bucket;
 	ck_assert_msg(
-		bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err) == 0,
+		bucket_find(fixture.store, fixture_bucket(name), fixture.arena, &bucket, &err) == 0,
 		"%s", err.text);
 	return bucket;
 }
@@ -38,8 +38,8 @@ static struct bucket find(const char *name)
 static struct span document_of(const char *bucket, enum bucket_document_kind kind)
 {
 	struct span document;
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text(bucket), kind, fixture.arena,
-				 &document, &err),
+	ck_assert_int_eq(bucket_document_find(fixture.store, fixture_bucket(bucket), kind,
+				 fixture.arena, &document, &err),
 		0);
 	return document;
 }
@@ -48,14 +48,6 @@ static void set_documents(const char *bucket, const struct bucket_document *docu
 {
 	const struct bucket_edit edit = {.documents = documents, .document_count = count};
 	ck_assert_msg(fixture_edit_bucket(fixture.store, bucket, &edit, &err) == 0, "%s", err.text);
-}
-
-static int settle(struct bucket_change *change, struct settled *settled)
-{
-	settled_wait(settled);
-	const int result = bucket_change_outcome(change, &err);
-	bucket_change_free(change);
-	return result;
 }
 
 START_TEST(a_bucket_is_found_by_its_number)
@@ -98,16 +90,12 @@ END_TEST
 
 START_TEST(a_rename_is_of_one_bucket_not_of_its_name)
 {
-	const struct bucket_rename rename = {.from = span_text("one"),
-		.to = span_text("new"),
-		.account = span_text("main"),
-		.bucket_id = find("one").id};
+	const struct bucket one = find("one");
+	const struct bucket_rename rename = {
+		.from = bucket_ref_of(&one), .to = span_text("new"), .account = span_text("main")};
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "one", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "one", "other", &err), 0);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(
-		settle(bucket_rename_start(fixture.store, &rename, settled_done, settled), settled),
-		-1);
+	ck_assert_int_eq(fixture_call(bucket_rename_call(fixture.store, &rename), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert(span_equal_text(find("one").owner, "other"));
 }
@@ -122,10 +110,9 @@ START_TEST(a_bucket_is_made_with_its_settings)
 		.etag_policy = ETAG_MD5,
 		.documents = &cors,
 		.document_count = 1};
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(settle(bucket_create_start(fixture.store, span_text("new"),
-					span_text("main"), &edit, settled_done, settled),
-				 settled),
+	ck_assert_int_eq(fixture_call(bucket_create_call(fixture.store, span_text("new"),
+					      span_text("main"), &edit),
+				 &err),
 		0);
 	const struct bucket made = find("new");
 	ck_assert(made.versioning == BUCKET_SUSPENDED && made.etag_policy == ETAG_MD5);
@@ -232,11 +219,12 @@ START_TEST(the_texts_of_a_change_are_copied)
 		.grant_count = 1};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct settled *const settled = settled_new();
-	struct bucket_change *const change =
-		bucket_edit_start(fixture.store, span_text(texts[0]), &edit, settled_done, settled);
+	struct call *const change =
+		bucket_edit_call(fixture.store, fixture_bucket(texts[0]), &edit);
+	call_start(change, settled_done, settled);
 	memset(texts, 'x', sizeof texts);
 	committer_hold_end(hold);
-	ck_assert_int_eq(settle(change, settled), 0);
+	ck_assert_int_eq(fixture_settle(change, settled, &err), 0);
 	ck_assert(span_equal_text(document_of("one", BUCKET_CORS), "cors"));
 	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY,
 				 fixture.arena, &stored, &count, &err),
@@ -276,14 +264,15 @@ START_TEST(a_change_that_fails_leaves_the_rules_in_force)
 {
 	const struct bucket_document rules = make_rules();
 	const struct bucket_document none = {.kind = BUCKET_LIFECYCLE};
-	const struct bucket_edit edit = {.bucket_id = 999, .documents = &none, .document_count = 1};
+	const struct bucket_edit edit = {.documents = &none, .document_count = 1};
+	const struct bucket_ref other = {span_text("one"), 999};
 	set_documents("one", &rules, 1);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "one", "run", NULL, &err), 0);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "one", &err), -1);
 	ck_assert(expires_in("one"));
 	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "one", "two", "main", &err), -1);
 	ck_assert(expires_in("one") && !expires_in("two"));
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "one", &edit, &err), -1);
+	ck_assert_int_eq(fixture_call(bucket_edit_call(fixture.store, other, &edit), &err), -1);
 	ck_assert(expires_in("one"));
 }
 END_TEST

@@ -40,7 +40,7 @@ static struct bucket_totals totals_of(const char *name)
 	struct bucket bucket;
 	struct bucket_totals totals;
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text(name), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket(name), fixture.arena, &bucket, &err), 0);
 	ck_assert_msg(
 		bucket_totals_find(fixture.store, &bucket, 1, &totals, &err) == 0, "%s", err.text);
 	return totals;
@@ -100,7 +100,7 @@ static void delete_any_version(const char *bucket, const char *key)
 	struct error err = {0};
 	struct version_list list;
 	const struct version_list_params params = {
-		.bucket = span_text(bucket), .prefix = span_text(key), .limit = 100};
+		.bucket = fixture_bucket(bucket), .prefix = span_text(key), .limit = 100};
 	ck_assert_msg(version_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s",
 		err.text);
 	if (list.entry_count == 0)
@@ -117,18 +117,18 @@ static void copy(const char *bucket, const char *key)
 	struct error err = {0};
 	struct object source;
 	struct object made;
-	if (object_find(fixture.store, span_text(any_bucket()), span_text(any_key()), fixture.arena,
-		    &source, &err) != 0)
+	if (fixture_find(&fixture, any_bucket(), any_key(), &source, &err) != 0)
 		return;
 	struct object_copy_params params = {
-		.source = &source, .bucket = span_text(bucket), .key = span_text(key)};
+		.source = &source, .bucket = fixture_bucket(bucket), .key = span_text(key)};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &made, &err) == 0, "%s", err.text);
 }
 
 static void upload(const char *bucket, const char *key)
 {
 	struct error err = {0};
-	struct upload_create_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	struct upload_create_params params = {
+		.bucket = fixture_bucket(bucket), .key = span_text(key)};
 	struct upload_ref ref;
 	struct uploaded_part made;
 	struct upload_fault fault;

@@ -312,7 +312,8 @@ static struct bucket find_bucket(void)
 	struct bucket bucket;
 	struct error err = {0};
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("bucket"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("bucket"), fixture.arena, &bucket, &err),
+		0);
 	return bucket;
 }
 
@@ -395,7 +396,7 @@ END_TEST
 START_TEST(refused_changes_are_not_told)
 {
 	struct error err = {0};
-	struct object_put_params params = {.bucket = span_text("bucket"),
+	struct object_put_params params = {.bucket = fixture_bucket("bucket"),
 		.key = span_text("a"),
 		.conditions = {.if_none_match = span_text("*")}};
 	put("a", "one");
@@ -418,20 +419,16 @@ START_TEST(changes_of_a_lost_batch_are_not_told)
 	const int64_t before_ms = find_updated();
 	struct batch_line line = {.kind = BATCH_DELETE, .path = span_text("a")};
 	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("bucket"),
-		.lines = &line,
-		.count = 1,
-		.done = settled_done,
-		.owner = settled};
+	const struct batch_params params = {
+		.bucket = fixture_bucket("bucket"), .lines = &line, .count = 1};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct batch *const batch = batch_start(fixture.store, &params);
+	struct call *const batch = batch_call(fixture.store, &params);
+	call_start(batch, settled_done, settled);
 	struct lost_batch *const lost = lost_batch_submit(fixture.store);
 	committer_hold_end(hold);
-	settled_wait(settled);
-	lost_batch_wait(lost);
-	ck_assert_int_eq(batch_outcome(batch, &err), -1);
+	ck_assert_int_eq(fixture_settle(batch, settled, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_IO);
-	batch_free(batch);
+	lost_batch_wait(lost);
 	ck_assert(fixture_holds(&fixture, "bucket", "a", span_text("one")));
 	expect_told("");
 	ck_assert_int_eq(find_updated(), before_ms);
@@ -485,9 +482,7 @@ START_TEST(in_versioned_buckets_what_shows_counts)
 	expect_told("=a =a ");
 	put("a", "three");
 	expect_told("+a ");
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("a"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "a", &object, &err), 0);
 	struct object_delete_item item = {.key = span_text("a"), .ref = {.kind = VERSION_REF_ID}};
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	ck_assert_int_eq(fixture_delete_items(fixture.store, "bucket", &item, 1, &err), 0);
@@ -500,7 +495,7 @@ static void upload(const char *key, const char *text)
 	struct error err = {0};
 	struct upload_ref ref;
 	struct uploaded_part part;
-	struct upload_create_params create = {.bucket = span_text("bucket"),
+	struct upload_create_params create = {.bucket = fixture_bucket("bucket"),
 		.key = span_text(key),
 		.initiator = span_text("main")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
@@ -519,9 +514,7 @@ static void wait_for_hash(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(key),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", key, &object, &err), 0);
 	struct settled *const settled = settled_new();
 	struct file_hash_wait *const wait =
 		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);

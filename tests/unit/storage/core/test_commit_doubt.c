@@ -151,12 +151,9 @@ static int promise(const struct xorb *xorb, struct error *err)
 {
 	const int64_t until_ms = fixture.clock.now_ms + HOUR_MS;
 	const struct xorb_place place = {xorb->hash, xorb->pack, xorb->first, xorb->count};
-	struct settled *const settled = settled_new();
-	struct xorb_promise *const made =
-		xorb_promise_start(fixture.store, &place, 1, until_ms, settled_done, settled);
-	settled_wait(settled);
-	const int result = xorb_promise_outcome(made, err);
-	xorb_promise_free(made);
+	struct call *const made = xorb_promise_call(fixture.store, &place, 1, until_ms);
+	const int result = call_run(made, err);
+	call_free(made);
 	return result;
 }
 
@@ -265,31 +262,34 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 }
 END_TEST
 
-/* What a replica of the run "bucket/run" says; *out_saved as replica_put tells it. */
+static struct replica_ref replica_of(const char *id)
+{
+	return (struct replica_ref){
+		.run = run_named(span_text("bucket"), span_text("run")), .id = span_text(id)};
+}
+
+/* What a replica of the run "bucket/run" says; *out_saved: it need not be saved. */
 static void tell(const char *id, bool *out_saved)
 {
 	struct error err = {0};
 	struct replica_message answer;
 	const struct replica_message said = {.state = REPLICA_IDLE};
-	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"),
-			      span_text(id), &said, fixture.arena, &answer, out_saved, &err) == 0,
-		"%s", err.text);
+	const struct replica_ref ref = replica_of(id);
+	const int result = replica_put(fixture.store, &ref, &said, fixture.arena, &answer, &err);
+	ck_assert_msg(result >= 0, "%s", err.text);
+	*out_saved = result == 1;
 }
 
 static int save_replica(const char *id, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct run_change *const change = replica_save_start(fixture.store, span_text("bucket"),
-		span_text("run"), span_text(id), settled_done, settled);
-	return fixture_settle_run(change, settled, NULL, err);
+	const struct replica_ref ref = replica_of(id);
+	return fixture_call(replica_save_call(fixture.store, &ref), err);
 }
 
 static int delete_run(struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct run_change *const change = run_delete_start(
-		fixture.store, span_text("bucket"), span_text("run"), settled_done, settled);
-	return fixture_settle_run(change, settled, NULL, err);
+	const struct run_ref run = run_named(span_text("bucket"), span_text("run"));
+	return fixture_call(run_delete_call(fixture.store, &run), err);
 }
 
 START_TEST(a_lease_in_doubt_is_to_be_saved_again)

@@ -248,11 +248,9 @@ START_TEST(known_damage_outlives_a_restart_and_is_not_copied)
 	damage_fixture_await(&fixture, 1);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks"), 1);
-	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"),
-				 fixture.arena, &source, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "box", "old", &source, &err), 0);
 	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
+		.source = &source, .bucket = fixture_bucket("box"), .key = span_text("copy")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'old'") != NULL, "%s",
 		err.text);
@@ -264,7 +262,7 @@ START_TEST(known_damage_outlives_a_restart_and_is_not_copied)
 END_TEST
 
 static int may_read(
-	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
+	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)owner, (void)bucket, (void)key, (void)is_current, (void)err;
 	return 1;
@@ -273,20 +271,16 @@ static int may_read(
 static struct error run_line(enum batch_kind kind, const struct chunk_id *file)
 {
 	struct error err = {0};
-	struct batch_line line = {
-		.kind = kind, .path = span_text("line"), .file = *file, .source = span_text("box")};
-	struct settled *settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("box"),
+	struct batch_line line = {.kind = kind,
+		.path = span_text("line"),
+		.file = *file,
+		.source = fixture_bucket("box")};
+	const struct batch_params params = {.bucket = fixture_bucket("box"),
 		.account = span_text("main"),
 		.lines = &line,
 		.count = 1,
-		.may_read = may_read,
-		.done = settled_done,
-		.owner = settled};
-	struct batch *batch = batch_start(fixture.store, &params);
-	settled_wait(settled);
-	ck_assert_msg(batch_outcome(batch, &err) == 0, "%s", err.text);
-	batch_free(batch);
+		.may_read = may_read};
+	ck_assert_msg(fixture_call(batch_call(fixture.store, &params), &err) == 0, "%s", err.text);
 	return line.error;
 }
 
@@ -296,9 +290,7 @@ START_TEST(a_batch_adds_nothing_that_cannot_be_read)
 	struct object source;
 	const struct span bytes = span_of(noise, sizes[_i]);
 	ck_assert_int_eq(put("old", bytes), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text("old"),
-				 fixture.arena, &source, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "box", "old", &source, &err), 0);
 	damage_fixture_flip_object(&fixture, "box", "old");
 	err = run_line(BATCH_ADD, &source.file_hash);
 	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, "'line'") != NULL,
@@ -319,7 +311,6 @@ START_TEST(a_step_is_not_published_of_what_cannot_be_read)
 	static const char key[] = "run/steps/000001/delta.safetensors";
 	struct error err = {0};
 	struct run_message run;
-	struct run_outcome outcome = {0};
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", &run, &err), 0);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
@@ -329,7 +320,7 @@ START_TEST(a_step_is_not_published_of_what_cannot_be_read)
 	run_fixture_add_form(
 		&fixture, &step, STEP_DELTA, "delta.safetensors", key, span_of(noise, LARGE));
 	damage_fixture_flip_object(&fixture, "bucket", key);
-	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), -1);
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, NULL, &err), -1);
 	ck_assert_msg(err.kind == ERROR_CONTENT_DAMAGED && strstr(err.text, key) != NULL, "%d %s",
 		err.kind, err.text);
 	run_fixture_put(&fixture, key, span_of(noise, LARGE));

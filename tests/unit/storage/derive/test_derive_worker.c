@@ -173,19 +173,17 @@ START_TEST(test_versions_of_one_key)
 		derived_fixture_put(&fixture, "b", "m.safetensors", &steps[i]);
 	wait_until_settled();
 	ck_assert_int_eq(derived(), 3);
-	const struct version_list_params params = {.bucket = span_text("b"), .limit = 10};
+	const struct version_list_params params = {.bucket = fixture_bucket("b"), .limit = 10};
 	ck_assert_int_eq(version_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert_uint_eq(list.entry_count, 4);
 	for (unsigned i = 0; i < 4; i++) {
-		struct version_ref ref;
+		struct object_ref ref = {
+			.bucket = fixture_bucket("b"), .key = span_text("m.safetensors")};
 		struct object object;
 		struct buffer read;
 		buffer_init(&read, steps[3 - i].bytes.len + 100000);
-		ck_assert(version_ref_parse(span_text(list.entries[i].version), &ref));
-		ck_assert_int_eq(
-			object_find_version(fixture.store, span_text("b"),
-				span_text("m.safetensors"), &ref, fixture.arena, &object, &err),
-			0);
+		ck_assert(version_ref_parse(span_text(list.entries[i].version), &ref.version));
+		ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), 0);
 		ck_assert_int_eq(
 			fixture_read(fixture.store, &object, 0, object.size, &read, &err), 0);
 		ck_assert(span_equal(buffer_span(&read), buffer_span(&steps[3 - i].bytes)));
@@ -343,7 +341,7 @@ static void put_in_parts(const char *key, struct span bytes)
 	struct upload_ref ref;
 	struct upload_fault fault;
 	struct upload_result result;
-	struct upload_create_params create = {.bucket = span_text("b"),
+	struct upload_create_params create = {.bucket = fixture_bucket("b"),
 		.key = span_text(key),
 		.checksum = CHECKSUM_SHA256,
 		.type = CHECKSUM_COMPOSITE};
@@ -369,9 +367,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
-			      &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "b", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -414,7 +410,8 @@ static void check_part_copies(const struct object *source, struct span bytes)
 	struct upload_fault fault;
 	struct upload_result result;
 	struct uploaded_part parts[2];
-	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text("joined")};
+	struct upload_create_params create = {
+		.bucket = fixture_bucket("b"), .key = span_text("joined")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, source, 0, source->size,
 			      &parts[0], &err) == 0,
@@ -535,7 +532,7 @@ START_TEST(test_copied_ranges_stay_plain)
 		fixture_put(fixture.store, "b", "shifted", buffer_span(&shifted), &err), 0);
 	const struct object source = find("shifted");
 	struct upload_create_params create = {
-		.bucket = span_text("b"), .key = span_text(key_of(2))};
+		.bucket = fixture_bucket("b"), .key = span_text(key_of(2))};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source, 777,
 				 long_ones[1].bytes.len, &part, &err),

@@ -44,7 +44,7 @@ static struct object put_headers(const char *bucket, const char *key, struct spa
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text(bucket),
+	struct object_put_params params = {.bucket = fixture_bucket(bucket),
 		.key = span_text(key),
 		.facts = {.headers = headers, .header_count = count}};
 	ck_assert_msg(fixture_put_object(fixture.store, &params, bytes, &object, &err) == 0, "%s",
@@ -58,7 +58,7 @@ static struct object put(const char *bucket, const char *key, struct span bytes)
 }
 
 static int may_read(
-	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
+	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)err;
 	(void)owner;
@@ -69,20 +69,12 @@ static int may_read(
 
 static int run_in(int64_t bucket_id, struct batch_line *lines, size_t count, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("box"),
-		.bucket_id = bucket_id,
+	const struct batch_params params = {.bucket = {span_text("box"), bucket_id},
 		.account = span_text("main"),
 		.lines = lines,
 		.count = count,
-		.may_read = may_read,
-		.done = settled_done,
-		.owner = settled};
-	struct batch *const batch = batch_start(fixture.store, &params);
-	settled_wait(settled);
-	const int result = batch_outcome(batch, err);
-	batch_free(batch);
-	return result;
+		.may_read = may_read};
+	return fixture_call(batch_call(fixture.store, &params), err);
 }
 
 static void run(struct batch_line *lines, size_t count)
@@ -102,7 +94,7 @@ static struct batch_line copy(const char *path, const struct object *object)
 	return (struct batch_line){.kind = BATCH_COPY,
 		.path = span_text(path),
 		.file = object->file_hash,
-		.source = span_text("from")};
+		.source = fixture_bucket("from")};
 }
 
 static struct batch_line delete (const char *path)
@@ -119,9 +111,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("box"), span_text(key), fixture.arena,
-			      &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "box", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -129,8 +119,7 @@ static bool exists(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("box"), span_text(key), fixture.arena, &object,
-		       &err) == 0;
+	return fixture_find(&fixture, "box", key, &object, &err) == 0;
 }
 
 static struct span header(const struct object *object, const char *name)
@@ -298,7 +287,7 @@ START_TEST(a_line_that_fails_leaves_the_others_alone)
 	lines[5].file.bytes[0] ^= 1;
 	lines[6].has_size = true;
 	lines[6].size = 6;
-	lines[8].source = span_text("no-such-bucket");
+	lines[8].source = fixture_bucket("no-such-bucket");
 	lines[9].is_refused = true;
 	error_set(&lines[9].error, ERROR_DENIED, "not yours");
 	run(lines, sizeof(lines) / sizeof(lines[0]));
@@ -336,7 +325,7 @@ START_TEST(the_empty_file_needs_no_source)
 	struct batch_line lines[] = {{.kind = BATCH_ADD, .path = span_text("a"), .has_size = true},
 		{.kind = BATCH_COPY,
 			.path = span_text("b"),
-			.source = span_text("no-such-bucket")}};
+			.source = fixture_bucket("no-such-bucket")}};
 	run(lines, 2);
 	ck_assert_int_eq(lines[0].error.kind, ERROR_NONE);
 	ck_assert_int_eq(lines[1].error.kind, ERROR_NONE);
@@ -381,7 +370,7 @@ END_TEST
 static void upload_in_parts(const char *key, struct span bytes)
 {
 	struct error err = {0};
-	struct upload_create_params create = {.bucket = span_text("from"),
+	struct upload_create_params create = {.bucket = fixture_bucket("from"),
 		.key = span_text(key),
 		.initiator = span_text("main"),
 		.checksum = CHECKSUM_CRC32,
@@ -405,18 +394,14 @@ static struct object find_hashed(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "from", key, &object, &err), 0);
 	struct settled *const settled = settled_new();
 	struct file_hash_wait *const wait =
 		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
 	settled_wait(settled);
 	ck_assert_msg(file_hash_outcome(wait, &err) == 0, "%s", err.text);
 	file_hash_free(wait);
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "from", key, &object, &err), 0);
 	return object;
 }
 
@@ -445,7 +430,7 @@ START_TEST(what_is_said_of_a_source_besides_is_not_copied)
 	const struct tag tag = {span_text("own"), span_text("value")};
 	buffer_init(&tags, 1000);
 	tag_set_write(&tag, 1, &tags);
-	struct object_put_params params = {.bucket = span_text("from"),
+	struct object_put_params params = {.bucket = fixture_bucket("from"),
 		.key = span_text("k"),
 		.facts = {.tags = buffer_span(&tags),
 			.storage_class = STORAGE_GLACIER,

@@ -88,8 +88,9 @@ static void upload(const char *key, const struct span *parts, size_t count,
 	struct error err = {0};
 	struct upload_ref ref;
 	struct upload_listed_part listed[4];
-	struct upload_create_params create = {
-		.bucket = span_text("b"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params create = {.bucket = fixture_bucket("b"),
+		.key = span_text(key),
+		.initiator = span_text("main")};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	for (size_t i = 0; i < count; i++) {
 		struct uploaded_part part;
@@ -113,9 +114,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
-			      &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "b", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -340,7 +339,7 @@ START_TEST(test_copied_parts)
 	const struct chunk_id copied = given("m");
 	const struct chunk_id anew = hash_of_parts(parts, 2);
 	ck_assert(!chunk_id_equal(&copied, &anew));
-	struct object_copy_params copy = {.bucket = span_text("b"), .key = span_text("copy")};
+	struct object_copy_params copy = {.bucket = fixture_bucket("b"), .key = span_text("copy")};
 	struct object object = find("m");
 	struct object made;
 	copy.source = &object;

@@ -36,7 +36,7 @@ static void put(const char *key)
 static void list_all(const char *prefix, bool recursive, size_t limit, struct buffer *out)
 {
 	struct error err = {0};
-	struct tree_params params = {.bucket = span_text("box"),
+	struct tree_params params = {.bucket = fixture_bucket("box"),
 		.prefix = span_text(prefix),
 		.recursive = recursive,
 		.limit = limit};
@@ -231,7 +231,7 @@ static struct tree_entry find_one(const char *path)
 	struct error err = {0};
 	const struct span paths[] = {span_text(path), span_text("absent"), span_text("")};
 	const struct tree_find_params params = {
-		.bucket = span_text("box"), .paths = paths, .count = 3};
+		.bucket = fixture_bucket("box"), .paths = paths, .count = 3};
 	struct tree tree;
 	ck_assert_msg(
 		tree_find(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
@@ -247,7 +247,7 @@ START_TEST(entries_say_hash_size_times_and_type)
 	const struct object_header headers[] = {
 		{span_text("content-type"), span_text("text/plain")},
 		{span_text(FILE_TIME_HEADER), span_text("12.5")}};
-	struct object_put_params params = {.bucket = span_text("box"),
+	struct object_put_params params = {.bucket = fixture_bucket("box"),
 		.key = span_text("d/k"),
 		.facts = {.headers = headers, .header_count = 2}};
 	ck_assert_int_eq(
@@ -269,7 +269,7 @@ END_TEST
 static struct tree_entry first_entry(void)
 {
 	struct error err = {0};
-	const struct tree_params params = {.bucket = span_text("box"), .limit = 10};
+	const struct tree_params params = {.bucket = fixture_bucket("box"), .limit = 10};
 	struct tree tree;
 	ck_assert_msg(
 		tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
@@ -306,7 +306,7 @@ START_TEST(a_directory_is_not_as_new_as_what_is_not_in_it)
 	put("d0");
 	put("d0e/1");
 	struct tree tree;
-	const struct tree_params params = {.bucket = span_text("box"), .limit = 10};
+	const struct tree_params params = {.bucket = fixture_bucket("box"), .limit = 10};
 	ck_assert_msg(
 		tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(tree.count, 5); /* d d/ d-e/ d0 d0e/ */
@@ -363,7 +363,7 @@ START_TEST(versions_without_a_hash_are_told)
 	struct error err = {0};
 	struct tree tree;
 	const struct tree_params params = {
-		.bucket = span_text("box"), .recursive = true, .limit = 10};
+		.bucket = fixture_bucket("box"), .recursive = true, .limit = 10};
 	put("a");
 	put("b");
 	ck_assert_int_eq(
@@ -386,7 +386,7 @@ START_TEST(a_page_of_keys_that_are_not_shown_ends)
 	struct tree tree;
 	struct buffer out;
 	const struct tree_params params = {
-		.bucket = span_text("box"), .recursive = true, .limit = 1};
+		.bucket = fixture_bucket("box"), .recursive = true, .limit = 1};
 	put("z");
 	ck_assert_int_eq(
 		fixture_run(fixture.store,
@@ -409,7 +409,7 @@ START_TEST(the_prefix_file_can_be_left_out)
 {
 	struct error err = {0};
 	struct tree tree;
-	const struct tree_params params = {.bucket = span_text("box"),
+	const struct tree_params params = {.bucket = fixture_bucket("box"),
 		.prefix = span_text("a"),
 		.skips_prefix_file = true,
 		.limit = 10};
@@ -426,14 +426,15 @@ START_TEST(another_bucket_of_the_name_is_no_bucket)
 	struct error err = {0};
 	struct tree tree;
 	const struct span path = span_text("a");
-	struct tree_params params = {.bucket = span_text("box"), .bucket_id = 999, .limit = 10};
-	struct tree_find_params find = {.bucket = span_text("nowhere"), .paths = &path, .count = 1};
+	struct tree_params params = {.bucket = {span_text("box"), 999}, .limit = 10};
+	struct tree_find_params find = {
+		.bucket = fixture_bucket("nowhere"), .paths = &path, .count = 1};
 	ck_assert_int_eq(tree_list(fixture.store, &params, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	find = (struct tree_find_params){
-		.bucket = span_text("box"), .bucket_id = 999, .paths = &path, .count = 1};
+		.bucket = {span_text("box"), 999}, .paths = &path, .count = 1};
 	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 }
@@ -445,7 +446,7 @@ START_TEST(a_key_that_is_no_path_is_not_found)
 	struct tree tree;
 	const struct span paths[] = {span_text("a//b"), span_text("../c"), span_text("plain")};
 	const struct tree_find_params find = {
-		.bucket = span_text("box"), .paths = paths, .count = 3};
+		.bucket = fixture_bucket("box"), .paths = paths, .count = 3};
 	put("a//b");
 	put("../c");
 	put("plain");

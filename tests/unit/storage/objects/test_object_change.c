@@ -29,7 +29,8 @@ static void tear_down(void)
 
 static struct object put(const char *text)
 {
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k")};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	struct object object;
 	ck_assert_msg(
 		fixture_put_object(fixture.store, &params, span_text(text), &object, &err) == 0,
@@ -46,7 +47,7 @@ static void set_versioning(enum bucket_versioning versioning)
 static struct object_change_params change_of(struct version_ref ref)
 {
 	return (struct object_change_params){
-		.bucket = span_text("weights"), .key = span_text("k"), .ref = ref};
+		.object = {bucket_named(span_text("weights")), span_text("k"), ref, 0}};
 }
 
 static struct object_change_params tags_of(struct version_ref ref)
@@ -60,13 +61,11 @@ static struct object_change_params tags_of(struct version_ref ref)
 /* Only numbers and flags of what it gives live on. */
 static int change(struct object_change_params params, struct object *out)
 {
-	struct settled *const settled = settled_new();
-	params.done = settled_done;
-	params.owner = settled;
-	struct object_change *const started = object_change_start(fixture.store, &params);
-	settled_wait(settled);
-	const int result = object_change_outcome(started, out, &err);
-	object_change_free(started);
+	struct call *const call = object_change_call(fixture.store, &params);
+	int result = call_run(call, &err);
+	if (result == 0)
+		result = object_change_result(call, out, &err);
+	call_free(call);
 	return result;
 }
 
@@ -80,9 +79,7 @@ static void expect_refused(struct version_ref ref, enum error_kind kind)
 static struct object find(void)
 {
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("weights"), span_text("k"),
-			      fixture.arena, &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "weights", "k", &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -111,12 +108,12 @@ START_TEST(tags_and_access_are_set_apart)
 	access.sets_acl = true;
 	access.acl = ACL_PUBLIC_READ;
 	put("bytes");
-	ck_assert_int_eq(change(tags_of(access.ref), &object), 0);
+	ck_assert_int_eq(change(tags_of(access.object.version), &object), 0);
 	ck_assert(find().acl == ACL_PRIVATE && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
 	ck_assert_int_eq(change(access, &object), 0);
 	ck_assert(find().acl == ACL_PUBLIC_READ &&
 		span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
-	struct object_change_params none = change_of(access.ref);
+	struct object_change_params none = change_of(access.object.version);
 	none.sets_tags = true;
 	ck_assert_int_eq(change(none, &object), 0);
 	ck_assert(find().acl == ACL_PUBLIC_READ && find().tags.len == 0);
@@ -143,10 +140,11 @@ END_TEST
 
 static void expect_no_version(struct version_ref ref)
 {
+	const struct object_ref object_ref = {.bucket = bucket_named(span_text("weights")),
+		.key = span_text("k"),
+		.version = ref};
 	struct object object;
-	ck_assert_int_eq(object_find_version(fixture.store, span_text("weights"), span_text("k"),
-				 &ref, fixture.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(object_find(fixture.store, &object_ref, fixture.arena, &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_VERSION);
 }
 
@@ -170,15 +168,31 @@ START_TEST(a_version_is_found_only_by_what_names_it)
 }
 END_TEST
 
-static int64_t remake_bucket(void)
+START_TEST(a_caller_that_was_let_into_one_version_finds_no_other)
+{
+	struct object object;
+	struct object_ref ref = {.bucket = bucket_named(span_text("weights")),
+		.key = span_text("k"),
+		.judged_version = put("first").sequence};
+	ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), 0);
+	put("second");
+	ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	ck_assert(object.size == 0 && object.sequence == 0);
+}
+END_TEST
+
+/* The bucket that had the name before. */
+static struct bucket_ref remake_bucket(void)
 {
 	struct bucket bucket;
-	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("weights"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(bucket_find(fixture.store, bucket_named(span_text("weights")),
+				 fixture.arena, &bucket, &err),
+		0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "weights", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "other", &err), 0);
 	put("bytes");
-	return bucket.id;
+	return (struct bucket_ref){span_text("weights"), bucket.id};
 }
 
 START_TEST(a_change_is_of_one_bucket_not_of_its_name)
@@ -186,7 +200,7 @@ START_TEST(a_change_is_of_one_bucket_not_of_its_name)
 	struct object object;
 	struct object_change_params params =
 		tags_of((struct version_ref){.kind = VERSION_REF_CURRENT});
-	params.bucket_id = remake_bucket();
+	params.object.bucket = remake_bucket();
 	ck_assert_int_eq(change(params, &object), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_uint_eq(find().tags.len, 0);
@@ -195,20 +209,12 @@ END_TEST
 
 START_TEST(a_delete_is_of_one_bucket_not_of_its_name)
 {
-	struct settled *const settled = settled_new();
 	struct object_delete_item item = {.key = span_text("k")};
-	const struct object_delete_params params = {.bucket = span_text("weights"),
-		.bucket_id = remake_bucket(),
-		.items = &item,
-		.count = 1,
-		.done = settled_done,
-		.owner = settled};
-	struct object_delete *const started = object_delete_start(fixture.store, &params);
-	settled_wait(settled);
-	ck_assert_int_eq(object_delete_outcome(started, &err), -1);
+	const struct object_delete_params params = {
+		.bucket = remake_bucket(), .items = &item, .count = 1};
+	ck_assert_int_eq(fixture_call(object_delete_call(fixture.store, &params), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(item.error.kind, ERROR_NO_BUCKET);
-	object_delete_free(started);
 	find();
 }
 END_TEST
@@ -224,6 +230,7 @@ Suite *test_object_change_suite(void)
 	tcase_add_test(tests, tags_and_access_are_set_apart);
 	tcase_add_test(tests, an_older_version_is_changed_alone);
 	tcase_add_test(tests, a_version_is_found_only_by_what_names_it);
+	tcase_add_test(tests, a_caller_that_was_let_into_one_version_finds_no_other);
 	tcase_add_test(tests, a_change_is_of_one_bucket_not_of_its_name);
 	tcase_add_test(tests, a_delete_is_of_one_bucket_not_of_its_name);
 	suite_add_tcase(suite, tests);

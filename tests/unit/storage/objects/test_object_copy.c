@@ -39,7 +39,7 @@ static struct object source_of(size_t len)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text("from"),
+	struct object_put_params params = {.bucket = bucket_named(span_text("from")),
 		.key = span_text("k"),
 		.checksum = CHECKSUM_CRC32,
 		.facts = {.headers = kept_headers,
@@ -49,9 +49,7 @@ static struct object source_of(size_t len)
 			.storage_class = STORAGE_GLACIER}};
 	ck_assert_int_eq(
 		fixture_put_object(fixture.store, &params, span_of(noise, len), &object, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "from", "k", &object, &err), 0);
 	return object;
 }
 
@@ -66,16 +64,14 @@ START_TEST(a_copy_outlives_its_source_and_writes_no_bytes)
 	const int64_t packs =
 		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs");
 	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+		.source = &source, .bucket = bucket_named(span_text("to")), .key = span_text("c")};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT COALESCE(SUM(length), 0) FROM packs"), packs);
 	ck_assert_int_eq(fixture_delete(fixture.store, "from", "k", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert(fixture_holds(&fixture, "to", "c", span_of(noise, sizes[_i])));
-	ck_assert_int_eq(object_find(fixture.store, span_text("to"), span_text("c"), fixture.arena,
-				 &found, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "to", "c", &found, &err), 0);
 	ck_assert_str_eq(found.etag, source.etag);
 	ck_assert(found.has_digest && digest128_equal(&found.digest, &source.digest));
 	ck_assert(checksum_equal(&found.checksum, &source.checksum));
@@ -101,16 +97,14 @@ START_TEST(a_copy_onto_itself_replaces_what_is_said_of_the_bytes)
 	const struct object source = source_of(sizes[_i]);
 	const struct object_header header = {span_text("x-amz-meta-a"), span_text("b")};
 	struct object_copy_params params = {.source = &source,
-		.bucket = span_text("from"),
+		.bucket = bucket_named(span_text("from")),
 		.key = span_text("k"),
 		.replaces_headers = true,
 		.replaces_tags = true,
 		.facts = {.headers = &header, .header_count = 1, .acl = ACL_PUBLIC_READ}};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "from", "k", span_of(noise, sizes[_i])));
-	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"),
-				 fixture.arena, &found, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "from", "k", &found, &err), 0);
 	ck_assert_uint_eq(found.header_count, 1);
 	ck_assert(span_equal_text(found.headers[0].name, "x-amz-meta-a"));
 	ck_assert_uint_eq(found.tags.len, 0);
@@ -126,7 +120,7 @@ START_TEST(another_checksum_is_computed_from_the_bytes)
 	struct checksum expected;
 	const struct object source = source_of(sizes[_i]);
 	struct object_copy_params params = {.source = &source,
-		.bucket = span_text("to"),
+		.bucket = bucket_named(span_text("to")),
 		.key = span_text("c"),
 		.checksum = CHECKSUM_SHA256};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
@@ -141,7 +135,7 @@ START_TEST(conditions_are_judged_on_the_destination)
 	struct object copy;
 	const struct object source = source_of(700);
 	struct object_copy_params params = {.source = &source,
-		.bucket = span_text("to"),
+		.bucket = bucket_named(span_text("to")),
 		.key = span_text("c"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), 0);
@@ -151,11 +145,12 @@ START_TEST(conditions_are_judged_on_the_destination)
 	params.key = span_text("absent");
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
-	params = (struct object_copy_params){
-		.source = &source, .bucket = span_text("nowhere"), .key = span_text("c")};
+	params = (struct object_copy_params){.source = &source,
+		.bucket = bucket_named(span_text("nowhere")),
+		.key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	params.bucket = span_text("to");
+	params.bucket = bucket_named(span_text("to"));
 	params.key = span_text("");
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -169,7 +164,7 @@ START_TEST(a_source_that_is_gone_is_no_key)
 	const struct object source = source_of(sizes[_i]);
 	ck_assert_int_eq(fixture_delete(fixture.store, "from", "k", NULL, &err), 0);
 	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+		.source = &source, .bucket = bucket_named(span_text("to")), .key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	params.checksum = CHECKSUM_SHA1;
@@ -187,7 +182,7 @@ START_TEST(damaged_inline_bytes_are_not_copied)
 	ck_assert_int_eq(
 		fixture_run(fixture.store, "UPDATE inline_bytes SET bytes = x'00'", &err), 0);
 	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("to"), .key = span_text("c")};
+		.source = &source, .bucket = bucket_named(span_text("to")), .key = span_text("c")};
 	ck_assert_int_eq(fixture_copy(fixture.store, &params, &copy, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }

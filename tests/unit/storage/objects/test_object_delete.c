@@ -39,7 +39,8 @@ static struct object put(const char *key, const char *text)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key)};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("bucket")), .key = span_text(key)};
 	ck_assert_int_eq(
 		fixture_put_object(fixture.store, &params, span_text(text), &object, &err), 0);
 	return object;
@@ -55,8 +56,7 @@ static bool exists(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena,
-		       &object, &err) == 0;
+	return fixture_find(&fixture, "bucket", key, &object, &err) == 0;
 }
 
 /* Conditions on an object of 5 bytes, modified at 1700000000 seconds. */
@@ -244,9 +244,7 @@ START_TEST(a_version_says_whether_its_bucket_keeps_versions)
 	for (int versioning = 0; versioning < 3; versioning++) {
 		if (versioning > 0)
 			set_versioning(versioning == 1);
-		ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
-					 fixture.arena, &object, &err),
-			0);
+		ck_assert_int_eq(fixture_find(&fixture, "bucket", "k", &object, &err), 0);
 		ck_assert_int_eq(object.in_versioned_bucket, versioning > 0);
 	}
 }

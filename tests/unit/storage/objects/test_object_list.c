@@ -126,7 +126,7 @@ START_TEST(every_page_size_gives_the_same_listing)
 	const size_t count = expected(listings[_i].prefix, listings[_i].delimiter,
 		listings[_i].after, names, is_prefix, texts);
 	for (size_t limit = 1; limit <= count + 1; limit++) {
-		struct object_list_params params = {.bucket = span_text("bucket"),
+		struct object_list_params params = {.bucket = bucket_named(span_text("bucket")),
 			.prefix = span_text(listings[_i].prefix),
 			.delimiter = span_text(listings[_i].delimiter),
 			.after = span_text(listings[_i].after),
@@ -161,7 +161,7 @@ START_TEST(entries_carry_size_etag_and_time)
 	struct error err = {0};
 	struct object_list page;
 	const struct object_list_params params = {
-		.bucket = span_text("bucket"), .prefix = span_text("b"), .limit = 10};
+		.bucket = bucket_named(span_text("bucket")), .prefix = span_text("b"), .limit = 10};
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
 	ck_assert_uint_eq(page.entry_count, 1);
 	ck_assert_uint_eq(page.entries[0].size, 1);
@@ -174,14 +174,15 @@ START_TEST(limits_and_refusals)
 {
 	struct error err = {0};
 	struct object_list page;
-	struct object_list_params params = {.bucket = span_text("bucket"), .limit = 0};
+	struct object_list_params params = {
+		.bucket = bucket_named(span_text("bucket")), .limit = 0};
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
 	ck_assert(!page.truncated && page.entry_count == 0);
-	params.bucket = span_text("absent");
+	params.bucket = bucket_named(span_text("absent"));
 	params.limit = 10;
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	params.bucket = span_text("bucket");
+	params.bucket = bucket_named(span_text("bucket"));
 	uint8_t *const longer = fixture_noise(100000, 1);
 	params.after = span_of(longer, 100000);
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), -1);
@@ -200,8 +201,9 @@ START_TEST(deleted_and_hidden_keys_are_not_listed)
 {
 	struct error err = {0};
 	struct object_list page;
-	const struct object_list_params params = {
-		.bucket = span_text("bucket"), .prefix = span_text("a/b/"), .limit = 10};
+	const struct object_list_params params = {.bucket = bucket_named(span_text("bucket")),
+		.prefix = span_text("a/b/"),
+		.limit = 10};
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a/b/c", NULL, &err), 0);
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
 	ck_assert_uint_eq(page.entry_count, 1);
@@ -342,7 +344,7 @@ START_TEST(listings_of_random_keys_are_the_committed_set)
 {
 	struct error err = {0};
 	struct random_keys set = {.change.apply = add_keys};
-	struct object_list_params params = {.bucket = span_text("other"),
+	struct object_list_params params = {.bucket = bucket_named(span_text("other")),
 		.prefix = span_text(walks[_i].prefix),
 		.delimiter = span_text(walks[_i].delimiter),
 		.limit = walks[_i].limit};

@@ -31,11 +31,12 @@ enum { WRITERS = 16, ADDITIONS = 8 };
 
 static bool read_number(struct arena *arena, struct object *out, int *out_number)
 {
+	const struct object_ref ref = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("number")};
 	struct error err = {0};
 	struct buffer text;
 	buffer_init(&text, 200000);
-	const bool read = object_find(fixture.store, span_text("weights"), span_text("number"),
-				  arena, out, &err) == 0 &&
+	const bool read = object_find(fixture.store, &ref, arena, out, &err) == 0 &&
 		fixture_read(fixture.store, out, 0, out->size, &text, &err) == 0;
 	ck_assert(read || err.kind == ERROR_NO_KEY); /* overwritten between find and open */
 	*out_number = (int)strtol(buffer_text(&text), NULL, 10);
@@ -52,7 +53,8 @@ static void *write_numbers(void *lost)
 		char text[16];
 		struct arena *const arena = arena_new(100000);
 		if (read_number(arena, &object, &number)) {
-			struct object_put_params params = {.bucket = span_text("weights"),
+			struct object_put_params params = {
+				.bucket = bucket_named(span_text("weights")),
 				.key = span_text("number"),
 				.conditions.if_match = span_text(object.etag)};
 			snprintf(text, sizeof(text), "%d", number + 1);
@@ -89,7 +91,7 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	struct object object;
 	struct checksum expected;
 	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
-	struct object_put_params params = {.bucket = span_text("weights"),
+	struct object_put_params params = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("k"),
 		.checksum = CHECKSUM_SHA1,
 		.facts = {.tags = span_of(tags, sizeof(tags)),
@@ -97,9 +99,7 @@ START_TEST(what_is_said_of_an_object_comes_back)
 			.acl = ACL_PUBLIC_READ}};
 	ck_assert_int_eq(
 		fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	ck_assert(span_equal(object.tags, span_of(tags, sizeof(tags))));
 	ck_assert_int_eq(object.storage_class, STORAGE_GLACIER_IR);
 	ck_assert_str_eq(storage_class_name(object.storage_class), "GLACIER_IR");
@@ -107,12 +107,11 @@ START_TEST(what_is_said_of_an_object_comes_back)
 		object.part_count == 0);
 	checksum_of(CHECKSUM_SHA1, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
-	params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("k")};
+	params = (struct object_put_params){
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	ck_assert_int_eq(
 		fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	/* when none was asked for */
 	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
@@ -122,30 +121,25 @@ END_TEST
 
 static int put_expecting(size_t len, const struct checksum *checksum, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct object object;
 	struct checksum expected;
 	struct checksum actual;
 	uint8_t *const bytes = fixture_noise(len, 8);
-	const struct object_put_params params = {.bucket = span_text("weights"),
+	const struct object_put_params params = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("expected"),
-		.checksum = checksum->algorithm,
-		.done = settled_done,
-		.owner = settled};
+		.checksum = checksum->algorithm};
 	struct object_put *const put = object_put_open(fixture.store, &params, err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_of(bytes, len), err), SINK_TAKEN);
 	object_put_expect(put, checksum);
-	object_put_finish(put);
-	settled_wait(settled);
-	const int result = object_put_outcome(put, &object, err);
-	ck_assert_int_eq(object_put_bad_checksum(put, &expected, &actual), result != 0);
+	struct call *const call = object_put_call(put);
+	const int result = call_run(call, err);
+	ck_assert_int_eq(object_put_bad_checksum(call, &expected, &actual), result != 0);
 	if (result != 0) {
 		struct checksum real;
 		checksum_of(checksum->algorithm, span_of(bytes, len), &real);
 		ck_assert(checksum_equal(&expected, checksum) && checksum_equal(&actual, &real));
 	}
-	object_put_free(put);
+	call_free(call);
 	free(bytes);
 	return result;
 }
@@ -165,9 +159,7 @@ START_TEST(a_body_with_another_checksum_is_refused)
 		checksum.bytes[0] ^= 1;
 		ck_assert_int_eq(put_expecting(sizes[i], &checksum, &err), -1);
 		ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
-		ck_assert_int_eq(object_find(fixture.store, span_text("weights"),
-					 span_text("expected"), fixture.arena, &object, &err),
-			-1);
+		ck_assert_int_eq(fixture_find(&fixture, "weights", "expected", &object, &err), -1);
 		free(bytes);
 	}
 }
@@ -190,7 +182,7 @@ START_TEST(fast_etags_are_no_md5_and_equal_for_equal_bytes)
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET etag_policy = 2", &err), 0);
 	for (size_t len = 0; len <= 700000; len += 350000) {
 		struct object_put_params params = {
-			.bucket = span_text("weights"), .key = span_text("a")};
+			.bucket = bucket_named(span_text("weights")), .key = span_text("a")};
 		ck_assert_int_eq(
 			fixture_put_with(fixture.store, &params, span_of(bytes, len), first, &err),
 			0);
@@ -211,14 +203,15 @@ START_TEST(fast_etags_are_no_md5_and_equal_for_equal_bytes)
 		ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
 		bytes[0]++;
 		params = (struct object_put_params){
-			.bucket = span_text("weights"), .key = span_text("a")};
+			.bucket = bucket_named(span_text("weights")), .key = span_text("a")};
 		ck_assert_int_eq(
 			fixture_put_with(fixture.store, &params, span_of(bytes, len), second, &err),
 			0);
 		ck_assert_int_eq(strcmp(first, second) == 0, len == 0);
 	}
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET etag_policy = 1", &err), 0);
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("a")};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("a")};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("b"), first, &err), 0);
 	ck_assert_str_eq(first, "92eb5ffee6ae2fec3ad71c777531578f");
 	free(bytes);
@@ -258,30 +251,23 @@ START_TEST(ids_of_other_servers_are_ids)
 }
 END_TEST
 
-static struct object_put *open_put(const char *key, struct settled *settled, struct error *err)
+static struct object_put *open_put(const char *key, struct error *err)
 {
-	const struct object_put_params params = {.bucket = span_text("weights"),
-		.key = span_text(key),
-		.done = settled_done,
-		.owner = settled};
+	const struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text(key)};
 	return object_put_open(fixture.store, &params, err);
 }
 
 START_TEST(keys_of_the_server_are_refused)
 {
 	struct error err = {0};
-	struct object object;
-	struct settled *const settled = settled_new();
-	struct object_put *const put = open_put("run/anchors/step_000005/model", settled, &err);
+	struct object_put *const put = open_put("run/anchors/step_000005/model", &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "weights", "run", NULL, &err), 0);
 	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
-	object_put_finish(put);
-	settled_wait(settled);
-	ck_assert_int_eq(object_put_outcome(put, &object, &err), -1);
+	ck_assert_int_eq(fixture_call(object_put_call(put), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
-	object_put_free(put);
-	ck_assert_ptr_null(open_put("run/anchors/step_000006/model", NULL, &err));
+	ck_assert_ptr_null(open_put("run/anchors/step_000006/model", &err));
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 0);
 }
@@ -303,7 +289,8 @@ static const struct {
 START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
 {
 	struct error err = {0};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k")};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	char etag[OBJECT_ETAG_BYTES];
 	const struct bucket_edit edit = {
 		.sets_etag_policy = true, .etag_policy = policies[_i].bucket};

@@ -11,7 +11,7 @@
 #include "storage/versions/version.h"
 #include "tests/unit/storage/store_fixture.h"
 
-enum { LARGE = 3000000 };
+enum { LARGE = 3000000, FIRST_BUCKET = 1 };
 
 static struct store_fixture fixture;
 static uint8_t *noise;
@@ -57,6 +57,18 @@ static bool file_holds(const char *path, size_t len)
 	return holds;
 }
 
+static int store_hidden(const char *path, int64_t *out_version, struct error *err)
+{
+	return scratch_store_hidden(
+		fixture.store, path, FIRST_BUCKET, span_text("k"), out_version, err);
+}
+
+static int store_shown(const char *bucket, int64_t *out_version, struct error *err)
+{
+	return scratch_store(fixture.store, path_of("f"), bucket_named(span_text(bucket)),
+		span_text("k"), out_version, err);
+}
+
 static void check_round_trip(size_t len)
 {
 	struct error err = {0};
@@ -64,9 +76,7 @@ static void check_round_trip(size_t len)
 	const char *const from = path_of("from");
 	const char *const to = path_of("deep/er/to");
 	write_file(from, len);
-	ck_assert_msg(scratch_store(fixture.store, from, span_text("b"), span_text("k"), true,
-			      &version, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(store_hidden(from, &version, &err) == 0, "%s", err.text);
 	ck_assert_msg(scratch_fetch(fixture.store, version, to, &err) == 0, "%s", err.text);
 	ck_assert(file_holds(to, len));
 	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
@@ -86,9 +96,7 @@ START_TEST(test_names_that_fit_into_no_folder_are_bad_input)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("from"), 10);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("from"), span_text("b"),
-				 span_text("k"), true, &version, &err),
-		0);
+	ck_assert_int_eq(store_hidden(path_of("from"), &version, &err), 0);
 	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from/below"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from"), &err), -1);
@@ -118,12 +126,8 @@ START_TEST(test_a_hidden_version_is_no_object)
 	struct object object;
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
-				 true, &version, &err),
-		0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena,
-				 &object, &err),
-		-1);
+	ck_assert_int_eq(store_hidden(path_of("f"), &version, &err), 0);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "k", &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -134,9 +138,7 @@ START_TEST(test_what_came_after_the_start_is_not_let_go)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
-				 true, &version, &err),
-		0);
+	ck_assert_int_eq(store_hidden(path_of("f"), &version, &err), 0);
 	ck_assert_msg(scratch_release_left(fixture.store, &err) == 0, "%s", err.text);
 	ck_assert_msg(
 		scratch_fetch(fixture.store, version, path_of("back"), &err) == 0, "%s", err.text);
@@ -151,22 +153,16 @@ START_TEST(test_a_visible_one_is)
 	struct object object;
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
-				 false, &version, &err),
-		0);
+	ck_assert_int_eq(store_shown("b", &version, &err), 0);
 	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 5000)));
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k"), fixture.arena,
-				 &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "k", &object, &err), 0);
 	ck_assert_int_eq(object.sequence, version);
 	ck_assert_uint_eq(strlen(object.etag), 34);
 	ck_assert_str_eq(object.etag + 32, "-d");
 	ck_assert_int_eq(object.checksum.algorithm, CHECKSUM_CRC64NVME);
 	ck_assert(object.has_file_hash);
 	write_file(path_of("f"), 6000); /* takes the place of the one that is there */
-	ck_assert_msg(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
-			      false, &version, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(store_shown("b", &version, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 6000)));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);
 }
@@ -178,9 +174,7 @@ START_TEST(test_what_nobody_named_goes_at_the_next_start)
 	int64_t version = 0;
 	write_file(path_of("f"), LARGE);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"),
-					 span_text("k"), true, &version, &err),
-			0);
+		ck_assert_int_eq(store_hidden(path_of("f"), &version, &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 3);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
@@ -211,9 +205,7 @@ START_TEST(test_a_version_that_is_not_what_its_digest_says)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 5000);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"),
-				 true, &version, &err),
-		0);
+	ck_assert_int_eq(store_hidden(path_of("f"), &version, &err), 0);
 	struct change lie = {.apply = tell_a_lie};
 	ck_assert_int_eq(version, 1);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &lie, &err), 0);
@@ -229,17 +221,9 @@ START_TEST(test_absent_things)
 	struct error err = {0};
 	int64_t version = 0;
 	write_file(path_of("f"), 10);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("absent"), span_text("b"),
-				 span_text("k"), true, &version, &err),
-		-1);
+	ck_assert_int_eq(store_hidden(path_of("absent"), &version, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"),
-				 span_text("k"), true, &version, &err),
-		-1);
-	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("other"),
-				 span_text("k"), false, &version, &err),
-		-1);
+	ck_assert_int_eq(store_shown("other", &version, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(scratch_fetch(fixture.store, 77, path_of("to"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);

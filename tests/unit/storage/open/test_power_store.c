@@ -37,8 +37,7 @@ static bool is_named(struct store_fixture *left, const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	if (object_find(left->store, span_text("bucket"), span_text(key), left->arena, &object,
-		    &err) == 0)
+	if (fixture_find(left, "bucket", key, &object, &err) == 0)
 		return true;
 	ck_assert_msg(err.kind == ERROR_NO_KEY, "%s: %s", key, err.text);
 	return false;
@@ -134,7 +133,7 @@ START_TEST(acknowledged_parts_last)
 {
 	struct error err = {0};
 	struct upload_create_params params = {
-		.bucket = span_text("bucket"), .key = span_text("uploaded")};
+		.bucket = fixture_bucket("bucket"), .key = span_text("uploaded")};
 	uint8_t *const bytes = fixture_noise(LARGE, 7);
 	ck_assert_msg(
 		fixture_upload_create(fixture.store, &params, &upload, &err) == 0, "%s", err.text);

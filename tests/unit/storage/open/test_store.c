@@ -330,6 +330,8 @@ static void *work(void *argument)
 		char key[32];
 		struct object object;
 		struct object_list page;
+		const struct object_ref shared = {
+			.bucket = fixture_bucket("bucket"), .key = span_text("shared")};
 		struct arena *const arena = arena_new(4 * 1024 * 1024);
 		struct store_fixture own = {.store = fixture.store, .arena = arena};
 		const size_t len = (size_t[]){500, 20000, 400000}[round % 3];
@@ -341,11 +343,11 @@ static void *work(void *argument)
 			worker->fault = "put";
 		else if (!fixture_holds(&own, "bucket", key, span_of(bytes, len)))
 			worker->fault = "get";
-		else if (object_find(fixture.store, span_text("bucket"), span_text("shared"), arena,
-				 &object, &err) != 0)
+		else if (object_find(fixture.store, &shared, arena, &object, &err) != 0)
 			worker->fault = "shared";
-		const struct object_list_params params = {
-			.bucket = span_text("bucket"), .prefix = span_text("key-"), .limit = 100};
+		const struct object_list_params params = {.bucket = fixture_bucket("bucket"),
+			.prefix = span_text("key-"),
+			.limit = 100};
 		if (object_list(fixture.store, &params, arena, &page, &err) != 0 ||
 			page.entry_count == 0)
 			worker->fault = "list";

@@ -115,11 +115,8 @@ static int publish(
 	}
 	if (fixture_put(store, "bucket", "step", bytes, &err) != 0)
 		return -1;
-	struct settled *const settled = settled_new();
-	const int result =
-		fixture_settle_run(run_publish_start(store, span_text("bucket"), span_text("run"),
-					   &step, settled_done, settled),
-			settled, NULL, &err);
+	const struct run_ref run = run_named(span_text("bucket"), span_text("run"));
+	const int result = fixture_call(run_publish_call(store, &run, &step), &err);
 	if (result != 0)
 		fprintf(stderr, "step %u: %s\n", number, err.text);
 	return result;
@@ -192,8 +189,7 @@ static bool is_held(unsigned key, const struct held *held)
 	char name[8];
 	snprintf(name, sizeof(name), "k%u", key);
 	if (held->size == NONE)
-		return object_find(fixture.store, span_text("bucket"), span_text(name),
-			       fixture.arena, &object, &err) != 0 &&
+		return fixture_find(&fixture, "bucket", name, &object, &err) != 0 &&
 			err.kind == ERROR_NO_KEY;
 	uint8_t *const bytes = fixture_noise((size_t)held->size, held->seed);
 	const bool result =
@@ -206,9 +202,8 @@ static unsigned steps_published(void)
 {
 	struct error err = {0};
 	struct run_message run;
-	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"),
-				 fixture.arena, &run, &err),
-		0);
+	const struct run_ref ref = run_named(span_text("bucket"), span_text("run"));
+	ck_assert_int_eq(run_find(fixture.store, &ref, fixture.arena, &run, &err), 0);
 	return (unsigned)run.head + 1;
 }
 
@@ -220,9 +215,11 @@ static void expect_step(unsigned number)
 	struct buffer read;
 	buffer_init(&read, 200000);
 	uint8_t *const bytes = fixture_noise(STEP_BYTES, number);
-	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), number,
-			      span_text("delta/x.safetensors"), fixture.arena, &object, &anchor,
-			      &err) == 0,
+	const struct run_file_ref ref = {.run = run_named(span_text("bucket"), span_text("run")),
+		.step = number,
+		.name = span_text("delta/x.safetensors")};
+	ck_assert_msg(
+		run_find_object(fixture.store, &ref, fixture.arena, &object, &anchor, &err) == 0,
 		"step %u: %s", number, err.text);
 	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0,
 		"step %u: %s", number, err.text);

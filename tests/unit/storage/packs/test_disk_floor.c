@@ -73,7 +73,7 @@ START_TEST(content_keeps_off_the_last_bytes_and_deletes_do_not)
 	struct error err = {0};
 	struct upload_ref ref;
 	struct uploaded_part part;
-	struct upload_create_params create = {.bucket = span_text("bucket"),
+	struct upload_create_params create = {.bucket = fixture_bucket("bucket"),
 		.key = span_text("parts"),
 		.initiator = span_text("main")};
 	const struct xorb_sample sample = {.seed = 3, .chunks = 2, .chunk_bytes = 9000};

@@ -5,7 +5,7 @@
 
 #include "storage/core/committer.h"
 #include "storage/run_tables/adopt_row.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 enum { RUN = 1, OTHER = 2, MANY = 1200 };
 
@@ -222,13 +222,9 @@ END_TEST
 
 START_TEST(an_ended_run_leaves_none_and_takes_none_of_others)
 {
-	struct settled *const settled = settled_new();
 	add_many(RUN, MANY);
 	add_many(OTHER, 30);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("run = 1"), 0);
 	ck_assert_int_eq(count("run = 2"), 30);

@@ -324,14 +324,10 @@ END_TEST
 
 START_TEST(an_ended_run_leaves_no_fold_however_many_it_has)
 {
-	struct settled *const settled = settled_new();
 	for (int i = 1; i <= 50; i++)
 		add(i, 1, i, 100, FOLD_DIRECT, FOLD_MADE, INT64_MAX);
 	add_objects(20);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);

@@ -32,19 +32,14 @@ static void tear_down(void)
 
 static int put(const char *name, uint64_t step, uint64_t ttl_s)
 {
-	struct settled *const settled = settled_new();
 	const struct pin_message pin = {.name = span_text(name), .step = step, .ttl_s = ttl_s};
-	return fixture_settle_run(pin_put_start(fixture.store, span_text("bucket"),
-					  span_text("run"), &pin, settled_done, settled),
-		settled, NULL, &err);
+	return fixture_call(pin_put_call(fixture.store, &run_fixture_ref, &pin), &err);
 }
 
 static int take_away(const char *name)
 {
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(pin_remove_start(fixture.store, span_text("bucket"),
-					  span_text("run"), span_text(name), settled_done, settled),
-		settled, NULL, &err);
+	return fixture_call(
+		pin_remove_call(fixture.store, &run_fixture_ref, span_text(name)), &err);
 }
 
 /* Of a run, named p1, p2, ..., all of step 0. */
@@ -87,25 +82,17 @@ START_TEST(a_pin_that_is_put_again_lasts_as_it_says_now)
 	const int64_t now = fixture.clock.now_ms;
 	struct pin_message pin;
 	ck_assert_int_eq(put("a", 1, 1), 0);
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
-				 span_text("a"), &pin, &err),
-		0);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), 0);
 	ck_assert_int_eq(pin.expires_ms, now + 1000);
 	ck_assert_int_eq(put("a", 2, 60), 0);
 	fixture.clock.now_ms += 59999;
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
-				 span_text("a"), &pin, &err),
-		0);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), 0);
 	ck_assert(pin.expires_ms == now + 60000 && pin.step == 2);
 	fixture.clock.now_ms += 1;
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
-				 span_text("a"), &pin, &err),
-		-1);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_int_eq(put("a", 2, 0), 0);
-	ck_assert_int_eq(pin_find(fixture.store, span_text("bucket"), span_text("run"),
-				 span_text("a"), &pin, &err),
-		0);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), 0);
 	ck_assert_int_eq(pin.expires_ms, 0);
 }
 END_TEST
@@ -159,13 +146,9 @@ END_TEST
 
 START_TEST(an_ended_run_leaves_none_and_takes_none_of_others)
 {
-	struct settled *const settled = settled_new();
 	add_many(1, MANY, "NULL");
 	add_many(2, 5, "NULL");
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("run = 1"), 0);
 	ck_assert_int_eq(count("run = 2"), 5);

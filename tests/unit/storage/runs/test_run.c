@@ -68,20 +68,10 @@ END_TEST
 START_TEST(an_expected_epoch_guards_against_opening_twice)
 {
 	struct error err = {0};
-	struct run_open_params params = {.bucket = span_text("bucket"),
-		.run = span_text("run"),
-		.has_expected_epoch = true,
-		.expected_epoch = 1};
-	struct settled *settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
-			settled, NULL, &err),
-		0);
-	settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
-			settled, NULL, &err),
-		-1);
+	struct run_open_params params = {
+		.run = run_fixture_ref, .has_expected_epoch = true, .expected_epoch = 1};
+	ck_assert_int_eq(fixture_call(run_open_call(fixture.store, &params), &err), 0);
+	ck_assert_int_eq(fixture_call(run_open_call(fixture.store, &params), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_uint_eq(run_fixture_run(&fixture).epoch, 2);
 }
@@ -105,15 +95,9 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 			"INSERT INTO step_views (step, kind, state) SELECT id, 0, 1 FROM steps",
 			&err),
 		0);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	struct run_message run;
-	ck_assert_int_eq(run_find(fixture.store, span_text("bucket"), span_text("run"),
-				 fixture.arena, &run, &err),
-		-1);
+	ck_assert_int_eq(run_find(fixture.store, &run_fixture_ref, fixture.arena, &run, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", &run, &err), 0);
 	ck_assert_uint_eq(run.epoch, 1);
@@ -139,17 +123,22 @@ START_TEST(runs_are_listed_in_order)
 	size_t count;
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "a", NULL, &err), 0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "z", NULL, &err), 0);
-	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text(""), 2,
+	ck_assert_int_eq(run_list(fixture.store,
+				 &(struct run_scan){.bucket = fixture_bucket("bucket"), .limit = 2},
 				 fixture.arena, &runs, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert(span_equal_text(runs[0].run, "a") && span_equal_text(runs[1].run, "run"));
-	ck_assert_int_eq(run_list(fixture.store, span_text("bucket"), span_text("run"), 2,
+	ck_assert_int_eq(run_list(fixture.store,
+				 &(struct run_scan){.bucket = fixture_bucket("bucket"),
+					 .after = span_text("run"),
+					 .limit = 2},
 				 fixture.arena, &runs, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(runs[0].run, "z"));
-	ck_assert_int_eq(run_list(fixture.store, span_text("absent"), span_text(""), 2,
+	ck_assert_int_eq(run_list(fixture.store,
+				 &(struct run_scan){.bucket = fixture_bucket("absent"), .limit = 2},
 				 fixture.arena, &runs, &count, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
@@ -158,16 +147,15 @@ END_TEST
 
 static int open_with(bool has_keep, uint64_t keep_steps, struct error *err)
 {
-	const struct run_open_params params = {.bucket = span_text("bucket"),
-		.run = span_text("new"),
+	const struct run_open_params params = {
+		.run = run_named(span_text("bucket"), span_text("new")),
 		.has_keep_steps = has_keep,
 		.keep_steps = keep_steps};
-	struct run_outcome outcome = {0};
-	struct settled *const settled = settled_new();
-	const int result =
-		fixture_settle_run(run_open_start(fixture.store, &params, settled_done, settled),
-			settled, &outcome, err);
-	return result != 0 ? -1 : (int)outcome.run.settings.keep_steps;
+	struct call *const call = run_open_call(fixture.store, &params);
+	const int result = call_run(call, err);
+	const uint64_t kept = run_open_result(call)->settings.keep_steps;
+	call_free(call);
+	return result != 0 ? -1 : (int)kept;
 }
 
 START_TEST(opening_says_how_many_steps_are_kept)
@@ -185,11 +173,8 @@ END_TEST
 
 static int set(const char *settings, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(
-		run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-			span_text(settings), settled_done, settled),
-		settled, NULL, err);
+	return fixture_call(
+		run_settings_call(fixture.store, &run_fixture_ref, span_text(settings)), err);
 }
 
 START_TEST(settings_that_keep_fewer_steps_take_the_others_at_once)
@@ -234,18 +219,12 @@ START_TEST(ending_a_run_wakes_and_forgets_those_that_follow_it)
 {
 	struct error err = {0};
 	struct replica_message replica;
-	bool saved;
+	const struct replica_ref ref = {run_fixture_ref, span_text("w")};
 	const struct replica_message said = {.state = REPLICA_IDLE};
-	ck_assert_int_eq(replica_put(fixture.store, span_text("bucket"), span_text("run"),
-				 span_text("w"), &said, fixture.arena, &replica, &saved, &err),
-		0);
+	ck_assert_int_eq(replica_put(fixture.store, &ref, &said, fixture.arena, &replica, &err), 0);
 	const uint64_t seen = step_watch_generation(
 		store_step_watch(fixture.store), span_text("bucket"), span_text("run"));
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store),
 				  span_text("bucket"), span_text("run")),
 		seen);

@@ -24,10 +24,7 @@ static struct path_message path(const struct run_path_params *params)
 
 static int collect(uint64_t step, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"),
-					  span_text("run"), step, settled_done, settled),
-		settled, NULL, err);
+	return fixture_call(run_collect_call(fixture.store, &run_fixture_ref, step), err);
 }
 
 START_TEST(collecting_never_breaks_a_chain)
@@ -54,15 +51,14 @@ START_TEST(collecting_never_breaks_a_chain)
 
 	struct step_message read;
 	uint64_t anchor = 0;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2,
-				 false, fixture.arena, &read, &anchor, &err),
-		-1);
+	ck_assert_int_eq(run_fixture_find(&fixture, 2, &read, &anchor, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 3);
 	struct object object;
-	ck_assert_int_eq(run_find_object(fixture.store, span_text("bucket"), span_text("run"), 2,
-				 span_text("delta/delta.safetensors"), fixture.arena, &object,
-				 &anchor, &err),
+	ck_assert_int_eq(run_find_object(fixture.store,
+				 &(struct run_file_ref){
+					 run_fixture_ref, 2, span_text("delta/delta.safetensors")},
+				 fixture.arena, &object, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 
@@ -85,7 +81,8 @@ START_TEST(collecting_never_breaks_a_chain)
 
 	struct step_message *steps;
 	size_t count;
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10,
+	ck_assert_int_eq(run_list_steps(fixture.store,
+				 &(struct run_steps_scan){.run = run_fixture_ref, .limit = 10},
 				 fixture.arena, &steps, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 5);
@@ -107,9 +104,7 @@ START_TEST(the_nearest_anchor_that_is_kept_is_told)
 	}
 	ck_assert_int_eq(collect(1, &err), 0);
 	ck_assert_int_eq(collect(2, &err), 0);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1,
-				 false, fixture.arena, &read, &anchor, &err),
-		-1);
+	ck_assert_int_eq(run_fixture_find(&fixture, 1, &read, &anchor, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 3);
 }
@@ -157,7 +152,7 @@ START_TEST(collected_objects_are_released_unless_current_or_pinned_elsewhere)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_objects"), 1);
 	ck_assert_int_eq(
 		fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE state = 2"), 1);
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	step = run_fixture_prepare(&fixture, 0, true, 0);
 	/* the tombstone still knows it */
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
@@ -168,12 +163,9 @@ END_TEST
 START_TEST(retention_keeps_what_the_kept_steps_need)
 {
 	struct error err = {0};
-	struct settled *settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(
-			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-				span_text("{\"keep_steps\":3}"), settled_done, settled),
-			settled, NULL, &err),
+	ck_assert_int_eq(fixture_call(run_settings_call(fixture.store, &run_fixture_ref,
+					      span_text("{\"keep_steps\":3}")),
+				 &err),
 		0);
 	for (unsigned i = 0; i <= 9; i++) {
 		struct step_message step =
@@ -184,23 +176,16 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 6);
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3,
-				 false, fixture.arena, &read, &anchor, &err),
-		-1);
+	ck_assert_int_eq(run_fixture_find(&fixture, 3, &read, &anchor, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_uint_eq(anchor, 4);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 4,
-				 false, fixture.arena, &read, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture, 4, &read, &anchor, &err), 0);
 	const struct path_message way = path(&(struct run_path_params){.want = 7});
 	ck_assert_uint_eq(way.link_count, 4);
 	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
-	settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(
-			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-				span_text("{\"keep_steps\":1}"), settled_done, settled),
-			settled, NULL, &err),
+	ck_assert_int_eq(fixture_call(run_settings_call(fixture.store, &run_fixture_ref,
+					      span_text("{\"keep_steps\":1}")),
+				 &err),
 		0);
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 2); /* 8 and 9 */
 	ck_assert_uint_eq(run_fixture_run(&fixture).settings.keep_steps, 1);

@@ -12,7 +12,7 @@
 #include "storage/objects/object_read.h"
 #include "storage/versions/part.h"
 #include "storage/versions/version.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
 enum { VALUES = 1500000 };
@@ -79,9 +79,7 @@ static struct object forget_digest(void)
 	struct change change = {.apply = apply_forget};
 	ck_assert_msg(
 		committer_run(store_committer(fixture.store), &change, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "shard", &object, &err), 0);
 	ck_assert(!object.has_digest && !object.has_file_hash);
 	return object;
 }
@@ -109,11 +107,7 @@ static struct step_message make_step(void)
 
 static int publish(const struct step_message *step, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct run_outcome outcome;
-	return fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"),
-					  span_text("run"), step, settled_done, settled),
-		settled, &outcome, err);
+	return fixture_call(run_publish_call(fixture.store, &run_fixture_ref, step), err);
 }
 
 START_TEST(an_object_without_a_digest_is_read_once_and_published)
@@ -150,7 +144,8 @@ static struct step_object upload(const char *name, const char *key, struct span 
 	struct upload_result result;
 	struct uploaded_part part;
 	struct upload_listed_part listed = {.number = 1};
-	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text(key)};
+	struct upload_create_params create = {
+		.bucket = fixture_bucket("bucket"), .key = span_text(key)};
 	struct upload_complete_params complete = {.parts = &listed, .part_count = 1};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
 	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err), 0);
@@ -205,9 +200,7 @@ START_TEST(a_delete_marker_is_no_object_for_a_step)
 	struct error err = {0};
 	struct object object;
 	const struct step_message step = make_step();
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("shard"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "shard", &object, &err), 0);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "shard", NULL, &err), 0);
 	ck_assert_int_eq(publish(&step, &err), -1);
@@ -223,8 +216,11 @@ START_TEST(a_delete_marker_is_no_object_for_a_step)
 		object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err),
 		0);
 	const struct version_ref null = {.kind = VERSION_REF_NULL};
-	ck_assert_int_eq(object_find_version(fixture.store, span_text("bucket"), span_text("shard"),
-				 &null, fixture.arena, &object, &err),
+	ck_assert_int_eq(object_find(fixture.store,
+				 &(struct object_ref){.bucket = fixture_bucket("bucket"),
+					 .key = span_text("shard"),
+					 .version = null},
+				 fixture.arena, &object, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_VERSION);
 }

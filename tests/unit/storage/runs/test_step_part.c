@@ -12,8 +12,12 @@
 #include "tests/unit/storage/run_fixture.h"
 
 static struct store_fixture fixture;
-static const struct span bucket = {(const uint8_t *)"bucket", 6};
-static const struct span run = {(const uint8_t *)"run", 3};
+
+/* What became of a part. */
+struct outcome {
+	struct part_answer answer;
+	bool already;
+};
 
 static void set_up(void)
 {
@@ -25,38 +29,56 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* Part `number` of step 0 has a shard with the tensor 'a' + number; the key goes again when the
- * part has pinned it. */
-static int put_part(
-	unsigned number, uint64_t parts, uint64_t epoch, struct run_outcome *out, struct error *err)
+/* Part `number` of step 0 has a shard with the tensor 'a' + number, which it may name otherwise, as
+ * it may the shard; the key goes again when the part has pinned it. */
+struct put {
+	unsigned number;
+	uint64_t parts, epoch;
+	const char *tensor, *shard; /* NULL: after the tensor that it has */
+};
+
+static int put(const struct put *put, struct outcome *out, struct error *err)
 {
-	const char name[2] = {(char)('a' + number), '\0'};
+	const char name[2] = {(char)('a' + put->number), '\0'};
+	const char *const tensor_name = put->tensor != NULL ? put->tensor : name;
 	char *const key = arena_format(fixture.arena, "run/0/%s", name);
-	const struct span bytes = run_fixture_shard(&fixture, name, (uint8_t)(number + 1));
-	struct part_tensor tensor = {.name = span_text(arena_format(fixture.arena, "%s", name)),
+	const struct span bytes = run_fixture_shard(&fixture, name, (uint8_t)(put->number + 1));
+	struct part_tensor tensor = {
+		.name = span_text(arena_format(fixture.arena, "%s", tensor_name)),
 		.digest = xxh3_128(
-			span_of(memset(arena_take(fixture.arena, 4), (int)number + 1, 4), 4))};
+			span_of(memset(arena_take(fixture.arena, 4), (int)put->number + 1, 4), 4))};
 	struct part_message message = {
-		.step = {.epoch = epoch}, .tensors = &tensor, .tensor_count = 1};
+		.step = {.epoch = put->epoch}, .tensors = &tensor, .tensor_count = 1};
 	run_fixture_put(&fixture, key, bytes);
 	run_fixture_add_form(&fixture, &message.step, STEP_ANCHOR,
-		arena_format(fixture.arena, "%s.safetensors", name), key, bytes);
-	const struct step_part_params params = {
-		.bucket = bucket, .run = run, .part = number, .parts = parts, .message = &message};
-	struct settled *const settled = settled_new();
-	const int result = fixture_settle_run(
-		step_part_start(fixture.store, &params, settled_done, settled), settled, out, err);
+		arena_format(
+			fixture.arena, "%s.safetensors", put->shard != NULL ? put->shard : name),
+		key, bytes);
+	const struct step_part_params params = {.run = run_fixture_ref,
+		.part = put->number,
+		.parts = put->parts,
+		.message = &message};
+	struct call *const call = step_part_call(fixture.store, &params);
+	const int result = call_run(call, err);
+	out->answer = *step_part_result(call, &out->already);
+	call_free(call);
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", key, NULL, &(struct error){0}), 0);
 	return result;
+}
+
+static int put_part(
+	unsigned number, uint64_t parts, uint64_t epoch, struct outcome *out, struct error *err)
+{
+	return put(&(struct put){.number = number, .parts = parts, .epoch = epoch}, out, err);
 }
 
 static void put_ok(unsigned number, uint64_t parts, uint64_t received)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	ck_assert_msg(put_part(number, parts, 1, &outcome, &err) == 0, "%s", err.text);
-	ck_assert_uint_eq(outcome.part.received, received);
-	ck_assert(outcome.part.published == (received == parts) && !outcome.already);
+	ck_assert_uint_eq(outcome.answer.received, received);
+	ck_assert(outcome.answer.published == (received == parts) && !outcome.already);
 }
 
 static int64_t count(const char *what)
@@ -72,12 +94,16 @@ START_TEST(the_last_part_publishes)
 	uint64_t anchor;
 	put_ok(1, 3, 1);
 	put_ok(0, 3, 2);
-	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step,
-				 &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 0, .with_tensors = true},
+				 fixture.arena, &step, &anchor, &err),
 		-1);
 	put_ok(2, 3, 3);
-	ck_assert_int_eq(run_find_step(fixture.store, bucket, run, 0, true, fixture.arena, &step,
-				 &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 0, .with_tensors = true},
+				 fixture.arena, &step, &anchor, &err),
 		0);
 	ck_assert_uint_eq(step.forms[0].object_count, 3);
 	ck_assert_uint_eq(step.tensor_digests.len, 3 * sizeof(struct digest128));
@@ -95,7 +121,7 @@ END_TEST
 START_TEST(parts_are_as_many_as_the_first_one_said)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	ck_assert_int_eq(put_part(2, 2, 1, &outcome, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(put_part(0, 0, 1, &outcome, &err), -1);
@@ -126,13 +152,13 @@ END_TEST
 START_TEST(parts_die_with_their_epoch)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	put_ok(0, 3, 1);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
 	ck_assert_int_eq(put_part(1, 3, 1, &outcome, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_STALE_EPOCH);
 	ck_assert_int_eq(put_part(1, 2, 2, &outcome, &err), 0);
-	ck_assert_uint_eq(outcome.part.received, 1);
+	ck_assert_uint_eq(outcome.answer.received, 1);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("step_parts"), 1);
 	ck_assert_int_eq(count("versions"), 1);
@@ -143,7 +169,7 @@ END_TEST
 START_TEST(parts_die_when_their_step_is_published_whole)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	put_ok(0, 2, 1);
 	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
@@ -157,6 +183,29 @@ START_TEST(parts_die_when_their_step_is_published_whole)
 }
 END_TEST
 
+/* What is wrong is found when they are merged, or when the whole is published. */
+START_TEST(parts_that_never_make_a_whole_are_dropped)
+{
+	static const struct {
+		struct put put;
+		enum error_kind kind;
+	} faults[] = {
+		{{.number = 1, .parts = 2, .epoch = 1, .shard = "a"}, ERROR_PARTS_MISMATCH},
+		{{.number = 1, .parts = 2, .epoch = 1, .tensor = "z"}, ERROR_SCHEMA_MISMATCH},
+	};
+	struct error err = {0};
+	struct outcome outcome;
+	put_ok(0, 2, 1);
+	ck_assert_int_eq(put(&faults[_i].put, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, faults[_i].kind);
+	ck_assert_msg(strstr(err.text, "were dropped") != NULL, "%s", err.text);
+	ck_assert_int_eq(count("step_parts WHERE state <> 2"), 0);
+	ck_assert_int_eq(count("steps"), 0);
+	put_ok(0, 2, 1);
+	put_ok(1, 2, 2);
+}
+END_TEST
+
 /* Those that were put since the step was tried wait for the others. */
 static int drop_first(struct change *change, struct db *db, struct error *err)
 {
@@ -167,7 +216,7 @@ static int drop_first(struct change *change, struct db *db, struct error *err)
 START_TEST(parts_that_were_put_anew_outlive_those_that_did_not_fit)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	struct change change = {.apply = drop_first};
 	put_ok(1, 3, 1);
 	put_ok(0, 3, 2);
@@ -176,7 +225,7 @@ START_TEST(parts_that_were_put_anew_outlive_those_that_did_not_fit)
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 	ck_assert_int_eq(put_part(0, 3, 1, &outcome, &err), 0);
 	ck_assert(outcome.already);
-	ck_assert_uint_eq(outcome.part.received, 1);
+	ck_assert_uint_eq(outcome.answer.received, 1);
 	put_ok(1, 3, 2);
 	put_ok(2, 3, 3);
 }
@@ -185,16 +234,16 @@ END_TEST
 START_TEST(a_part_that_is_put_again_says_how_things_stand)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	put_ok(0, 2, 1);
 	ck_assert_int_eq(put_part(0, 2, 1, &outcome, &err), 0);
-	ck_assert(outcome.already && !outcome.part.published);
-	ck_assert_uint_eq(outcome.part.received, 1);
+	ck_assert(outcome.already && !outcome.answer.published);
+	ck_assert_uint_eq(outcome.answer.received, 1);
 	put_ok(1, 2, 2);
 	for (unsigned part = 0; part < 2; part++) {
 		ck_assert_int_eq(put_part(part, 2, 1, &outcome, &err), 0);
-		ck_assert(outcome.already && outcome.part.published);
-		ck_assert_uint_eq(outcome.part.received, 2);
+		ck_assert(outcome.already && outcome.answer.published);
+		ck_assert_uint_eq(outcome.answer.received, 2);
 	}
 	ck_assert_int_eq(count("steps"), 1);
 }
@@ -205,11 +254,7 @@ START_TEST(parts_go_with_their_run)
 	struct error err = {0};
 	put_ok(0, 3, 1);
 	put_ok(2, 3, 2);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, bucket, run,
-						    settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("step_parts"), 0);
 	ck_assert_int_eq(count("step_objects"), 0);
@@ -229,7 +274,7 @@ END_TEST
 START_TEST(a_damaged_part_is_not_published)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct outcome outcome;
 	put_ok(0, 2, 1);
 	ck_assert_int_eq(
 		fixture_run(fixture.store,
@@ -252,6 +297,7 @@ Suite *test_step_part_suite(void)
 	tcase_add_test(tc, parts_wait_an_hour_with_their_objects);
 	tcase_add_test(tc, parts_die_with_their_epoch);
 	tcase_add_test(tc, parts_die_when_their_step_is_published_whole);
+	tcase_add_loop_test(tc, parts_that_never_make_a_whole_are_dropped, 0, 2);
 	tcase_add_test(tc, parts_that_were_put_anew_outlive_those_that_did_not_fit);
 	tcase_add_test(tc, a_part_that_is_put_again_says_how_things_stand);
 	tcase_add_test(tc, parts_go_with_their_run);

@@ -39,8 +39,9 @@ static uint64_t latest(void)
 {
 	struct error err = {0};
 	struct step_message read;
-	ck_assert_msg(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), false,
-			      0, fixture.arena, &read, &err) == 0,
+	ck_assert_msg(
+		run_find_latest(fixture.store, &(struct run_latest_params){.run = run_fixture_ref},
+			fixture.arena, &read, &err) == 0,
 		"%s", err.text);
 	return read.step;
 }
@@ -61,26 +62,25 @@ START_TEST(failed_steps_leave_every_path)
 	fail_step(4);
 	ck_assert_uint_eq(latest(), 2);
 	ck_assert(run_fixture_run(&fixture).anchor_due);
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
-				 2, fixture.arena, &read, &err),
+	ck_assert_int_eq(run_find_latest(fixture.store,
+				 &(struct run_latest_params){
+					 .run = run_fixture_ref, .has_after = true, .after = 2},
+				 fixture.arena, &read, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true}).to_step, 2);
-	const struct run_path_params wants_failed = {
-		.bucket = span_text("bucket"), .run = span_text("run"), .want = 3};
+	const struct run_path_params wants_failed = {.run = run_fixture_ref, .want = 3};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3,
-				 false, fixture.arena, &read, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture, 3, &read, &anchor, &err), 0);
 	ck_assert(
 		read.verified == STEP_PROOF_FAILED && span_equal_text(read.verify_error, "not so"));
 
 	struct step_message cure = run_fixture_prepare(&fixture, 5, true, 20);
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	ck_assert_int_eq(run_fixture_publish(&fixture, &cure, &outcome, &err), 0);
-	ck_assert(!outcome.run.anchor_due && latest() == 5);
+	ck_assert(!outcome.anchor_due && latest() == 5);
 	/* its delta is built on a failed step, so not even who claims to hold that is led over
 	 * it */
 	const struct path_message way =
@@ -173,19 +173,17 @@ START_TEST(paths_that_cannot_be)
 	struct error err = {0};
 	struct path_message out;
 	struct run_path_facts facts;
-	struct run_path_params params = {
-		.bucket = span_text("bucket"), .run = span_text("run"), .want_latest = true};
+	struct run_path_params params = {.run = run_fixture_ref, .want_latest = true};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
-	params.run = span_text("absent");
+	params.run.name = span_text("absent");
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
-	params = (struct run_path_params){
-		.bucket = span_text("bucket"), .run = span_text("run"), .want = 1};
+	params = (struct run_path_params){.run = run_fixture_ref, .want = 1};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);

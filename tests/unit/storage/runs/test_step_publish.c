@@ -43,8 +43,10 @@ START_TEST(a_chain_is_published_and_read_back)
 
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1,
-				 true, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 1, .with_tensors = true},
+				 fixture.arena, &read, &anchor, &err),
 		0);
 	ck_assert_uint_eq(read.step, 1);
 	ck_assert(digest128_equal(&read.digest, &head));
@@ -57,32 +59,35 @@ START_TEST(a_chain_is_published_and_read_back)
 	ck_assert(span_equal_text(
 		read.forms[0].objects[0].url, "steps/1/objects/delta/delta.safetensors"));
 
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
-				 0, fixture.arena, &read, &err),
+	ck_assert_int_eq(run_find_latest(fixture.store,
+				 &(struct run_latest_params){
+					 .run = run_fixture_ref, .has_after = true, .after = 0},
+				 fixture.arena, &read, &err),
 		0);
 	ck_assert_uint_eq(read.step, 1);
-	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true,
-				 1, fixture.arena, &read, &err),
+	ck_assert_int_eq(run_find_latest(fixture.store,
+				 &(struct run_latest_params){
+					 .run = run_fixture_ref, .has_after = true, .after = 1},
+				 fixture.arena, &read, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 2,
-				 false, fixture.arena, &read, &anchor, &err),
-		-1);
+	ck_assert_int_eq(run_fixture_find(&fixture, 2, &read, &anchor, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"),
-				 UINT64_MAX, false, fixture.arena, &read, &anchor, &err),
-		-1);
+	ck_assert_int_eq(run_fixture_find(&fixture, UINT64_MAX, &read, &anchor, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 
 	struct step_message *steps;
 	size_t count;
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10,
+	ck_assert_int_eq(run_list_steps(fixture.store,
+				 &(struct run_steps_scan){.run = run_fixture_ref, .limit = 10},
 				 fixture.arena, &steps, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 2);
-	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 1, 10,
-				 fixture.arena, &steps, &count, &err),
+	ck_assert_int_eq(
+		run_list_steps(fixture.store,
+			&(struct run_steps_scan){.run = run_fixture_ref, .from = 1, .limit = 10},
+			fixture.arena, &steps, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(steps[0].step, 1);
@@ -104,7 +109,7 @@ END_TEST
 START_TEST(a_repeat_is_recognised_and_a_difference_refused)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	struct step_message first = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &first);
 	fixture_delete(fixture.store, "bucket", "run/steps/000000/model.safetensors", NULL, &err);
@@ -221,8 +226,10 @@ START_TEST(a_named_version_is_taken_even_when_overwritten)
 	char id[33];
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	run_fixture_publish_ok(&fixture, &step); /* pins the version */
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"),
-				 step.forms[0].objects[0].key, fixture.arena, &object, &err),
+	ck_assert_int_eq(object_find(fixture.store,
+				 &(struct object_ref){.bucket = fixture_bucket("bucket"),
+					 .key = step.forms[0].objects[0].key},
+				 fixture.arena, &object, &err),
 		0);
 	encode_hex(span_of(object.version, sizeof(object.version)), id);
 	run_fixture_put(
@@ -248,8 +255,10 @@ START_TEST(a_named_version_must_be_what_the_step_says)
 	struct step_object *const delta = &step.forms[0].objects[0];
 	uint8_t *const others = fixture_noise(50, 7);
 	run_fixture_put(&fixture, "run/steps/000001/delta.safetensors", span_of(others, 50));
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), delta->key, fixture.arena,
-				 &object, &err),
+	ck_assert_int_eq(
+		object_find(fixture.store,
+			&(struct object_ref){.bucket = fixture_bucket("bucket"), .key = delta->key},
+			fixture.arena, &object, &err),
 		0);
 	ck_assert_uint_eq(object.size, delta->size);
 	encode_hex(span_of(object.version, sizeof(object.version)), id);
@@ -320,13 +329,13 @@ START_TEST(tensor_digests_must_give_the_checkpoint_digest)
 	run_fixture_publish_ok(&fixture, &step);
 	struct step_message read;
 	uint64_t anchor;
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
-				 true, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 0, .with_tensors = true},
+				 fixture.arena, &read, &anchor, &err),
 		0);
 	ck_assert(span_equal(read.tensor_digests, span_of(digests, 32)));
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
-				 false, fixture.arena, &read, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture, 0, &read, &anchor, &err), 0);
 	ck_assert_uint_eq(read.tensor_digests.len, 0);
 	schema_free(schema);
 	safetensors_free(header);
@@ -339,8 +348,9 @@ static void expect_object(uint64_t step, const char *name, struct span bytes)
 	struct object object;
 	struct buffer read;
 	uint64_t anchor;
-	ck_assert_msg(run_find_object(fixture.store, span_text("bucket"), span_text("run"), step,
-			      span_text(name), fixture.arena, &object, &anchor, &err) == 0,
+	ck_assert_msg(run_find_object(fixture.store,
+			      &(struct run_file_ref){run_fixture_ref, step, span_text(name)},
+			      fixture.arena, &object, &anchor, &err) == 0,
 		"%s", err.text);
 	buffer_init(&read, 1000000);
 	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s",
@@ -361,8 +371,10 @@ START_TEST(a_damaged_manifest_is_found)
 	run_fixture_publish_ok(&fixture, &step);
 	const char *sql = arena_format(fixture.arena, "UPDATE step_manifests SET %s", faults[_i]);
 	ck_assert_int_eq(fixture_run(fixture.store, sql, &err), 0);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
-				 true, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 0, .with_tensors = true},
+				 fixture.arena, &read, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
@@ -377,12 +389,14 @@ START_TEST(a_step_is_proven_by_the_server_alone)
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
 	step.verified = STEP_PROOF_OK;
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
-				 true, fixture.arena, &read, &anchor, &err),
+	ck_assert_int_eq(run_find_step(fixture.store,
+				 &(struct run_step_params){
+					 .run = run_fixture_ref, .step = 0, .with_tensors = true},
+				 fixture.arena, &read, &anchor, &err),
 		0);
 	ck_assert_int_eq(read.verified, STEP_PROOF_PENDING);
 	step.verified = STEP_PROOF_NONE;
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	/* the same step */
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
 	ck_assert(outcome.already);
@@ -400,9 +414,7 @@ START_TEST(urls_of_objects_are_encoded)
 	run_fixture_put(&fixture, "k", bytes);
 	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "sub/a b%.safetensors", "k", bytes);
 	run_fixture_publish_ok(&fixture, &step);
-	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0,
-				 false, fixture.arena, &read, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture, 0, &read, &anchor, &err), 0);
 	ck_assert(span_equal_text(
 		read.forms[0].objects[0].url, "steps/0/objects/anchor/sub/a%20b%25.safetensors"));
 }
@@ -431,8 +443,9 @@ START_TEST(a_published_step_keeps_its_objects_whatever_becomes_of_the_keys)
 		"other/delta.safetensors", "delta/"};
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
 		ck_assert_int_eq(
-			run_find_object(fixture.store, span_text("bucket"), span_text("run"), 1,
-				span_text(absent[i]), fixture.arena, &object, &anchor, &err),
+			run_find_object(fixture.store,
+				&(struct run_file_ref){run_fixture_ref, 1, span_text(absent[i])},
+				fixture.arena, &object, &anchor, &err),
 			-1);
 		ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	}
@@ -450,11 +463,11 @@ START_TEST(anchors_are_due_when_deltas_pile_up)
 	ck_assert(!run_fixture_run(&fixture).anchor_due);
 	step = run_fixture_prepare(&fixture, 2, false, anchor_bytes / 4);
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
-	ck_assert(outcome.run.anchor_due && run_fixture_run(&fixture).anchor_due);
+	ck_assert(outcome.anchor_due && run_fixture_run(&fixture).anchor_due);
 	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
-	ck_assert(outcome.already && outcome.run.anchor_due);
+	ck_assert(outcome.already && outcome.anchor_due);
 	step = run_fixture_prepare(&fixture, 3, true, 0);
 	run_fixture_publish_ok(&fixture, &step);
 	ck_assert(!run_fixture_run(&fixture).anchor_due);
@@ -502,15 +515,16 @@ static void publish_together(const struct step_message *first, const struct step
 {
 	const struct step_message *const steps[2] = {first, second};
 	struct settled *const ends[2] = {settled_new(), settled_new()};
-	struct run_change *changes[2];
+	struct call *calls[2];
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	for (size_t i = 0; i < 2; i++)
-		changes[i] = run_publish_start(fixture.store, span_text("bucket"), span_text("run"),
-			steps[i], settled_done, ends[i]);
+	for (size_t i = 0; i < 2; i++) {
+		calls[i] = run_publish_call(fixture.store, &run_fixture_ref, steps[i]);
+		call_start(calls[i], settled_done, ends[i]);
+	}
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	for (size_t i = 0; i < 2; i++)
-		results[i] = fixture_settle_run(changes[i], ends[i], NULL, &errors[i]);
+		results[i] = fixture_settle(calls[i], ends[i], &errors[i]);
 }
 
 /* Step 1 is read ahead before the commit of step 0 gave the run a schema, and applied after it. */
@@ -554,21 +568,19 @@ START_TEST(a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_
 {
 	struct error err = {0};
 	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
-	const struct run_open_params open = {
-		.bucket = span_text("bucket"), .run = span_text("run")};
+	const struct run_open_params open = {.run = run_fixture_ref};
 	struct settled *const ends[3] = {settled_new(), settled_new(), settled_new()};
-	struct run_change *changes[3];
+	struct call *const calls[3] = {run_delete_call(fixture.store, &open.run),
+		run_open_call(fixture.store, &open),
+		run_publish_call(fixture.store, &open.run, &step)};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	changes[0] = run_delete_start(fixture.store, open.bucket, open.run, settled_done, ends[0]);
-	changes[1] = run_open_start(fixture.store, &open, settled_done, ends[1]);
-	changes[2] = run_publish_start(
-		fixture.store, open.bucket, open.run, &step, settled_done, ends[2]);
+	for (size_t i = 0; i < 3; i++)
+		call_start(calls[i], settled_done, ends[i]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert_msg(
-			fixture_settle_run(changes[i], ends[i], NULL, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_settle_run(changes[2], ends[2], NULL, &err), -1);
+		ck_assert_msg(fixture_settle(calls[i], ends[i], &err) == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_settle(calls[2], ends[2], &err), -1);
 	ck_assert_msg(err.kind == ERROR_STALE_EPOCH, "%s: %s", error_kind_name(err.kind), err.text);
 	ck_assert(!run_fixture_run(&fixture).has_head);
 	ck_assert_uint_eq(run_fixture_run(&fixture).epoch, step.epoch);
@@ -601,7 +613,7 @@ END_TEST
 START_TEST(a_repeat_wakes_nobody_and_counts_for_nothing)
 {
 	struct error err = {0};
-	struct run_outcome outcome;
+	struct run_fixture_outcome outcome;
 	struct step_watch *watch = store_step_watch(fixture.store);
 	struct metrics *metrics = store_metrics(fixture.store);
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);

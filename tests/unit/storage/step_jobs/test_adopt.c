@@ -9,19 +9,21 @@
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/runs/hot_load.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 static struct store_fixture fixture;
 static struct error err;
 
+static int set_in(const char *bucket, const char *run, const char *settings)
+{
+	const struct run_ref ref = run_named(span_text(bucket), span_text(run));
+	err = (struct error){0};
+	return fixture_call(run_settings_call(fixture.store, &ref, span_text(settings)), &err);
+}
+
 static int set(const char *run, const char *settings)
 {
-	struct settled *const settled = settled_new();
-	err = (struct error){0};
-	return fixture_settle_run(
-		run_settings_start(fixture.store, span_text("bucket"), span_text(run),
-			span_text(settings), settled_done, settled),
-		settled, NULL, &err);
+	return set_in("bucket", run, settings);
 }
 
 static void set_up(void)
@@ -39,23 +41,15 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int hot_load(const char *identity, const char *base, bool *out_already)
+static int hot_load(const char *identity, const char *base)
 {
-	struct settled *const settled = settled_new();
-	struct run_outcome outcome;
-	const struct hot_load_params params = {.bucket = span_text("bucket"),
-		.run = span_text("run"),
+	const struct hot_load_params params = {.run = run_fixture_ref,
 		.deployment = span_text("d"),
 		.identity = span_text(identity),
 		.has_base = base != NULL,
 		.base = base != NULL ? span_text(base) : (struct span){0}};
 	err = (struct error){0};
-	const int result =
-		fixture_settle_run(hot_load_start(fixture.store, &params, settled_done, settled),
-			settled, &outcome, &err);
-	if (result == 0 && out_already != NULL)
-		*out_already = outcome.already;
-	return result;
+	return fixture_call(hot_load_call(fixture.store, &params), &err);
 }
 
 /* The adoption of this identity, or fails. */
@@ -65,7 +59,7 @@ static struct adoption find(const char *identity)
 	struct run_row run;
 	struct db *const db = store_reader_take(fixture.store, &err);
 	ck_assert_ptr_nonnull(db);
-	ck_assert_int_eq(run_row_need(db, span_text("bucket"), span_text("run"), &run, &err), 0);
+	ck_assert_int_eq(run_row_need(db, &run_fixture_ref, &run, &err), 0);
 	const int found = adopt_row_find_identity(
 		db, run.id, span_text(identity), fixture.arena, &adoption, &err);
 	store_reader_give(fixture.store, db);
@@ -111,24 +105,22 @@ static size_t count_waiting(void)
 	return count;
 }
 
-static int find_deployment(
-	const char *account, const char *deployment, struct span *out_bucket, struct span *out_run)
+static int find_deployment(const char *account, const char *deployment, struct run_ref *out)
 {
 	const struct deployment_place among = {.account = span_text(account)};
 	err = (struct error){0};
-	return hot_load_find(fixture.store, span_text(deployment), &among, fixture.arena,
-		out_bucket, out_run, &err);
+	return hot_load_find(
+		fixture.store, span_text(deployment), &among, fixture.arena, out, &err);
 }
 
 START_TEST(a_deployment_has_one_run)
 {
-	struct span bucket;
-	struct span run;
-	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), -1);
+	struct run_ref run;
+	ck_assert_int_eq(find_deployment("main", "d", &run), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
-	ck_assert(span_equal_text(bucket, "bucket") && span_equal_text(run, "run"));
+	ck_assert_int_eq(find_deployment("main", "d", &run), 0);
+	ck_assert(span_equal_text(run.bucket.name, "bucket") && span_equal_text(run.name, "run"));
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
@@ -136,10 +128,10 @@ START_TEST(a_deployment_has_one_run)
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(hot_load("s", NULL, NULL), -1);
+	ck_assert_int_eq(hot_load("s", NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
-	ck_assert_int_eq(hot_load("s", NULL, NULL), -1); /* "d" is the other run's */
+	ck_assert_int_eq(hot_load("s", NULL), -1); /* "d" is the other run's */
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 }
 END_TEST
@@ -227,16 +219,6 @@ static void make_team(void)
 	ck_assert_int_eq(fixture_open_run(fixture.store, "team--box", "run", NULL, &err), 0);
 }
 
-static int set_team(const char *settings)
-{
-	struct settled *const settled = settled_new();
-	err = (struct error){0};
-	return fixture_settle_run(
-		run_settings_start(fixture.store, span_text("team--box"), span_text("run"),
-			span_text(settings), settled_done, settled),
-		settled, NULL, &err);
-}
-
 /* As version 0.1.0 wrote it. */
 static int write_plainly(struct change *change, struct db *db, struct error *error)
 {
@@ -249,37 +231,35 @@ static int write_plainly(struct change *change, struct db *db, struct error *err
 START_TEST(a_deployment_is_an_accounts)
 {
 	struct change change = {.apply = write_plainly};
-	struct span bucket;
-	struct span run;
+	struct run_ref run;
 	make_team();
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
 	if (_i == 1)
 		ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), -1);
-	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), -1);
+	ck_assert_int_eq(find_deployment("team", "d", &run), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
-	ck_assert_int_eq(set_team("{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), 0);
-	ck_assert(span_equal_text(bucket, "team--box"));
-	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
-	ck_assert(span_equal_text(bucket, "bucket") && span_equal_text(run, "run"));
+	ck_assert_int_eq(set_in("team--box", "run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(find_deployment("team", "d", &run), 0);
+	ck_assert(span_equal_text(run.bucket.name, "team--box"));
+	ck_assert_int_eq(find_deployment("main", "d", &run), 0);
+	ck_assert(span_equal_text(run.bucket.name, "bucket") && span_equal_text(run.name, "run"));
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"dd\"}"), 0);
-	ck_assert_int_eq(find_deployment("main", "dd", &bucket, &run), 0);
-	ck_assert(span_equal_text(run, "other"));
-	ck_assert_int_eq(find_deployment("team", "dd", &bucket, &run), -1);
-	ck_assert_int_eq(find_deployment("nobody", "d", &bucket, &run), -1);
-	ck_assert_int_eq(find_deployment("main", "", &bucket, &run), -1);
-	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(find_deployment("main", "dd", &run), 0);
+	ck_assert(span_equal_text(run.name, "other"));
+	ck_assert_int_eq(find_deployment("team", "dd", &run), -1);
+	ck_assert_int_eq(find_deployment("nobody", "d", &run), -1);
+	ck_assert_int_eq(find_deployment("main", "", &run), -1);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 }
 END_TEST
 
 START_TEST(a_deployment_goes_with_its_bucket)
 {
-	struct span bucket;
-	struct span run;
+	struct run_ref run;
 	make_team();
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(set_team("{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(set_in("team--box", "run", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert_int_eq(
 		fixture_rename_bucket(fixture.store, "team--box", "box", "main", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
@@ -288,9 +268,9 @@ START_TEST(a_deployment_goes_with_its_bucket)
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
 	ck_assert_int_eq(
 		fixture_rename_bucket(fixture.store, "team--chest", "box", "main", &err), 0);
-	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
-	ck_assert(span_equal_text(bucket, "box"));
-	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), -1);
+	ck_assert_int_eq(find_deployment("main", "d", &run), 0);
+	ck_assert(span_equal_text(run.bucket.name, "box"));
+	ck_assert_int_eq(find_deployment("team", "d", &run), -1);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
@@ -298,23 +278,21 @@ END_TEST
 
 START_TEST(snapshots_build_on_the_newest)
 {
-	bool already = true;
 	ck_assert_int_eq(
 		set("run", "{\"hot_load\":\"d\",\"hot_load_prefix\":\"snapshots/{run}/\"}"), 0);
-	ck_assert_int_eq(hot_load("b", "a", NULL), -1);
+	ck_assert_int_eq(hot_load("b", "a"), -1);
 	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
-	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
-	ck_assert(!already);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert(span_equal_text(find("a").objects, "snapshots/run/a/"));
-	ck_assert_int_eq(hot_load("b", "a", &already), 0);
-	ck_assert(!already && span_equal_text(find("b").base, "a"));
-	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
-	ck_assert(already);
-	ck_assert_int_eq(hot_load("b", "a", &already), 0);
-	ck_assert(already);
-	ck_assert_int_eq(hot_load("c", "a", NULL), -1);
+	ck_assert_int_eq(hot_load("b", "a"), 0);
+	ck_assert(span_equal_text(find("b").base, "a"));
+	/* known: they stay what they are, whatever is the newest now */
+	ck_assert_int_eq(hot_load("a", NULL), 0);
+	ck_assert_int_eq(hot_load("b", "a"), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 2);
+	ck_assert_int_eq(hot_load("c", "a"), -1);
 	ck_assert_int_eq(err.kind, ERROR_HEAD_MOVED);
-	ck_assert_int_eq(hot_load("c", "x", NULL), -1);
+	ck_assert_int_eq(hot_load("c", "x"), -1);
 	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
 	ck_assert_uint_eq(count_waiting(), 2);
 }
@@ -334,14 +312,14 @@ START_TEST(what_builds_on_a_failed_one_fails_with_it)
 {
 	struct change change = {.apply = fail_first};
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
-	ck_assert_int_eq(hot_load("b", "a", NULL), 0);
-	ck_assert_int_eq(hot_load("whole", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
+	ck_assert_int_eq(hot_load("b", "a"), 0);
+	ck_assert_int_eq(hot_load("whole", NULL), 0);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 	ck_assert_int_eq(find("a").state, ADOPTION_FAILED);
 	ck_assert_int_eq(find("b").state, ADOPTION_FAILED);
 	ck_assert_int_eq(find("whole").state, ADOPTION_WAITS);
-	ck_assert_int_eq(hot_load("c", "a", NULL), -1);
+	ck_assert_int_eq(hot_load("c", "a"), -1);
 	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
 	ck_assert_uint_eq(count_waiting(), 1);
 }
@@ -350,12 +328,10 @@ END_TEST
 START_TEST(a_snapshot_that_failed_may_come_again)
 {
 	struct change change = {.apply = fail_first};
-	bool already = true;
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
-	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
-	ck_assert(!already);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert_int_eq(find("a").state, ADOPTION_WAITS);
 	ck_assert_uint_eq(count_waiting(), 1);
 }
@@ -364,8 +340,8 @@ END_TEST
 static struct hot_load_newest newest(void)
 {
 	struct hot_load_newest out;
-	ck_assert_int_eq(hot_load_find_newest(fixture.store, span_text("bucket"), span_text("run"),
-				 fixture.arena, &out, &err),
+	ck_assert_int_eq(
+		hot_load_find_newest(fixture.store, &run_fixture_ref, fixture.arena, &out, &err),
 		0);
 	return out;
 }
@@ -377,11 +353,11 @@ START_TEST(the_newest_snapshot_says_what_became_of_it)
 	struct change succeeds = {.apply = settle_first};
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert(!newest().is_known);
-	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 	ck_assert(newest().is_known && !newest().is_step && !newest().failed);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &succeeds, &err), 0);
 	ck_assert(newest().is_step && !newest().failed && span_equal_text(newest().identity, "a"));
-	ck_assert_int_eq(hot_load("b", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("b", NULL), 0);
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &fails, &err), 0);
 	ck_assert(!newest().is_step && newest().failed && span_equal_text(newest().identity, "b"));
 	ck_assert(span_equal_text(newest().error, "for the test"));
@@ -393,15 +369,15 @@ START_TEST(a_step_is_called_as_it_was_announced)
 	struct change change = {.apply = settle_first};
 	struct span name;
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("a", NULL), 0);
 	const uint64_t step = (uint64_t)find("a").id;
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
-	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"),
-				 step, fixture.arena, &name, &err),
+	ck_assert_int_eq(hot_load_identity(
+				 fixture.store, &run_fixture_ref, step, fixture.arena, &name, &err),
 		0);
 	ck_assert(span_equal_text(name, "a"));
-	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"),
-				 1234, fixture.arena, &name, &err),
+	ck_assert_int_eq(hot_load_identity(
+				 fixture.store, &run_fixture_ref, 1234, fixture.arena, &name, &err),
 		0);
 	ck_assert(span_equal_text(name, "step_001234"));
 }
@@ -411,7 +387,7 @@ START_TEST(names_alone_do_not_pile_up)
 {
 	struct change change = {.apply = fail_first};
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(hot_load("first", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("first", NULL), 0);
 	ck_assert_int_eq(
 		fixture_run(fixture.store,
 			"INSERT INTO adoptions (run, identity, convention, state, objects, created_ms)"
@@ -419,7 +395,7 @@ START_TEST(names_alone_do_not_pile_up)
 			" SELECT run, CAST(i AS BLOB), 4, 0, objects, 0 FROM n, adoptions",
 			&err),
 		0);
-	ck_assert_int_eq(hot_load("more", NULL, NULL), -1);
+	ck_assert_int_eq(hot_load("more", NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_int_eq(
 		fixture_run(fixture.store, "UPDATE adoptions SET state = 2 WHERE id > 1", &err), 0);
@@ -514,19 +490,15 @@ END_TEST
 /* Swept or not. */
 START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 {
-	struct span names[2];
-	struct settled *const settled = settled_new();
+	struct run_ref run;
 	ck_assert_int_eq(
 		set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors",
 				 span_text("some bytes"), &err),
 		0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 0);
-	ck_assert_int_eq(find_deployment("main", "d", &names[0], &names[1]), -1);
+	ck_assert_int_eq(find_deployment("main", "d", &run), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
 }

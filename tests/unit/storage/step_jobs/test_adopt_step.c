@@ -7,6 +7,7 @@
 #include "storage/runs/hot_load.h"
 #include "storage/step_jobs/step_worker.h"
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
 static struct model_fixture fixture;
@@ -31,11 +32,9 @@ static int64_t count(const char *sql)
 
 static void set(const char *settings)
 {
-	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(
-			      run_settings_start(fixture.store.store, span_text("bucket"),
-				      span_text("run"), span_text(settings), settled_done, settled),
-			      settled, NULL, &err) == 0,
+	ck_assert_msg(fixture_call(run_settings_call(fixture.store.store, &run_fixture_ref,
+					   span_text(settings)),
+			      &err) == 0,
 		"%s", err.text);
 }
 
@@ -85,9 +84,8 @@ static void expect_step(uint64_t number, const char *label, unsigned model)
 {
 	struct step_message step;
 	uint64_t anchor;
-	ck_assert_msg(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"),
-			      number, false, fixture.store.arena, &step, &anchor, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(run_fixture_find(&fixture.store, number, &step, &anchor, &err) == 0, "%s",
+		err.text);
 	const struct digest128 digest = model_fixture_digest(&fixture, model);
 	ck_assert_msg(span_equal_text(step.label, label), "step %u is called %.*s",
 		(unsigned)number, (int)step.label.len, (const char *)step.label.data);
@@ -104,8 +102,8 @@ static void expect_steps(int64_t steps)
 static void expect_failure(const char *words)
 {
 	struct hot_load_newest newest;
-	ck_assert_int_eq(hot_load_find_newest(fixture.store.store, span_text("bucket"),
-				 span_text("run"), fixture.store.arena, &newest, &err),
+	ck_assert_int_eq(hot_load_find_newest(fixture.store.store, &run_fixture_ref,
+				 fixture.store.arena, &newest, &err),
 		0);
 	ck_assert(newest.is_known && newest.failed && !newest.is_step);
 	const char *const text = arena_text(fixture.store.arena, newest.error);
@@ -115,17 +113,13 @@ static void expect_failure(const char *words)
 
 static int hot_load(const char *identity, const char *base)
 {
-	struct settled *const settled = settled_new();
-	const struct hot_load_params params = {.bucket = span_text("bucket"),
-		.run = span_text("run"),
+	const struct hot_load_params params = {.run = run_fixture_ref,
 		.deployment = span_text("d"),
 		.identity = span_text(identity),
 		.has_base = base != NULL,
 		.base = base != NULL ? span_text(base) : (struct span){0}};
 	err = (struct error){0};
-	return fixture_settle_run(
-		hot_load_start(fixture.store.store, &params, settled_done, settled), settled, NULL,
-		&err);
+	return fixture_call(hot_load_call(fixture.store.store, &params), &err);
 }
 
 START_TEST(anchors_and_deltas_of_trl_become_steps)
@@ -307,7 +301,7 @@ START_TEST(an_anchor_that_was_uploaded_in_parts_becomes_a_step)
 	struct uploaded_part part;
 	struct buffer bytes;
 	struct upload_listed_part listed = {.number = 1};
-	struct upload_create_params create = {.bucket = span_text("bucket"),
+	struct upload_create_params create = {.bucket = fixture_bucket("bucket"),
 		.key = span_text("run/anchors/step_000001.safetensors")};
 	set("{\"adopt\":\"trl\"}");
 	buffer_init(&bytes, 1000000);
@@ -342,12 +336,12 @@ START_TEST(snapshots_become_steps_one_upon_the_other)
 	expect_step(0, "a", 0);
 	expect_step(1, "b", 1);
 	struct span identity;
-	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"),
-				 span_text("run"), 1, fixture.store.arena, &identity, &err),
+	ck_assert_int_eq(hot_load_identity(fixture.store.store, &run_fixture_ref, 1,
+				 fixture.store.arena, &identity, &err),
 		0);
 	ck_assert(span_equal_text(identity, "b"));
-	ck_assert_int_eq(hot_load_identity(fixture.store.store, span_text("bucket"),
-				 span_text("run"), 2, fixture.store.arena, &identity, &err),
+	ck_assert_int_eq(hot_load_identity(fixture.store.store, &run_fixture_ref, 2,
+				 fixture.store.arena, &identity, &err),
 		0);
 	ck_assert(span_equal_text(identity, "step_000002"));
 }

@@ -10,7 +10,7 @@
 #include "storage/run_tables/step_range.h"
 #include "storage/runs/pin.h"
 #include "storage/runs/replica.h"
-#include "storage/runs/run_change.h"
+#include "storage/runs/step_collect.h"
 #include "storage/runs/step_keep.h"
 #include "storage/step_jobs/fleet_worker.h"
 #include "tests/unit/storage/run_fixture.h"
@@ -18,8 +18,6 @@
 enum { MINUTE_MS = 60 * 1000 };
 
 static struct store_fixture fixture;
-static const struct span bucket = {(const uint8_t *)"bucket", 6};
-static const struct span run = {(const uint8_t *)"run", 3};
 
 static void set_up(void)
 {
@@ -31,19 +29,12 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static int settle(struct run_change *change, struct settled *settled, struct run_outcome *out,
-	struct error *err)
-{
-	return fixture_settle_run(change, settled, out, err);
-}
-
 static void set(const char *settings)
 {
 	struct error err = {0};
-	struct settled *const settled = settled_new();
-	ck_assert_msg(settle(run_settings_start(fixture.store, bucket, run, span_text(settings),
-				     settled_done, settled),
-			      settled, NULL, &err) == 0,
+	ck_assert_msg(fixture_call(run_settings_call(
+					   fixture.store, &run_fixture_ref, span_text(settings)),
+			      &err) == 0,
 		"%s", err.text);
 }
 
@@ -59,9 +50,7 @@ static void publish(unsigned first, unsigned last, unsigned anchors)
 
 static int collect(uint64_t step, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle(run_collect_start(fixture.store, bucket, run, step, settled_done, settled),
-		settled, NULL, err);
+	return fixture_call(run_collect_call(fixture.store, &run_fixture_ref, step), err);
 }
 
 static bool is_kept(uint64_t step)
@@ -69,8 +58,7 @@ static bool is_kept(uint64_t step)
 	struct error err = {0};
 	struct step_message message;
 	uint64_t anchor;
-	return run_find_step(fixture.store, bucket, run, step, false, fixture.arena, &message,
-		       &anchor, &err) == 0;
+	return run_fixture_find(&fixture, step, &message, &anchor, &err) == 0;
 }
 
 static void expect_kept(uint64_t first, uint64_t last, bool kept)
@@ -79,19 +67,32 @@ static void expect_kept(uint64_t first, uint64_t last, bool kept)
 		ck_assert_msg(is_kept(step) == kept, "step %u", (unsigned)step);
 }
 
+static struct replica_ref replica_of(const char *id)
+{
+	return (struct replica_ref){run_fixture_ref, span_text(id)};
+}
+
 static int put_replica(const char *id, const struct replica_message *said,
 	struct replica_message *out, struct error *err)
 {
-	bool saved;
-	if (replica_put(fixture.store, bucket, run, span_text(id), said, fixture.arena, out, &saved,
-		    err) != 0)
-		return -1;
-	if (saved)
-		return 0;
-	struct settled *const settled = settled_new();
-	return settle(replica_save_start(
-			      fixture.store, bucket, run, span_text(id), settled_done, settled),
-		settled, NULL, err);
+	const struct replica_ref ref = replica_of(id);
+	const int saved = replica_put(fixture.store, &ref, said, fixture.arena, out, err);
+	if (saved != 0)
+		return saved < 0 ? -1 : 0;
+	return fixture_call(replica_save_call(fixture.store, &ref), err);
+}
+
+static int find_replica(const char *id, struct replica_message *out, struct error *err)
+{
+	const struct replica_ref ref = replica_of(id);
+	return replica_find(fixture.store, &ref, fixture.arena, out, err);
+}
+
+static int list_replicas(
+	struct span after, size_t limit, struct replica_list_message *out, struct error *err)
+{
+	const struct replica_scan scan = {run_fixture_ref, after, limit};
+	return replica_list(fixture.store, &scan, fixture.arena, out, err);
 }
 
 static void hold(const char *id, uint64_t step)
@@ -105,18 +106,13 @@ static void hold(const char *id, uint64_t step)
 
 static int put_pin(const char *name, uint64_t step, uint64_t ttl_s, struct error *err)
 {
-	struct settled *const settled = settled_new();
 	const struct pin_message pin = {.name = span_text(name), .step = step, .ttl_s = ttl_s};
-	return settle(pin_put_start(fixture.store, bucket, run, &pin, settled_done, settled),
-		settled, NULL, err);
+	return fixture_call(pin_put_call(fixture.store, &run_fixture_ref, &pin), err);
 }
 
 static int remove_pin(const char *name, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	return settle(pin_remove_start(
-			      fixture.store, bucket, run, span_text(name), settled_done, settled),
-		settled, NULL, err);
+	return fixture_call(pin_remove_call(fixture.store, &run_fixture_ref, span_text(name)), err);
 }
 
 static void round_of_worker(void)
@@ -198,26 +194,18 @@ START_TEST(a_replica_tells_and_is_told)
 	ck_assert_uint_eq(answer.lease_s, 120);
 	ck_assert(answer.has_head && answer.head == 2 && answer.has_staleness);
 	ck_assert(answer.behind_steps == 2 && answer.behind_s == 37);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		0);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(answer.state == REPLICA_ERROR && span_equal_text(answer.error, "disk full") &&
 		span_equal_text(answer.host, "node7"));
 	ck_assert(span_equal_text(answer.id, "w1") && !answer.expired && answer.behind_s == 37);
 	fixture.clock.now_ms += 119999;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		0);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(!answer.expired);
 	fixture.clock.now_ms += 1;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		0);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(answer.expired);
 	hold("w1", 2);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		0);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(!answer.expired && answer.behind_steps == 0 && answer.behind_s == 0 &&
 		answer.error.len == 0);
 }
@@ -232,14 +220,10 @@ START_TEST(a_replica_is_late_since_the_step_after_its_own)
 		fixture.clock.now_ms += 10000;
 	}
 	hold("w", 1);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena,
-				 &replica, &err),
-		0);
+	ck_assert_int_eq(find_replica("w", &replica, &err), 0);
 	ck_assert(replica.behind_steps == 2 && replica.behind_s == 20);
 	hold("w", 3);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena,
-				 &replica, &err),
-		0);
+	ck_assert_int_eq(find_replica("w", &replica, &err), 0);
 	ck_assert(replica.behind_steps == 0 && replica.behind_s == 0);
 }
 END_TEST
@@ -272,9 +256,7 @@ START_TEST(a_replica_cannot_hold_what_is_not_there)
 		put_replica("a/b", &(struct replica_message){.state = REPLICA_IDLE}, &answer, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		-1);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 }
 END_TEST
@@ -289,9 +271,7 @@ START_TEST(replicas_are_listed_in_pages)
 	fixture.clock.now_ms += 200 * 1000;
 	hold("w0", 3);
 	hold("w3", 2);
-	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 3, fixture.arena,
-				 &list, &err),
-		0);
+	ck_assert_int_eq(list_replicas(span_text(""), 3, &list, &err), 0);
 	ck_assert_uint_eq(list.count, 3);
 	ck_assert(span_equal_text(list.replicas[0].id, "w0") && !list.replicas[0].expired &&
 		list.replicas[0].behind_steps == 0);
@@ -299,16 +279,12 @@ START_TEST(replicas_are_listed_in_pages)
 	ck_assert(span_equal_text(list.next, "w2") && list.head == 3 && list.lease_s == 120);
 	ck_assert(list.states[REPLICA_READY] == 2 && list.expired == 3 && list.has_oldest &&
 		list.oldest == 2);
-	ck_assert_int_eq(
-		replica_list(fixture.store, bucket, run, list.next, 3, fixture.arena, &list, &err),
-		0);
+	ck_assert_int_eq(list_replicas(list.next, 3, &list, &err), 0);
 	ck_assert(list.count == 2 && list.next.len == 0 &&
 		span_equal_text(list.replicas[0].id, "w3"));
 	fixture.clock.now_ms += 3600 * 1000 - 1000;
 	round_of_worker();
-	ck_assert_int_eq(replica_list(fixture.store, bucket, run, span_text(""), 9, fixture.arena,
-				 &list, &err),
-		0);
+	ck_assert_int_eq(list_replicas(span_text(""), 9, &list, &err), 0);
 	ck_assert_uint_eq(list.count, 2); /* the others are forgotten */
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 2);
 }
@@ -345,9 +321,7 @@ START_TEST(a_restart_takes_no_lease)
 	fixture.clock.now_ms += 119 * 1000;
 	store_fixture_reopen(&fixture);
 	fixture.clock.now_ms += 119 * 1000;
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		0);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(!answer.expired && answer.step == 2);
 	ck_assert_int_eq(collect(3, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
@@ -379,18 +353,13 @@ START_TEST(a_removed_replica_is_gone_for_good)
 	struct replica_message answer;
 	publish(0, 1, 100);
 	hold("w1", 0);
-	for (int i = 0; i < 2; i++) {
-		struct settled *const settled = settled_new();
-		ck_assert_int_eq(settle(replica_remove_start(fixture.store, bucket, run,
-						span_text("w1"), settled_done, settled),
-					 settled, NULL, &err),
+	const struct replica_ref ref = replica_of("w1");
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(fixture_call(replica_remove_call(fixture.store, &ref), &err),
 			i == 0 ? 0 : -1);
-	}
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		-1);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), -1);
 }
 END_TEST
 
@@ -523,7 +492,7 @@ START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 	publish(0, 8, 4);
 	ck_assert_int_eq(put_replica("w", &said, &answer, &err), 0);
 	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_int_eq(run_row_need(db, bucket, run, &row, &err), 0);
+	ck_assert_int_eq(run_row_need(db, &run_fixture_ref, &row, &err), 0);
 	ck_assert_int_eq(step_keep_find(fixture.store, db, &row, &keep, &err), 0);
 	ck_assert(!keep.wants_anchor || keep.anchor_at <= row.head);
 	step_keep_release(&keep);
@@ -597,7 +566,7 @@ START_TEST(a_pin_keeps_its_step_and_the_way_to_it)
 	publish(4, 9, 2);
 	expect_kept(2, 3, true);
 	expect_kept(4, 7, false);
-	const struct run_path_params params = {.bucket = bucket, .run = run, .want = 3};
+	const struct run_path_params params = {.run = run_fixture_ref, .want = 3};
 	struct path_message way;
 	struct run_path_facts facts;
 	ck_assert_int_eq(
@@ -629,15 +598,15 @@ START_TEST(pins_are_set_moved_and_listed)
 	ck_assert_int_eq(put_pin("a", 2, 10, &err), 0);
 	ck_assert_int_eq(put_pin("b", 0, 0, &err), 0);
 	ck_assert_int_eq(
-		pin_list(fixture.store, bucket, run, fixture.arena, &pins, &count, &err), 0);
+		pin_list(fixture.store, &run_fixture_ref, fixture.arena, &pins, &count, &err), 0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert(span_equal_text(pins[0].name, "a") && pins[0].step == 2 &&
 		pins[0].expires_ms == pins[0].created_ms + 10000);
 	ck_assert(
 		span_equal_text(pins[1].name, "b") && pins[1].step == 0 && pins[1].expires_ms == 0);
-	ck_assert_int_eq(pin_find(fixture.store, bucket, run, span_text("a"), &pin, &err), 0);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), 0);
 	fixture.clock.now_ms += 10000;
-	ck_assert_int_eq(pin_find(fixture.store, bucket, run, span_text("a"), &pin, &err), -1);
+	ck_assert_int_eq(pin_find(fixture.store, &run_fixture_ref, span_text("a"), &pin, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_int_eq(put_pin("c", 3, 0, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
@@ -663,7 +632,7 @@ START_TEST(what_a_path_names_stays_a_while)
 	struct run_path_facts facts;
 	set("{\"keep_steps\":2}");
 	publish(0, 3, 2);
-	const struct run_path_params params = {.bucket = bucket, .run = run, .want_latest = true};
+	const struct run_path_params params = {.run = run_fixture_ref, .want_latest = true};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &way, &facts, &err), 0);
 	ck_assert_int_eq(collect(2, &err), -1);
@@ -724,14 +693,9 @@ START_TEST(an_ended_run_leaves_nothing)
 	publish(0, 1, 100);
 	hold("w1", 0);
 	ck_assert_int_eq(put_pin("p", 0, 0, &err), 0);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(settle(run_delete_start(fixture.store, bucket, run, settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
-	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w1"), fixture.arena,
-				 &answer, &err),
-		-1);
+	ck_assert_int_eq(find_replica("w1", &answer, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 0);

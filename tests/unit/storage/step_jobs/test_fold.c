@@ -77,10 +77,8 @@ static void publish(uint64_t number)
 		.base_digest = checkpoint(number - 1)};
 	step.forms[0] = (struct step_form){
 		number == 0 ? STEP_ANCHOR : STEP_DELTA, span_text("any"), &object, 1};
-	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"),
-						 span_text("run"), &step, settled_done, settled),
-			      settled, NULL, &err) == 0,
+	ck_assert_msg(
+		fixture_call(run_publish_call(fixture.store, &run_fixture_ref, &step), &err) == 0,
 		"step %u: %s", (unsigned)number, err.text);
 }
 
@@ -149,8 +147,7 @@ static struct path_message path(struct run_path_params params, struct run_path_f
 	struct error err = {0};
 	struct path_message out;
 	struct run_path_facts facts;
-	params.bucket = span_text("bucket");
-	params.run = span_text("run");
+	params.run = run_fixture_ref;
 	params.may_take_long = true;
 	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err) == 0,
 		"%s", err.text);
@@ -214,22 +211,25 @@ START_TEST(paths_take_folds_where_they_are_cheaper)
 	struct buffer read;
 	uint8_t *const noise = fixture_noise(700, (uint64_t)fold_id(0, 16) + 100);
 	buffer_init(&read, 1000000);
-	ck_assert_int_eq(
-		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 16,
-			span_text("delta.safetensors"), fixture.arena, &object, &err),
+	ck_assert_int_eq(run_find_fold_object(fixture.store,
+				 &(struct run_fold_ref){
+					 run_fixture_ref, 0, 16, span_text("delta.safetensors")},
+				 fixture.arena, &object, &err),
 		0);
 	ck_assert_msg(fixture_read(fixture.store, &object, 0, object.size, &read, &err) == 0, "%s",
 		err.text);
 	ck_assert(span_equal(buffer_span(&read), span_of(noise, 700)));
 	buffer_release(&read);
 	free(noise);
-	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"),
-				 0, 16, span_text("other"), fixture.arena, &object, &err),
+	ck_assert_int_eq(run_find_fold_object(fixture.store,
+				 &(struct run_fold_ref){run_fixture_ref, 0, 16, span_text("other")},
+				 fixture.arena, &object, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
-	ck_assert_int_eq(
-		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 8, 12,
-			span_text("delta.safetensors"), fixture.arena, &object, &err),
+	ck_assert_int_eq(run_find_fold_object(fixture.store,
+				 &(struct run_fold_ref){
+					 run_fixture_ref, 8, 12, span_text("delta.safetensors")},
+				 fixture.arena, &object, &err),
 		-1); /* wanted, not made */
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
@@ -250,11 +250,8 @@ START_TEST(folds_lead_over_steps_whose_proof_failed)
 		0);
 	struct path_message out;
 	struct run_path_facts facts;
-	const struct run_path_params params = {.bucket = span_text("bucket"),
-		.run = span_text("run"),
-		.has_have = true,
-		.have = 2,
-		.want = 9};
+	const struct run_path_params params = {
+		.run = run_fixture_ref, .has_have = true, .have = 2, .want = 9};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
@@ -267,11 +264,8 @@ START_TEST(long_ways_are_not_for_a_reactor)
 	struct path_message out;
 	struct run_path_facts facts;
 	publish_up_to(17);
-	struct run_path_params params = {.bucket = span_text("bucket"),
-		.run = span_text("run"),
-		.has_have = true,
-		.have = 2,
-		.want = 17};
+	struct run_path_params params = {
+		.run = run_fixture_ref, .has_have = true, .have = 2, .want = 17};
 	ck_assert_int_eq(
 		run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), 1);
 	params.have = 15;
@@ -325,7 +319,7 @@ START_TEST(a_lease_asks_for_the_fold_too)
 	struct error err = {0};
 	struct run_path_facts facts;
 	struct replica_message replica;
-	bool saved;
+	const struct replica_ref ref = {run_fixture_ref, span_text("worker")};
 	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true};
 	publish_up_to(9);
 	const struct replica_message said = {.state = REPLICA_IDLE,
@@ -333,9 +327,7 @@ START_TEST(a_lease_asks_for_the_fold_too)
 		.step = 1,
 		.digest = checkpoint(1),
 		.lease_s = 60};
-	ck_assert_msg(
-		replica_put(fixture.store, span_text("bucket"), span_text("run"),
-			span_text("worker"), &said, fixture.arena, &replica, &saved, &err) == 0,
+	ck_assert_msg(replica_put(fixture.store, &ref, &said, fixture.arena, &replica, &err) >= 0,
 		"%s", err.text);
 	(void)path(
 		(struct run_path_params){.has_have = true, .have = 2, .want_latest = true}, &facts);
@@ -429,15 +421,12 @@ START_TEST(folds_keep_their_objects_and_go_with_their_steps)
 	ck_assert_uint_eq(path_from(0).link_count, 3);
 	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
 
-	struct settled *settled = settled_new();
 	ck_assert_int_eq(
 		fixture_run(fixture.store,
 			"UPDATE steps SET has_anchor = 1, anchor_bytes = 5 WHERE step = 5", &err),
 		0);
-	ck_assert_int_eq(fixture_settle_run(run_collect_start(fixture.store, span_text("bucket"),
-						    span_text("run"), 4, settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(
+		fixture_call(run_collect_call(fixture.store, &run_fixture_ref, 4), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);
@@ -451,11 +440,7 @@ START_TEST(an_ended_run_leaves_no_folds)
 	struct error err = {0};
 	publish_up_to(8);
 	make_fold(0, 4, 250);
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"),
-						    span_text("run"), settled_done, settled),
-				 settled, NULL, &err),
-		0);
+	ck_assert_int_eq(fixture_call(run_delete_call(fixture.store, &run_fixture_ref), &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM fold_objects"), 0);
@@ -587,9 +572,10 @@ START_TEST(objects_of_a_fold_that_goes_are_not_served)
 	ck_assert_uint_eq(path_from(0).link_count, 1);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE folds SET state = 3", &err), 0);
 	ck_assert_uint_eq(path_from(0).link_count, 4);
-	ck_assert_int_eq(
-		run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 4,
-			span_text("delta.safetensors"), fixture.arena, &object, &err),
+	ck_assert_int_eq(run_find_fold_object(fixture.store,
+				 &(struct run_fold_ref){
+					 run_fixture_ref, 0, 4, span_text("delta.safetensors")},
+				 fixture.arena, &object, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }

@@ -9,6 +9,7 @@
 #include "base/thread/step_watch.h"
 #include "storage/step_jobs/step_worker.h"
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 static struct model_fixture fixture;
 static struct metrics *metrics;
@@ -66,8 +67,9 @@ static char *fetch(unsigned from, unsigned to, const char *const *names, size_t 
 		arena_format(fixture.store.arena, "%s/fold-%u-%u", fixture.folder, from, to);
 	for (size_t i = 0; i < names_count; i++) {
 		struct object object;
-		ck_assert_msg(run_find_fold_object(fixture.store.store, span_text("bucket"),
-				      span_text("run"), from, to, span_text(names[i]),
+		ck_assert_msg(run_find_fold_object(fixture.store.store,
+				      &(struct run_fold_ref){
+					      run_fixture_ref, from, to, span_text(names[i])},
 				      fixture.store.arena, &object, &err) == 0,
 			"%s: %s", names[i], err.text);
 		model_fixture_fetch(&fixture, &object, folder, names[i]);

@@ -24,21 +24,18 @@ static void tear_down(void)
 static int fork_as(const char *name, uint64_t step, struct error *err)
 {
 	const struct run_fork_params params = {
-		.open = {.bucket = span_text("bucket"), .run = span_text(name)},
+		.open.run = run_named(span_text("bucket"), span_text(name)),
 		.from = span_text("run"),
 		.step = step,
 	};
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(
-		run_fork_start(fixture.store.store, &params, settled_done, settled), settled, NULL,
-		err);
+	return fixture_call(run_fork_call(fixture.store.store, &params), err);
 }
 
 static int find_run(const char *name, struct run_message *out)
 {
 	struct error err = {0};
-	return run_find(fixture.store.store, span_text("bucket"), span_text(name),
-		fixture.store.arena, out, &err);
+	const struct run_ref run = run_named(span_text("bucket"), span_text(name));
+	return run_find(fixture.store.store, &run, fixture.store.arena, out, &err);
 }
 
 static struct step_message first_step(const char *name)
@@ -46,8 +43,10 @@ static struct step_message first_step(const char *name)
 	struct error err = {0};
 	struct step_message step;
 	uint64_t anchor;
-	ck_assert_msg(run_find_step(fixture.store.store, span_text("bucket"), span_text(name), 0,
-			      false, fixture.store.arena, &step, &anchor, &err) == 0,
+	const struct run_step_params params = {
+		.run = run_named(span_text("bucket"), span_text(name)), .with_tensors = true};
+	ck_assert_msg(run_find_step(fixture.store.store, &params, fixture.store.arena, &step,
+			      &anchor, &err) == 0,
 		"%s", err.text);
 	return step;
 }
@@ -72,9 +71,11 @@ static void expect_forked(const char *name, unsigned step)
 	ck_assert_uint_eq(run.head, 0);
 	const struct step_message first = first_step(name);
 	ck_assert(digest128_equal(&first.digest, &fixture.digests[step]));
-	ck_assert_int_eq(run_find_anchor_file(fixture.store.store, span_text("bucket"),
-				 span_text(name), 0, span_text("model.safetensors"),
-				 fixture.store.arena, &object, &anchor, &err),
+	ck_assert_int_eq(
+		run_find_anchor_file(fixture.store.store,
+			&(struct run_file_ref){run_named(span_text("bucket"), span_text(name)), 0,
+				span_text("model.safetensors")},
+			fixture.store.arena, &object, &anchor, &err),
 		0);
 	buffer_init(&read, want.len + 1024 * 1024);
 	ck_assert_int_eq(
@@ -133,13 +134,7 @@ START_TEST(a_fork_says_what_the_step_said)
 		span_equal_text(first.metadata, "{\"loss\":\"2\"}"));
 	ck_assert(span_equal_text(first.forms[0].format, "sharded"));
 	ck_assert(first.file_count == 1 && first.forms[0].object_count == 1);
-	struct step_message read;
-	uint64_t anchor;
-	ck_assert_int_eq(
-		run_find_step(fixture.store.store, span_text("bucket"), span_text("forked"), 0,
-			true, fixture.store.arena, &read, &anchor, &err),
-		0);
-	ck_assert(span_equal(read.tensor_digests, step.tensor_digests));
+	ck_assert(span_equal(first.tensor_digests, step.tensor_digests));
 }
 END_TEST
 
@@ -173,14 +168,10 @@ START_TEST(what_is_not_there_is_not_forked_and_what_is_there_not_replaced)
 {
 	struct error err = {0};
 	const struct run_fork_params params = {
-		.open = {.bucket = span_text("bucket"), .run = span_text("forked")},
+		.open.run = run_named(span_text("bucket"), span_text("forked")),
 		.from = span_text("unknown"),
 	};
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_fork_start(fixture.store.store, &params,
-						    settled_done, settled),
-				 settled, NULL, &err),
-		-1);
+	ck_assert_int_eq(fixture_call(run_fork_call(fixture.store.store, &params), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	step_fixture_publish(&fixture, 0, STEP_WITH_ANCHOR);
 	expect_refused("forked", 1, ERROR_NO_STEP);

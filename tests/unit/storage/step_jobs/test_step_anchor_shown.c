@@ -11,6 +11,7 @@
 #include "storage/step_jobs/step_anchor.h"
 #include "storage/step_jobs/step_worker.h"
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/storage/step_fixture.h"
 
 static const char KEY_2[] = "run/anchors/step_000002/model.safetensors";
@@ -50,29 +51,24 @@ static int put(const char *key)
 
 static void pin(uint64_t step)
 {
-	struct settled *const settled = settled_new();
 	const struct pin_message message = {.name = span_text("p"), .step = step};
 	ck_assert_int_eq(
-		fixture_settle_run(pin_put_start(fixture.store.store, span_text("bucket"),
-					   span_text("run"), &message, settled_done, settled),
-			settled, NULL, &err),
+		fixture_call(pin_put_call(fixture.store.store, &run_fixture_ref, &message), &err),
 		0);
 }
 
 static void set(const char *settings)
 {
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store.store,
-						    span_text("bucket"), span_text("run"),
-						    span_text(settings), settled_done, settled),
-				 settled, NULL, &err),
+	ck_assert_int_eq(fixture_call(run_settings_call(fixture.store.store, &run_fixture_ref,
+					      span_text(settings)),
+				 &err),
 		0);
 }
 
 static int find_key(const char *key, struct object *out)
 {
 	struct run_anchor anchor;
-	return run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(key),
+	return run_find_anchor_key(fixture.store.store, fixture_bucket("bucket"), span_text(key),
 		fixture.store.arena, out, &anchor, &err);
 }
 
@@ -96,9 +92,7 @@ START_TEST(the_key_of_a_pinned_step_shows_its_anchor)
 	struct object object;
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
-				 fixture.store.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture.store, "bucket", KEY_2, &object, &err), -1);
 	pin(2);
 	ck_assert(fixture_holds(
 		&fixture.store, "bucket", KEY_2, buffer_span(&fixture.steps[2].bytes)));
@@ -147,13 +141,14 @@ START_TEST(a_deleted_object_keeps_its_null_version)
 	ck_assert(step_fixture_is_whole(&fixture, 2));
 	pin(2);
 	ck_assert(version_ref_parse(span_text("null"), &ref));
-	ck_assert_int_eq(object_find_version(fixture.store.store, span_text("bucket"),
-				 span_text(KEY_2), &ref, fixture.store.arena, &object, &err),
+	ck_assert_int_eq(object_find(fixture.store.store,
+				 &(struct object_ref){.bucket = fixture_bucket("bucket"),
+					 .key = span_text(KEY_2),
+					 .version = ref},
+				 fixture.store.arena, &object, &err),
 		0);
 	ck_assert_uint_eq(object.size, strlen("mine"));
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
-				 fixture.store.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture.store, "bucket", KEY_2, &object, &err), -1);
 }
 END_TEST
 
@@ -163,16 +158,12 @@ START_TEST(a_key_goes_with_its_step)
 	publish_to(5);
 	ck_assert(step_fixture_is_whole(&fixture, 2));
 	pin(2);
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
-				 fixture.store.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture.store, "bucket", KEY_2, &object, &err), 0);
 	ck_assert_int_eq(
 		fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 2", &err),
 		0);
 	fixture_sweep(fixture.store.store);
-	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2),
-				 fixture.store.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture.store, "bucket", KEY_2, &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	ck_assert_int_eq(
 		count("SELECT COUNT(*) FROM step_objects o JOIN steps s ON s.id = o.step WHERE s.step = 2"),
@@ -188,9 +179,10 @@ START_TEST(an_anchor_whose_proof_failed_is_not_given)
 	ck_assert_int_eq(fixture_run(fixture.store.store,
 				 "UPDATE steps SET verified = 2 WHERE step = 0", &err),
 		0);
-	ck_assert_int_eq(run_find_anchor_file(fixture.store.store, span_text("bucket"),
-				 span_text("run"), 0, span_text("model.safetensors"),
-				 fixture.store.arena, &object, &anchor, &err),
+	ck_assert_int_eq(
+		run_find_anchor_file(fixture.store.store,
+			&(struct run_file_ref){run_fixture_ref, 0, span_text("model.safetensors")},
+			fixture.store.arena, &object, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
 	ck_assert_int_eq(find_key("run/anchors/step_000000/model.safetensors", &object), -1);
@@ -314,9 +306,10 @@ START_TEST(an_anchor_of_several_files_is_stored)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct object object;
 		struct run_anchor anchor;
-		ck_assert_msg(run_find_anchor_file(models.store.store, span_text("bucket"),
-				      span_text("run"), 2, span_text(names[i]), models.store.arena,
-				      &object, &anchor, &err) == 0,
+		ck_assert_msg(
+			run_find_anchor_file(models.store.store,
+				&(struct run_file_ref){run_fixture_ref, 2, span_text(names[i])},
+				models.store.arena, &object, &anchor, &err) == 0,
 			"%s: %s", names[i], err.text);
 		model_fixture_fetch(&models, &object, stored, names[i]);
 	}
@@ -344,10 +337,8 @@ static void publish_by_hand(struct model_fixture *models, struct step_file *file
 		.forms = {
 			model_fixture_put(models, model_fixture_diff(models, 0, 1, DELTA_ULP_CLASS),
 				"run/own/1/", STEP_DELTA, "ulp-class")}};
-	struct settled *settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(models->store.store, span_text("bucket"),
-						 span_text("run"), &step, settled_done, settled),
-			      settled, NULL, &err) == 0,
+	ck_assert_msg(fixture_call(run_publish_call(models->store.store, &run_fixture_ref, &step),
+			      &err) == 0,
 		"%s", err.text);
 }
 
@@ -383,8 +374,9 @@ START_TEST(what_is_promised_is_in_the_manifest)
 	model_fixture_open(&models);
 	publish_by_hand(&models, NULL);
 	ck_assert_int_eq(
-		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
-			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		run_find_anchor_file(models.store.store,
+			&(struct run_file_ref){run_fixture_ref, 1, span_text("model.safetensors")},
+			models.store.arena, &object, &anchor, &err),
 		-1);
 	/* whether it has such a file is seen when it is made */
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
@@ -392,13 +384,15 @@ START_TEST(what_is_promised_is_in_the_manifest)
 		fixture_run(models.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err),
 		0);
 	ck_assert_int_eq(
-		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
-			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		run_find_anchor_file(models.store.store,
+			&(struct run_file_ref){run_fixture_ref, 1, span_text("model.safetensors")},
+			models.store.arena, &object, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
 	ck_assert_int_eq(
-		run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2,
-			span_text("model.safetensors"), models.store.arena, &object, &anchor, &err),
+		run_find_anchor_file(models.store.store,
+			&(struct run_file_ref){run_fixture_ref, 2, span_text("model.safetensors")},
+			models.store.arena, &object, &anchor, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 	model_fixture_close(&models);
@@ -428,9 +422,10 @@ START_TEST(a_step_that_changed_nothing_is_the_one_before)
 	char *stored = arena_format(models.store.arena, "%s/stored", models.folder);
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"),
-					 span_text("run"), 1, span_text(names[i]),
-					 models.store.arena, &object, &anchor, &err),
+		ck_assert_int_eq(
+			run_find_anchor_file(models.store.store,
+				&(struct run_file_ref){run_fixture_ref, 1, span_text(names[i])},
+				models.store.arena, &object, &anchor, &err),
 			0);
 		model_fixture_fetch(&models, &object, stored, names[i]);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 static struct model_fixture fixture;
 static struct error err;
@@ -54,10 +55,8 @@ static struct step_message message_of(unsigned step, struct step_form form, size
 
 static void publish(const struct step_message *message)
 {
-	struct settled *const settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_publish_start(fixture.store.store, span_text("bucket"),
-						 span_text("run"), message, settled_done, settled),
-			      settled, NULL, &err) == 0,
+	ck_assert_msg(fixture_call(run_publish_call(fixture.store.store, &run_fixture_ref, message),
+			      &err) == 0,
 		"step %u: %s", (unsigned)message->step, err.text);
 }
 
@@ -66,9 +65,7 @@ static struct step_message settled_step(uint64_t step)
 	struct step_message message;
 	uint64_t anchor;
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
-	ck_assert_int_eq(run_find_step(fixture.store.store, span_text("bucket"), span_text("run"),
-				 step, false, fixture.store.arena, &message, &anchor, &err),
-		0);
+	ck_assert_int_eq(run_fixture_find(&fixture.store, step, &message, &anchor, &err), 0);
 	return message;
 }
 
@@ -160,12 +157,9 @@ END_TEST
 
 START_TEST(nothing_is_proven_of_a_run_that_does_not_ask_for_it)
 {
-	struct settled *const settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"),
-					   span_text("run"), span_text("{\"verify\":false}"),
-					   settled_done, settled),
-			settled, NULL, &err),
+	ck_assert_int_eq(fixture_call(run_settings_call(fixture.store.store, &run_fixture_ref,
+					      span_text("{\"verify\":false}")),
+				 &err),
 		0);
 	const struct step_message message = message_of(0, anchor_of(0), 2);
 	publish(&message);

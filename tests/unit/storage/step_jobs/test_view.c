@@ -7,6 +7,7 @@
 #include "storage/run_tables/view_row.h"
 #include "storage/step_jobs/step_anchor.h"
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 enum { MODEL_MAX = 1000000 };
 
@@ -32,10 +33,10 @@ static void tear_down(void)
 
 static void set(const char *settings)
 {
-	struct settled *settled = settled_new();
-	struct run_change *change = run_settings_start(fixture.store.store, span_text("bucket"),
-		span_text("run"), span_text(settings), settled_done, settled);
-	ck_assert_msg(fixture_settle_run(change, settled, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_call(run_settings_call(fixture.store.store, &run_fixture_ref,
+					   span_text(settings)),
+			      &err) == 0,
+		"%s", err.text);
 }
 
 static void publish(unsigned step, bool with_anchor)
@@ -91,8 +92,7 @@ static int64_t views_in(enum view_state state)
 static bool is_there(const char *key)
 {
 	struct object object;
-	return object_find(fixture.store.store, span_text("bucket"), span_text(key),
-		       fixture.store.arena, &object, &err) == 0;
+	return fixture_find(&fixture.store, "bucket", key, &object, &err) == 0;
 }
 
 /* What is to be asked for, of a key where nothing is yet. */
@@ -100,7 +100,7 @@ static struct run_anchor find_anchor(const char *key)
 {
 	struct object object;
 	struct run_anchor anchor = {.id = 0};
-	const int result = run_find_anchor_key(fixture.store.store, span_text("bucket"),
+	const int result = run_find_anchor_key(fixture.store.store, fixture_bucket("bucket"),
 		span_text(key), fixture.store.arena, &object, &anchor, &err);
 	ck_assert_int_eq(result, -1);
 	return anchor;
@@ -138,7 +138,7 @@ static bool lists_pending(const char *prefix, const char *expected)
 	struct span keys[16];
 	struct buffer text;
 	size_t found;
-	ck_assert_int_eq(run_list_pending(fixture.store.store, span_text("bucket"),
+	ck_assert_int_eq(run_list_pending(fixture.store.store, fixture_bucket("bucket"),
 				 span_text(prefix), 16, fixture.store.arena, keys, &found, &err),
 		0);
 	buffer_init(&text, MODEL_MAX);

@@ -106,22 +106,21 @@ START_TEST(the_name_of_a_dropped_bucket_is_free_at_once)
 	make_history();
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), -1);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_put(fixture.store, "abc", "k", span_text("x"), &err), -1);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("abc"), span_text("large"),
-				 fixture.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture, "abc", "large", &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	put("abc", "large", 3000);
 	fixture_sweep(fixture.store);
 	ck_assert(fixture_holds(&fixture, "abc", "large", span_of(noise, 3000)));
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions"), 1);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(bucket_totals_find(fixture.store, &bucket, 1, &totals, &err), 0);
 	ck_assert(totals.files == 1 && totals.bytes == 3000);
 }
@@ -147,7 +146,8 @@ END_TEST
 START_TEST(open_uploads_go_with_a_dropped_bucket)
 {
 	struct error err = {0};
-	struct upload_create_params params = {.bucket = span_text("abc"), .key = span_text("k")};
+	struct upload_create_params params = {
+		.bucket = fixture_bucket("abc"), .key = span_text("k")};
 	struct upload_ref ref;
 	struct uploaded_part part;
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
@@ -209,18 +209,14 @@ START_TEST(a_drop_is_of_one_bucket_not_of_its_name)
 	struct error err = {0};
 	struct bucket bucket;
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
-	struct settled *const settled = settled_new();
-	struct bucket_change *const change = bucket_drop_start(
-		fixture.store, span_text("abc"), bucket.id, settled_done, settled);
-	settled_wait(settled);
-	ck_assert_int_eq(bucket_change_outcome(change, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	bucket_change_free(change);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+		fixture_call(bucket_drop_call(fixture.store, bucket_ref_of(&bucket)), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	ck_assert_int_eq(
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &bucket, &err), 0);
 }
 END_TEST
 
@@ -232,22 +228,23 @@ START_TEST(a_renamed_bucket_takes_all_along)
 	struct span document;
 	make_history();
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &before, &err), 0);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &before, &err), 0);
 	ck_assert_msg(fixture_rename_bucket(fixture.store, "abc", "team--new", "team", &err) == 0,
 		"%s", err.text);
 	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("abc"), fixture.arena, &after, &err), -1);
+		bucket_find(fixture.store, fixture_bucket("abc"), fixture.arena, &after, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(
-		bucket_find(fixture.store, span_text("team--new"), fixture.arena, &after, &err), 0);
+	ck_assert_int_eq(bucket_find(fixture.store, fixture_bucket("team--new"), fixture.arena,
+				 &after, &err),
+		0);
 	ck_assert_int_eq(after.id, before.id);
 	ck_assert_int_eq(after.created_ms, before.created_ms);
 	ck_assert_int_eq(after.versioning, BUCKET_VERSIONED);
 	ck_assert(span_equal_text(after.owner, "team"));
 	ck_assert(fixture_holds(&fixture, "team--new", "large", span_of(noise, 2000)));
-	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("team--new"), BUCKET_CORS,
-				 fixture.arena, &document, &err),
+	ck_assert_int_eq(bucket_document_find(fixture.store, fixture_bucket("team--new"),
+				 BUCKET_CORS, fixture.arena, &document, &err),
 		0);
 	ck_assert(span_equal_text(document, "cors"));
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);

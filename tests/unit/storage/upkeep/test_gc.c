@@ -80,13 +80,13 @@ static struct gc_report collect(void)
 
 /* A round that goes on beside the test. */
 struct round {
-	struct gc_request request; /* first */
+	struct call *call;
 	atomic_bool is_done;
 };
 
-static void round_is_done(struct gc_request *request)
+static void round_is_done(void *round)
 {
-	atomic_store(&((struct round *)request)->is_done, true);
+	atomic_store(&((struct round *)round)->is_done, true);
 }
 
 static void rest(long ms)
@@ -96,17 +96,22 @@ static void rest(long ms)
 
 static void round_start(struct round *round)
 {
-	*round = (struct round){.request.done = round_is_done};
-	gc_submit(store_parts(fixture.store)->gc, &round->request);
+	const struct gc_request request = {.dry_run = false};
+	round->call = gc_call(store_parts(fixture.store)->gc, &request);
+	atomic_store(&round->is_done, false);
+	call_start(round->call, round_is_done, round);
 }
 
-static const struct gc_report *round_end(struct round *round)
+static struct gc_report round_end(struct round *round)
 {
+	struct error err = {0};
 	for (int i = 0; i < 3000 && !atomic_load(&round->is_done); i++)
 		rest(10);
 	ck_assert(atomic_load(&round->is_done));
-	ck_assert_msg(!round->request.failed, "%s", round->request.error.text);
-	return &round->request.report;
+	ck_assert_msg(call_outcome(round->call, &err) == 0, "%s", err.text);
+	const struct gc_report report = gc_result(round->call)->report;
+	call_free(round->call);
+	return report;
 }
 
 static int64_t pack_rows(void)
@@ -445,9 +450,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("bucket"), span_text(key), fixture.arena,
-			      &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "bucket", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -487,9 +490,9 @@ START_TEST(a_read_that_began_before_reads_on)
 	uint8_t *const bytes = fixture_noise((size_t)object.size, 7);
 	ck_assert(span_equal(buffer_span(&got), span_of(bytes, (size_t)object.size)));
 	source->close(source);
-	const struct gc_report *const report = round_end(&round);
-	ck_assert_uint_eq(report->packs_waiting, 0);
-	ck_assert_uint_eq(_i == 1 ? report->packs_compacted : report->packs_deleted, 1);
+	const struct gc_report report = round_end(&round);
+	ck_assert_uint_eq(report.packs_waiting, 0);
+	ck_assert_uint_eq(_i == 1 ? report.packs_compacted : report.packs_deleted, 1);
 	if (_i == 1)
 		expect_many(0, MANY, 8, 100);
 	free(bytes);
@@ -509,14 +512,13 @@ START_TEST(a_connection_that_is_out_may_yet_hold)
 	ck_assert(!atomic_load(&round.is_done));
 	ck_assert_int_eq(files(), 2);
 	store_reader_give(fixture.store, db);
-	ck_assert_uint_eq(round_end(&round)->packs_deleted, 1);
+	ck_assert_uint_eq(round_end(&round).packs_deleted, 1);
 }
 END_TEST
 
 struct upload {
 	struct object_put *put;
 	uint8_t *bytes;
-	struct settled *settled;
 };
 
 static void no_room(void *owner)
@@ -528,13 +530,9 @@ static void no_room(void *owner)
 static void upload_begin(struct upload *upload, const char *key, uint64_t seed)
 {
 	struct error err = {0};
-	upload->settled = settled_new();
 	upload->bytes = fixture_noise(LARGE, seed);
-	const struct object_put_params params = {.bucket = span_text("bucket"),
-		.key = span_text(key),
-		.room = no_room,
-		.done = settled_done,
-		.owner = upload->settled};
+	const struct object_put_params params = {
+		.bucket = fixture_bucket("bucket"), .key = span_text(key), .room = no_room};
 	upload->put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(upload->put);
 	ck_assert_int_eq(
@@ -544,11 +542,7 @@ static void upload_begin(struct upload *upload, const char *key, uint64_t seed)
 static void upload_end(struct upload *upload)
 {
 	struct error err = {0};
-	struct object object;
-	object_put_finish(upload->put);
-	settled_wait(upload->settled);
-	ck_assert_msg(object_put_outcome(upload->put, &object, &err) == 0, "%s", err.text);
-	object_put_free(upload->put);
+	ck_assert_msg(fixture_call(object_put_call(upload->put), &err) == 0, "%s", err.text);
 	free(upload->bytes);
 }
 
@@ -568,7 +562,7 @@ START_TEST(an_upload_that_found_chunks_keeps_their_pack)
 			"SELECT COUNT(*) FROM packs WHERE state = 2 AND condemned_ms IS NOT NULL"),
 		1);
 	upload_end(&upload);
-	ck_assert_uint_eq(round_end(&round)->packs_deleted, 0);
+	ck_assert_uint_eq(round_end(&round).packs_deleted, 0);
 	ck_assert(holds("new", LARGE, 1));
 	ck_assert_int_eq(
 		fixture_count(fixture.store,
@@ -596,7 +590,7 @@ START_TEST(nothing_is_found_in_a_condemned_pack)
 	put("new", LARGE, 1);
 	ck_assert_int_eq(pack_rows(), 2);
 	store_reader_give(fixture.store, db);
-	ck_assert_uint_eq(round_end(&round)->packs_deleted, 1);
+	ck_assert_uint_eq(round_end(&round).packs_deleted, 1);
 	ck_assert(holds("new", LARGE, 1));
 }
 END_TEST
@@ -633,7 +627,7 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 				 range.segments[0].first, NULL, into, &len, &err),
 		0);
 	pack_store_unrefer(store_packs(fixture.store), &pack);
-	ck_assert_uint_eq(round_end(&round)->packs_compacted, 1);
+	ck_assert_uint_eq(round_end(&round).packs_compacted, 1);
 	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack,
 				 range.segments[0].first, NULL, into, &len, &err),
 		-1);
@@ -836,8 +830,10 @@ START_TEST(requests_end_when_the_store_closes)
 	gc_quiesce(store_parts(fixture.store)->gc);
 	for (int i = 0; i < 500 && !atomic_load(&round.is_done); i++)
 		rest(10);
-	ck_assert(round.request.failed);
-	ck_assert_int_eq(round.request.error.kind, ERROR_BUSY);
+	ck_assert(atomic_load(&round.is_done));
+	ck_assert_int_eq(call_outcome(round.call, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	call_free(round.call);
 	struct gc_request late = {0};
 	ck_assert_int_eq(gc_run(store_parts(fixture.store)->gc, &late, &err), -1);
 	store_reader_give(fixture.store, db);
@@ -863,9 +859,7 @@ static void model_check(const struct model_key *model)
 		if (model[i].size > 0)
 			ck_assert_msg(holds(key, model[i].size, model[i].seed), "%s", key);
 		else
-			ck_assert_int_eq(object_find(fixture.store, span_text("bucket"),
-						 span_text(key), fixture.arena, &object, &err),
-				-1);
+			ck_assert_int_eq(fixture_find(&fixture, "bucket", key, &object, &err), -1);
 	}
 }
 
@@ -879,7 +873,7 @@ static void copy(unsigned from, unsigned to)
 	snprintf(target, sizeof target, "m%u", to);
 	const struct object found = find(source);
 	struct object_copy_params params = {
-		.source = &found, .bucket = span_text("bucket"), .key = span_text(target)};
+		.source = &found, .bucket = fixture_bucket("bucket"), .key = span_text(target)};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &object, &err) == 0, "%s", err.text);
 }
 
@@ -966,9 +960,9 @@ static bool racer_holds(const struct racer *racer, const char *key, struct span 
 	struct object object;
 	struct buffer got;
 	struct arena *const arena = arena_new(1024 * 1024);
+	const struct object_ref ref = {.bucket = fixture_bucket("bucket"), .key = span_text(key)};
 	buffer_init(&got, 1024 * 1024);
-	bool same = object_find(fixture.store, span_text("bucket"), span_text(key), arena, &object,
-			    &err) == 0 &&
+	bool same = object_find(fixture.store, &ref, arena, &object, &err) == 0 &&
 		fixture_read(fixture.store, &object, 0, object.size, &got, &err) == 0;
 	same = same && span_equal(buffer_span(&got), bytes);
 	if (!same)

@@ -25,7 +25,6 @@ static const char SQL_MANY_REMOVALS[] =
 
 static struct store_fixture fixture;
 static struct error err;
-static struct settled *round_end;
 
 /* Damages the catalog when the first file of a pack goes. */
 static struct damaging {
@@ -319,12 +318,6 @@ START_TEST(many_packs_go_in_one_round)
 }
 END_TEST
 
-static void ended(struct gc_request *request)
-{
-	(void)request;
-	settled_done(round_end);
-}
-
 /* Until gc has given the pack up, but for those that hold it. */
 static void await_condemned(void)
 {
@@ -335,7 +328,7 @@ static void await_condemned(void)
 /* The round ends while somebody holds a pack: that it waits is told. */
 START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 {
-	struct gc_request request = {.live_percent = 0, .done = ended};
+	const struct gc_request request = {.live_percent = 0};
 	struct pack_id *ids = NULL;
 	open_with(NULL);
 	put("a", 1);
@@ -343,14 +336,17 @@ START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
 	fixture_sweep(fixture.store);
 	ck_assert(pack_store_refer(store_packs(fixture.store), &ids[0]));
-	round_end = settled_new();
-	gc_submit(store_parts(fixture.store)->gc, &request);
+	struct settled *const ended = settled_new();
+	struct call *const round = gc_call(store_parts(fixture.store)->gc, &request);
+	call_start(round, settled_done, ended);
 	await_condemned();
 	store_health_set_proof(
 		store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
-	settled_wait(round_end);
-	ck_assert(request.failed && request.error.kind == ERROR_DAMAGED);
-	ck_assert_uint_eq(request.report.packs_waiting, 1);
+	settled_wait(ended);
+	ck_assert_int_eq(call_outcome(round, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+	ck_assert_uint_eq(gc_result(round)->report.packs_waiting, 1);
+	call_free(round);
 	ck_assert_int_eq(packs(), 1);
 	ck_assert(!pack_store_refer(store_packs(fixture.store), &ids[0])); /* it is condemned */
 	pack_store_unrefer(store_packs(fixture.store), &ids[0]);

@@ -234,13 +234,10 @@ static struct xorb_place place_of_object(unsigned number)
 static int promise(const struct xorb_place *places, size_t count, int64_t until_ms)
 {
 	struct error err = {0};
-	struct settled *const settled = settled_new();
-	struct xorb_promise *const made =
-		xorb_promise_start(fixture.store, places, count, until_ms, settled_done, settled);
-	settled_wait(settled);
-	const int result = xorb_promise_outcome(made, &err);
+	struct call *const made = xorb_promise_call(fixture.store, places, count, until_ms);
+	const int result = call_run(made, &err);
 	ck_assert(result == 0 || err.kind == ERROR_NOT_FOUND);
-	xorb_promise_free(made);
+	call_free(made);
 	return result;
 }
 

@@ -56,7 +56,7 @@ static void set_versioning(enum bucket_versioning versioning)
 
 static int64_t put_into(const char *bucket, const char *key)
 {
-	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	struct object_put_params params = {.bucket = fixture_bucket(bucket), .key = span_text(key)};
 	struct object object;
 	ck_assert_msg(
 		fixture_put_object(fixture.store, &params, span_text("bytes"), &object, &err) == 0,
@@ -221,8 +221,9 @@ END_TEST
 
 static struct upload_ref begin(const char *key)
 {
-	struct upload_create_params params = {
-		.bucket = span_text("bkt"), .key = span_text(key), .initiator = span_text("main")};
+	struct upload_create_params params = {.bucket = fixture_bucket("bkt"),
+		.key = span_text(key),
+		.initiator = span_text("main")};
 	struct upload_ref ref;
 	ck_assert_msg(
 		fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);

@@ -91,8 +91,7 @@ static bool is_there(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("bkt"), span_text(key), fixture.arena, &object,
-		       &err) == 0;
+	return fixture_find(&fixture, "bkt", key, &object, &err) == 0;
 }
 
 static int64_t versions(void)
@@ -193,8 +192,8 @@ START_TEST(tags_and_sizes_choose)
 {
 	uint8_t blob[] = {1, 0, 'k', 1, 0, 'v'};
 	struct error err = {0};
-	struct object_change_params change = {.bucket = span_text("bkt"),
-		.key = span_text("tagged"),
+	struct object_change_params change = {
+		.object = {.bucket = fixture_bucket("bkt"), .key = span_text("tagged")},
 		.sets_tags = true,
 		.tags = span_of(blob, sizeof(blob))};
 	static const struct tag tag = {TEXT("k"), TEXT("v")};
@@ -289,7 +288,7 @@ END_TEST
 
 START_TEST(uploads_are_aborted)
 {
-	struct upload_create_params params = {.bucket = span_text("bkt"),
+	struct upload_create_params params = {.bucket = fixture_bucket("bkt"),
 		.key = span_text("logs/k"),
 		.initiator = span_text("main")};
 	struct upload_ref ref;

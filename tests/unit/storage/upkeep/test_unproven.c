@@ -182,8 +182,9 @@ static void leave_hidden_version(void)
 	uint8_t *bytes = fixture_noise(SIZE, 3);
 	char *path = store_fixture_path(&fixture, "made");
 	ck_assert_int_eq(file_place(file_system(), path, span_of(bytes, SIZE), 0600, &err), 0);
-	ck_assert_msg(scratch_store(fixture.store, path, span_text("bucket"), span_text("k"), true,
-			      &version, &err) == 0,
+	const int64_t bucket = fixture_count(fixture.store, "SELECT id FROM buckets");
+	ck_assert_msg(scratch_store_hidden(
+			      fixture.store, path, bucket, span_text("k"), &version, &err) == 0,
 		"%s", err.text);
 	free(path);
 	free(bytes);
@@ -232,12 +233,10 @@ END_TEST
 
 START_TEST(retention_removes_no_step)
 {
-	struct settled *settled = settled_new();
-	ck_assert_int_eq(
-		fixture_settle_run(
-			run_settings_start(fixture.store, span_text("bucket"), span_text("run"),
-				span_text("{\"keep_steps\":3}"), settled_done, settled),
-			settled, NULL, &err),
+	const struct run_ref run = run_named(span_text("bucket"), span_text("run"));
+	ck_assert_int_eq(fixture_call(run_settings_call(
+					      fixture.store, &run, span_text("{\"keep_steps\":3}")),
+				 &err),
 		0);
 	damage();
 	for (unsigned i = 0; i < STEPS; i++) {

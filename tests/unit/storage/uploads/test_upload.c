@@ -45,7 +45,7 @@ static struct upload_ref begin(
 {
 	struct error err = {0};
 	struct upload_ref ref;
-	struct upload_create_params params = {.bucket = span_text("weights"),
+	struct upload_create_params params = {.bucket = fixture_bucket("weights"),
 		.key = span_text(key),
 		.initiator = span_text("main"),
 		.checksum = algorithm,
@@ -110,9 +110,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("weights"), span_text(key),
-			      fixture.arena, &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "weights", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -120,8 +118,7 @@ static bool exists(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	return object_find(fixture.store, span_text("weights"), span_text(key), fixture.arena,
-		       &object, &err) == 0;
+	return fixture_find(&fixture, "weights", key, &object, &err) == 0;
 }
 
 START_TEST(parts_in_any_order_become_one_object)
@@ -422,27 +419,25 @@ START_TEST(completing_again_gives_the_same_result)
 }
 END_TEST
 
-static struct upload_complete *start_completing(const struct upload_ref *ref,
+static struct call *start_completing(const struct upload_ref *ref,
 	const struct upload_listed_part *listed, size_t count, struct settled *settled)
 {
 	struct error err = {0};
-	const struct upload_complete_params params = {.ref = *ref,
-		.parts = listed,
-		.part_count = count,
-		.done = settled_done,
-		.owner = settled};
-	struct upload_complete *const started = upload_complete_start(fixture.store, &params, &err);
+	const struct upload_complete_params params = {
+		.ref = *ref, .parts = listed, .part_count = count};
+	struct call *const started = upload_complete_call(fixture.store, &params, &err);
 	ck_assert_msg(started != NULL, "%s", err.text);
+	call_start(started, settled_done, settled);
 	return started;
 }
 
-static int end_completing(struct upload_complete *started, struct settled *settled,
-	struct upload_result *out, struct error *err)
+static int end_completing(
+	struct call *started, struct settled *settled, struct upload_result *out, struct error *err)
 {
-	struct upload_fault fault;
 	settled_wait(settled);
-	const int result = upload_complete_outcome(started, out, &fault, err);
-	upload_complete_free(started);
+	const int result = call_outcome(started, err);
+	*out = upload_complete_result(started);
+	call_free(started);
 	return result;
 }
 
@@ -458,7 +453,7 @@ START_TEST(two_completions_at_once_make_one_version)
 	struct error err = {0};
 	struct upload_listed_part listed[PARTS];
 	struct upload_result results[2];
-	struct upload_complete *started[2];
+	struct call *started[2];
 	struct settled *const ends[2] = {settled_new(), settled_new()};
 	keep_versions();
 	const struct upload_ref ref =
@@ -490,9 +485,9 @@ START_TEST(of_two_completions_with_other_parts_one_counts)
 	const struct upload_ref ref =
 		upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct upload_complete *const first = start_completing(&ref, listed, 1, ends[0]);
+	struct call *const first = start_completing(&ref, listed, 1, ends[0]);
 	helpers_pass(fixture.store);
-	struct upload_complete *const second = start_completing(&ref, listed, PARTS, ends[1]);
+	struct call *const second = start_completing(&ref, listed, PARTS, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	ck_assert_int_eq(end_completing(first, ends[0], &result, &err), 0);
@@ -512,24 +507,17 @@ START_TEST(an_upload_that_is_aborted_while_it_completes_makes_nothing)
 	const struct upload_ref ref =
 		upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct upload_abort *const abort =
-		upload_abort_start(fixture.store, &ref, settled_done, ends[0]);
-	struct upload_complete *const completing = start_completing(&ref, listed, PARTS, ends[1]);
+	struct call *const abort = upload_abort_call(fixture.store, &ref);
+	call_start(abort, settled_done, ends[0]);
+	struct call *const completing = start_completing(&ref, listed, PARTS, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
-	settled_wait(ends[0]);
-	ck_assert_int_eq(upload_abort_outcome(abort, &err), 0);
-	upload_abort_free(abort);
+	ck_assert_int_eq(fixture_settle(abort, ends[0], &err), 0);
 	ck_assert_int_eq(end_completing(completing, ends[1], &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
 	ck_assert(!exists("model"));
 }
 END_TEST
-
-static void needs_no_room(void *owner)
-{
-	(void)owner;
-}
 
 /* A part that is replaced between the look at the parts and the change. */
 START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_one)
@@ -537,25 +525,22 @@ START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_o
 	struct error err = {0};
 	struct upload_listed_part listed[PARTS];
 	struct upload_result result;
-	struct uploaded_part part;
 	struct settled *const ends[2] = {settled_new(), settled_new()};
 	const struct upload_ref ref =
 		upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
-	const struct upload_put_params params = {.ref = ref,
-		.number = 5,
-		.room = needs_no_room,
-		.done = settled_done,
-		.owner = ends[0]};
+	const struct upload_put_params params = {.ref = ref, .number = 5};
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct upload_put *const put = upload_put_open(fixture.store, &params, &err);
 	ck_assert_int_eq(upload_put_write(put, span_text("another last part"), &err), SINK_TAKEN);
-	upload_put_finish(put); /* queued, as it is small */
-	struct upload_complete *const completing = start_completing(&ref, listed, PARTS, ends[1]);
+	struct call *const putting = upload_put_call(put);
+	call_start(putting, settled_done, ends[0]); /* queued, as it is small */
+	struct call *const completing = start_completing(&ref, listed, PARTS, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
 	settled_wait(ends[0]);
-	ck_assert_msg(upload_put_outcome(put, &part, &err) == 0, "%s", err.text);
-	upload_put_free(put);
+	ck_assert_msg(call_outcome(putting, &err) == 0, "%s", err.text);
+	const struct uploaded_part part = upload_put_result(putting);
+	call_free(putting);
 	ck_assert_int_eq(end_completing(completing, ends[1], &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
 	ck_assert(!exists("model"));
@@ -621,13 +606,19 @@ START_TEST(a_deleted_bucket_takes_its_uploads_along)
 	struct upload_result result;
 	const struct upload_ref ref =
 		upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
+	struct bucket old;
 	begin("other", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT);
+	ck_assert_int_eq(bucket_find(fixture.store, ref.bucket, fixture.arena, &old, &err), 0);
 	ck_assert_msg(fixture_delete_bucket(fixture.store, "weights", &err) == 0, "%s", err.text);
 	ck_assert_int_eq(complete(&ref, listed, PARTS, &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "main", &err), 0);
 	ck_assert_int_eq(complete(&ref, listed, PARTS, &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD); /* another bucket of this name */
+	struct upload_ref of_old = ref;
+	of_old.bucket.id = old.id;
+	ck_assert_int_eq(complete(&of_old, listed, PARTS, &result, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(
 		fixture_count(fixture.store,
@@ -693,7 +684,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	const struct object_header headers[] = {
 		{span_text("content-type"), span_text("application/x-weights")},
 		{span_text("x-amz-meta-step"), span_text("41")}};
-	struct upload_create_params params = {.bucket = span_text("weights"),
+	struct upload_create_params params = {.bucket = fixture_bucket("weights"),
 		.key = span_text("model"),
 		.initiator = span_text("main")};
 	params.facts = (struct object_facts){.headers = headers,
@@ -723,7 +714,7 @@ START_TEST(open_uploads_are_listed)
 		fixture.clock.now_ms += 10;
 	}
 	struct upload_list_params params = {
-		.bucket = span_text("weights"), .delimiter = span_text("/"), .limit = 2};
+		.bucket = fixture_bucket("weights"), .delimiter = span_text("/"), .limit = 2};
 	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert(list.truncated && list.prefix_count == 1 && list.upload_count == 1);
 	ck_assert(span_equal_text(list.prefixes[0], "a/"));
@@ -735,11 +726,11 @@ START_TEST(open_uploads_are_listed)
 	ck_assert(!list.truncated && list.prefix_count == 1 && list.upload_count == 1);
 	ck_assert_mem_eq(list.uploads[0].id.bytes, refs[3].id.bytes, UPLOAD_ID_BYTES);
 	params = (struct upload_list_params){
-		.bucket = span_text("weights"), .prefix = span_text("a/"), .limit = 1000};
+		.bucket = fixture_bucket("weights"), .prefix = span_text("a/"), .limit = 1000};
 	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert_uint_eq(list.upload_count, 2);
 	params = (struct upload_list_params){
-		.bucket = span_text("weights"), .after_key = span_text("b"), .limit = 1000};
+		.bucket = fixture_bucket("weights"), .after_key = span_text("b"), .limit = 1000};
 	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert(list.upload_count == 1 && span_equal_text(list.uploads[0].key, "c/x"));
 	ck_assert_int_eq(fixture_upload_abort(fixture.store, &refs[4], &err), 0);
@@ -755,20 +746,23 @@ START_TEST(parts_are_listed_in_pages)
 	const struct upload_ref ref = begin("model", CHECKSUM_CRC32, CHECKSUM_COMPOSITE);
 	for (uint32_t number = 10; number > 0; number -= 2)
 		put(&ref, number, span_of(noise, number));
-	ck_assert_int_eq(
-		upload_list_parts(fixture.store, &ref, 0, 3, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, (struct upload_parts_range){0, 3},
+				 fixture.arena, &parts, &err),
+		0);
 	ck_assert(parts.truncated && parts.count == 3);
 	ck_assert_uint_eq(parts.parts[2].number, 6);
 	ck_assert_uint_eq(parts.parts[2].size, 6);
 	ck_assert_int_eq(parts.parts[2].checksum.algorithm, CHECKSUM_CRC32);
-	ck_assert_int_eq(
-		upload_list_parts(fixture.store, &ref, 6, 3, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, (struct upload_parts_range){6, 3},
+				 fixture.arena, &parts, &err),
+		0);
 	ck_assert(!parts.truncated && parts.count == 2);
 	ck_assert_uint_eq(parts.parts[1].number, 10);
 	struct upload_ref other = ref;
 	other.key = span_text("model2");
-	ck_assert_int_eq(
-		upload_list_parts(fixture.store, &other, 0, 3, fixture.arena, &parts, &err), -1);
+	ck_assert_int_eq(upload_list_parts(fixture.store, &other, (struct upload_parts_range){0, 3},
+				 fixture.arena, &parts, &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
 }
 END_TEST
@@ -842,7 +836,7 @@ START_TEST(parts_are_copied_out_of_a_copy_with_another_checksum)
 	struct checksum checksum;
 	const struct object source = make_source(true);
 	struct object_copy_params params = {.source = &source,
-		.bucket = span_text("weights"),
+		.bucket = fixture_bucket("weights"),
 		.key = span_text("recoded"),
 		.checksum = CHECKSUM_CRC32};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &recoded, &err) == 0, "%s", err.text);

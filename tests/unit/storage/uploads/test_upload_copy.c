@@ -49,7 +49,7 @@ static struct uploaded_part put_noise(const struct upload_ref *ref, uint32_t num
 
 static struct upload_ref begin(const char *key)
 {
-	struct upload_create_params params = {.bucket = span_text("weights"),
+	struct upload_create_params params = {.bucket = fixture_bucket("weights"),
 		.key = span_text(key),
 		.initiator = span_text("main")};
 	struct upload_ref ref;
@@ -94,9 +94,7 @@ static struct source make_source(void)
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "source",
 				 span_of(source.noise, SOURCE_BYTES), &err),
 		0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"),
-				 fixture.arena, &source.object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "source", &source.object, &err), 0);
 	const struct segment segment = only_segment();
 	const struct pack_run run = {
 		.pack = segment.pack, .first = segment.first, .chunks = segment.count};
@@ -200,9 +198,7 @@ START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 	const struct uploaded_part sent = put_noise(&quick, 2, 300000);
 	ck_assert_int_eq(complete_one(&quick, &sent), 0);
 	struct object made;
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("quick"),
-				 fixture.arena, &made, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "quick", &made, &err), 0);
 	ck_assert_int_eq(
 		fixture_upload_copy(fixture.store, &plain, 1, &made, 0, made.size, &part, &err), 0);
 	ck_assert_uint_eq(strlen(part.etag), (size_t)2 * MD5_BYTES);
@@ -222,34 +218,20 @@ START_TEST(a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_p
 	const struct uploaded_part first = put_noise(&ref, 1, 100);
 	const struct upload_listed_part listed = fixture_upload_listed(&first);
 	struct settled *const ends[] = {settled_new(), settled_new()};
-	const struct upload_copy_params params = {.ref = ref,
-		.number = 1,
-		.source = &source.object,
-		.length = SOURCE_BYTES,
-		.done = settled_done,
-		.owner = ends[0]};
-	const struct upload_complete_params list = {.ref = ref,
-		.parts = &listed,
-		.part_count = 1,
-		.done = settled_done,
-		.owner = ends[1]};
+	const struct upload_copy_params params = {
+		.ref = ref, .number = 1, .source = &source.object, .length = SOURCE_BYTES};
+	const struct upload_complete_params list = {.ref = ref, .parts = &listed, .part_count = 1};
+	struct call *const copying = upload_copy_call(fixture.store, &params);
+	struct call *const completing = upload_complete_call(fixture.store, &list, &err);
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct upload_copy *const copying = upload_copy_start(fixture.store, &params, &err);
+	call_start(copying, settled_done, ends[0]);
 	helpers_pass(fixture.store);
-	struct upload_complete *const completing =
-		upload_complete_start(fixture.store, &list, &err);
+	call_start(completing, settled_done, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
-	struct uploaded_part part;
-	struct upload_result result;
-	struct upload_fault fault;
-	settled_wait(ends[0]);
-	settled_wait(ends[1]);
-	ck_assert_msg(upload_copy_outcome(copying, &part, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(upload_complete_outcome(completing, &result, &fault, &err), -1);
+	ck_assert_msg(fixture_settle(copying, ends[0], &err) == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_settle(completing, ends[1], &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
-	upload_copy_free(copying);
-	upload_complete_free(completing);
 	free(source.noise);
 }
 END_TEST
@@ -279,27 +261,19 @@ START_TEST(a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused)
 	const struct source source = make_source();
 	const struct upload_ref ref = begin("model");
 	struct settled *const ends[] = {settled_new(), settled_new()};
-	const struct upload_copy_params params = {.ref = ref,
-		.number = 1,
-		.source = &source.object,
-		.length = SOURCE_BYTES,
-		.done = settled_done,
-		.owner = ends[1]};
-	struct uploaded_part part;
+	const struct upload_copy_params params = {
+		.ref = ref, .number = 1, .source = &source.object, .length = SOURCE_BYTES};
+	struct call *const aborting = upload_abort_call(fixture.store, &ref);
+	struct call *const copying = upload_copy_call(fixture.store, &params);
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct upload_abort *const aborting =
-		upload_abort_start(fixture.store, &ref, settled_done, ends[0]);
-	struct upload_copy *const copying = upload_copy_start(fixture.store, &params, &err);
+	call_start(aborting, settled_done, ends[0]);
+	call_start(copying, settled_done, ends[1]);
 	helpers_pass(fixture.store);
 	committer_hold_end(hold);
-	settled_wait(ends[0]);
-	settled_wait(ends[1]);
-	ck_assert_int_eq(upload_abort_outcome(aborting, &err), 0);
-	ck_assert_int_eq(upload_copy_outcome(copying, &part, &err), -1);
+	ck_assert_int_eq(fixture_settle(aborting, ends[0], &err), 0);
+	ck_assert_int_eq(fixture_settle(copying, ends[1], &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM parts"), 0);
-	upload_abort_free(aborting);
-	upload_copy_free(copying);
 	free(source.noise);
 }
 END_TEST
@@ -312,9 +286,7 @@ START_TEST(a_copy_does_not_spread_what_is_damaged)
 	struct source source = make_source();
 	const struct upload_ref ref = begin("copy");
 	damage_fixture_flip_object(&fixture, "weights", "source");
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"),
-				 fixture.arena, &source.object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "source", &source.object, &err), 0);
 	buffer_init(&read, 2 * SOURCE_BYTES);
 	ck_assert_int_eq(
 		fixture_read(fixture.store, &source.object, 0, SOURCE_BYTES, &read, &err), -1);

@@ -60,8 +60,10 @@ static struct object find(struct store *store, const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_int_eq(object_find(store, span_text("bucket"), span_text(key), fixture.arena,
-				 &object, &err),
+	ck_assert_int_eq(object_find(store,
+				 &(struct object_ref){
+					 .bucket = fixture_bucket("bucket"), .key = span_text(key)},
+				 fixture.arena, &object, &err),
 		0);
 	return object;
 }
@@ -142,8 +144,9 @@ static void verify(const struct upload_ref *ref, int round, int acknowledged)
 	size_t at = 0;
 	fixture.arena = arena_new(16 * 1024 * 1024);
 	fixture.store = open_store(NULL);
-	ck_assert_int_eq(
-		upload_list_parts(fixture.store, ref, 0, 1000, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(upload_list_parts(fixture.store, ref, (struct upload_parts_range){0, 1000},
+				 fixture.arena, &parts, &err),
+		0);
 	struct uploaded_part chosen = {.number = 0};
 	int chosen_index = 0;
 	for (uint32_t number = 1; number <= 5; number++) {
@@ -181,7 +184,8 @@ static struct upload_ref begin(struct store *store)
 {
 	struct error err = {0};
 	struct upload_ref ref;
-	struct upload_create_params params = {.bucket = span_text("bucket"), .key = span_text("k")};
+	struct upload_create_params params = {
+		.bucket = fixture_bucket("bucket"), .key = span_text("k")};
 	ck_assert_int_eq(fixture_upload_create(store, &params, &ref, &err), 0);
 	return ref;
 }

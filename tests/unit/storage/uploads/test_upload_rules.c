@@ -31,7 +31,7 @@ static void tear_down(void)
 
 static struct upload_create_params params_of(const char *key)
 {
-	return (struct upload_create_params){.bucket = span_text("weights"),
+	return (struct upload_create_params){.bucket = fixture_bucket("weights"),
 		.key = span_text(key),
 		.initiator = span_text("main")};
 }
@@ -89,8 +89,9 @@ START_TEST(what_was_said_of_an_upload_is_shown)
 	ck_assert(upload.created_ms == begun_ms && upload.storage_class == STORAGE_STANDARD_IA);
 	ck_assert(upload.checksum.is_named && upload.checksum.algorithm == CHECKSUM_CRC32 &&
 		upload.checksum.type == CHECKSUM_COMPOSITE);
-	ck_assert_int_eq(
-		upload_list_parts(fixture.store, &ref, 0, 10, fixture.arena, &parts, &err), 0);
+	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, (struct upload_parts_range){0, 10},
+				 fixture.arena, &parts, &err),
+		0);
 	ck_assert(parts.count == 1 && parts.parts[0].modified_ms == begun_ms + 5000 &&
 		parts.parts[0].number == 7);
 	ck_assert(span_equal_text(parts.upload.initiator, "trainer") &&
@@ -110,9 +111,7 @@ START_TEST(the_tags_and_headers_of_an_upload_are_the_objects)
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, "bytes");
 	ck_assert_int_eq(complete_one(&ref, &part), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "model", &object, &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store,
 				 "SELECT COUNT(*) FROM versions WHERE tags = x'01006b010076'"),
 		1);
@@ -132,7 +131,8 @@ START_TEST(uploads_of_a_key_lie_in_the_order_of_their_beginning)
 		refs[i] = begin("model");
 		fixture.clock.now_ms += i < COUNT - 1 ? steps[i] : 0;
 	}
-	const struct upload_list_params params = {.bucket = span_text("weights"), .limit = COUNT};
+	const struct upload_list_params params = {
+		.bucket = fixture_bucket("weights"), .limit = COUNT};
 	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert(list.upload_count == COUNT && !list.truncated);
 	for (size_t i = 0; i < COUNT; i++)
@@ -151,7 +151,7 @@ START_TEST(what_no_object_could_be_is_refused)
 	params.facts.storage_class = STORAGE_CLASSES;
 	expect_refused(params, ERROR_INVALID);
 	params = params_of("model");
-	params.bucket = span_text("none");
+	params.bucket = fixture_bucket("none");
 	expect_refused(params, ERROR_NO_BUCKET);
 }
 END_TEST
@@ -173,27 +173,20 @@ END_TEST
 START_TEST(an_upload_does_not_begin_in_another_bucket_of_the_name)
 {
 	struct upload_create_params params = params_of("model");
-	struct upload_id id;
 	struct committer_hold *const hold = committer_hold_new(fixture.store);
-	struct settled *const settled[] = {settled_new(), settled_new(), settled_new()};
-	struct bucket_change *const drop =
-		bucket_delete_start(fixture.store, span_text("weights"), settled_done, settled[0]);
-	struct bucket_change *const make = bucket_create_start(fixture.store, span_text("weights"),
-		span_text("other"), NULL, settled_done, settled[1]);
-	params.done = settled_done;
-	params.owner = settled[2];
-	struct upload_create *const create = upload_create_start(fixture.store, &params, &err);
-	ck_assert_ptr_nonnull(create);
+	struct call *const calls[] = {bucket_delete_call(fixture.store, params.bucket),
+		bucket_create_call(fixture.store, params.bucket.name, span_text("other"), NULL),
+		upload_create_call(fixture.store, &params, &err)};
+	struct settled *settled[3];
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_ptr_nonnull(calls[i]);
+		settled[i] = settled_new();
+		call_start(calls[i], settled_done, settled[i]);
+	}
 	committer_hold_end(hold);
 	for (size_t i = 0; i < 3; i++)
-		settled_wait(settled[i]);
-	ck_assert_int_eq(bucket_change_outcome(drop, &err), 0);
-	ck_assert_int_eq(bucket_change_outcome(make, &err), 0);
-	ck_assert_int_eq(upload_create_outcome(create, &id, &err), -1);
+		ck_assert_int_eq(fixture_settle(calls[i], settled[i], &err), i < 2 ? 0 : -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	upload_create_free(create);
-	bucket_change_free(drop);
-	bucket_change_free(make);
 }
 END_TEST
 
@@ -381,9 +374,7 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	ck_assert_int_eq(
 		fixture_put(fixture.store, "weights", "plain", span_of(noise, SOURCE_BYTES), &err),
 		0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("plain"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "plain", &object, &err), 0);
 	ck_assert_int_eq(fixture_upload_copy(
 				 fixture.store, &ref, 2, &object, 0, object.size, &parts[1], &err),
 		0);
@@ -399,9 +390,7 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	const struct digest128 digest = xxh3_128(span_of(bytes, sizeof bytes));
 	encode_hex(span_of(digest.bytes, sizeof digest.bytes), etag);
 	memcpy(etag + (size_t)2 * MD5_BYTES, "-2", sizeof "-2");
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "model", &object, &err), 0);
 	ck_assert_str_eq(object.etag, etag);
 	free(noise);
 }
@@ -420,14 +409,16 @@ START_TEST(only_part_numbers_that_there_are_can_be_sent)
 	}
 	put(&ref, UPLOAD_PARTS_MAX, "bytes");
 	for (uint32_t after = UPLOAD_PARTS_MAX - 1; after <= UPLOAD_PARTS_MAX + 1; after++) {
-		ck_assert_int_eq(upload_list_parts(fixture.store, &ref, after, 10, fixture.arena,
+		ck_assert_int_eq(upload_list_parts(fixture.store, &ref,
+					 (struct upload_parts_range){after, 10}, fixture.arena,
 					 &parts, &err),
 			0);
 		ck_assert_uint_eq(parts.count, after < UPLOAD_PARTS_MAX);
 		ck_assert(!parts.truncated);
 	}
 	ck_assert_int_eq(
-		upload_list_parts(fixture.store, &ref, UINT32_MAX, 10, fixture.arena, &parts, &err),
+		upload_list_parts(fixture.store, &ref, (struct upload_parts_range){UINT32_MAX, 10},
+			fixture.arena, &parts, &err),
 		0);
 	ck_assert_uint_eq(parts.count, 0);
 }
@@ -447,7 +438,7 @@ START_TEST(a_prefix_and_a_delimiter_go_together)
 	begin("a/b/2");
 	begin("a/b/3");
 	begin("b");
-	struct upload_list_params params = {.bucket = span_text("weights"),
+	struct upload_list_params params = {.bucket = fixture_bucket("weights"),
 		.prefix = span_text("a/"),
 		.delimiter = span_text("/"),
 		.limit = 10};
@@ -474,7 +465,7 @@ START_TEST(a_page_misses_nothing_behind_a_prefix)
 	const struct upload_ref first = begin("a");
 	begin("b/x");
 	const struct upload_list list =
-		list_uploads((struct upload_list_params){.bucket = span_text("weights"),
+		list_uploads((struct upload_list_params){.bucket = fixture_bucket("weights"),
 			.delimiter = span_text("/"),
 			.after_key = span_text("a"),
 			.has_after_id = true,
@@ -496,7 +487,7 @@ START_TEST(prefixes_that_end_with_the_largest_byte_are_listed_once)
 	begin("\xff"
 	      "1");
 	const struct upload_list list = list_uploads((struct upload_list_params){
-		.bucket = span_text("weights"), .delimiter = span_text("\xff"), .limit = 10});
+		.bucket = fixture_bucket("weights"), .delimiter = span_text("\xff"), .limit = 10});
 	ck_assert(list.prefix_count == 2 && list.upload_count == 1 && !list.truncated);
 	ck_assert(span_equal_text(list.prefixes[0], "a\xff") &&
 		span_equal_text(list.prefixes[1], "\xff"));
@@ -509,8 +500,8 @@ START_TEST(a_position_that_no_key_can_have_is_refused)
 	uint8_t *const text = fixture_noise((size_t)9 * OBJECT_KEY_MAX_BYTES, 1);
 	const struct span longer = span_of(text, (size_t)9 * OBJECT_KEY_MAX_BYTES);
 	const struct upload_list_params params[] = {
-		{.bucket = span_text("weights"), .after_key = longer, .limit = 1},
-		{.bucket = span_text("weights"), .prefix = longer, .limit = 1}};
+		{.bucket = fixture_bucket("weights"), .after_key = longer, .limit = 1},
+		{.bucket = fixture_bucket("weights"), .prefix = longer, .limit = 1}};
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_int_eq(
 			upload_list(fixture.store, &params[i], fixture.arena, &list, &err), -1);
@@ -520,16 +511,14 @@ START_TEST(a_position_that_no_key_can_have_is_refused)
 }
 END_TEST
 
-/* A part with the digests that its sender says it has. */
-static struct upload_put *send(
+/* A part with the digests that its sender says it has: the call, which has ended. */
+static struct call *send(
 	const struct upload_ref *ref, const uint8_t *md5, const struct checksum *checksum)
 {
-	struct settled *const settled = settled_new();
+	struct error failure;
 	struct upload_put_params params = {.ref = *ref,
 		.number = 1,
 		.has_content_md5 = md5 != NULL,
-		.done = settled_done,
-		.owner = settled,
 		.checksum = checksum != NULL ? checksum->algorithm : CHECKSUM_NONE};
 	if (md5 != NULL)
 		memcpy(params.content_md5, md5, MD5_BYTES);
@@ -538,9 +527,8 @@ static struct upload_put *send(
 	ck_assert_int_eq(upload_put_write(sent, span_text("bytes"), &err), SINK_TAKEN);
 	if (checksum != NULL)
 		upload_put_expect(sent, checksum);
-	upload_put_finish(sent);
-	settled_wait(settled);
-	return sent;
+	call_run(upload_put_call(sent), &failure);
+	return upload_put_call(sent);
 }
 
 START_TEST(the_md5_of_a_part_is_checked)
@@ -549,20 +537,19 @@ START_TEST(the_md5_of_a_part_is_checked)
 	const struct bucket_edit edit = {
 		.sets_etag_policy = true, .etag_policy = _i == 0 ? ETAG_MD5 : ETAG_FAST};
 	uint8_t right[MD5_BYTES];
-	struct uploaded_part part;
 	struct md5_stream *const stream = md5_stream_new();
 	md5_stream_add(stream, span_text("bytes"));
 	md5_stream_result(stream, right);
 	md5_stream_free(stream);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
 	const struct upload_ref ref = begin("model");
-	struct upload_put *const bad = send(&ref, wrong, NULL);
-	ck_assert_int_eq(upload_put_outcome(bad, &part, &err), -1);
+	struct call *const bad = send(&ref, wrong, NULL);
+	ck_assert_int_eq(call_outcome(bad, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
-	upload_put_free(bad);
-	struct upload_put *const good = send(&ref, right, NULL);
-	ck_assert_msg(upload_put_outcome(good, &part, &err) == 0, "%s", err.text);
-	upload_put_free(good);
+	call_free(bad);
+	struct call *const good = send(&ref, right, NULL);
+	ck_assert_msg(call_outcome(good, &err) == 0, "%s", err.text);
+	call_free(good);
 }
 END_TEST
 
@@ -573,18 +560,17 @@ START_TEST(a_checksum_that_differs_is_told_with_the_right_one)
 	struct checksum expected;
 	struct checksum actual;
 	struct checksum right;
-	struct uploaded_part part;
 	const struct upload_ref ref = begin("model");
 	struct checksum_stream *const stream = checksum_stream_new(CHECKSUM_CRC32);
 	checksum_stream_add(stream, span_text("bytes"));
 	checksum_stream_result(stream, &right);
 	checksum_stream_free(stream);
-	struct upload_put *const sent = send(&ref, NULL, &wrong);
-	ck_assert_int_eq(upload_put_outcome(sent, &part, &err), -1);
+	struct call *const sent = send(&ref, NULL, &wrong);
+	ck_assert_int_eq(call_outcome(sent, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
 	ck_assert(upload_put_bad_checksum(sent, &expected, &actual));
 	ck_assert(checksum_equal(&expected, &wrong) && checksum_equal(&actual, &right));
-	upload_put_free(sent);
+	call_free(sent);
 }
 END_TEST
 

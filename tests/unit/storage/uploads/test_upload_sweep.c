@@ -15,7 +15,7 @@ static struct upload_listed_part listed;
 /* An upload of one part, still open. */
 static void begin(void)
 {
-	struct upload_create_params params = {.bucket = span_text("weights"),
+	struct upload_create_params params = {.bucket = fixture_bucket("weights"),
 		.key = span_text("model"),
 		.initiator = span_text("main")};
 	struct uploaded_part part;

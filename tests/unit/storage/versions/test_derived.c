@@ -51,9 +51,7 @@ static struct object find(const char *key)
 {
 	struct error err = {0};
 	struct object object;
-	ck_assert_msg(object_find(fixture.store, span_text("b"), span_text(key), fixture.arena,
-			      &object, &err) == 0,
-		"%s", err.text);
+	ck_assert_msg(fixture_find(&fixture, "b", key, &object, &err) == 0, "%s", err.text);
 	return object;
 }
 
@@ -275,7 +273,7 @@ static void copy(const char *from, const char *to, enum checksum_algorithm check
 	struct object out;
 	const struct object source = find(from);
 	struct object_copy_params params = {.source = &source,
-		.bucket = span_text("b"),
+		.bucket = bucket_named(span_text("b")),
 		.key = span_text(to),
 		.checksum = checksum};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &out, &err) == 0, "%s", err.text);
@@ -305,7 +303,7 @@ START_TEST(test_copies)
 END_TEST
 
 static int may_read_all(
-	void *owner, struct span bucket, struct span key, bool is_current, struct error *err)
+	void *owner, struct bucket_ref bucket, struct span key, bool is_current, struct error *err)
 {
 	(void)err;
 	(void)owner;
@@ -319,17 +317,16 @@ static int may_read_all(
 START_TEST(test_a_part_copied_out_of_a_derived_version)
 {
 	struct error err = {0};
-	struct upload_create_params params = {
-		.bucket = span_text("b"), .key = span_text("copy"), .initiator = span_text("main")};
+	struct upload_create_params params = {.bucket = bucket_named(span_text("b")),
+		.key = span_text("copy"),
+		.initiator = span_text("main")};
 	struct upload_ref ref;
 	struct uploaded_part part;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	struct object source;
 	const uint64_t skip = _i == 0 ? 0 : 777;
 	(void)derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k1"), fixture.arena,
-				 &source, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "k1", &source, &err), 0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source, skip, source.size - skip,
 			      &part, &err) == 0,
@@ -353,21 +350,15 @@ START_TEST(test_lines_of_a_batch)
 	struct batch_line lines[] = {{.kind = BATCH_COPY,
 					     .path = span_text("copy"),
 					     .file = source.file_hash,
-					     .source = span_text("b")},
+					     .source = bucket_named(span_text("b"))},
 		{.kind = BATCH_ADD, .path = span_text("k1"), .file = source.file_hash},
 		{.kind = BATCH_DELETE, .path = span_text("k0")}};
-	struct settled *const settled = settled_new();
-	const struct batch_params params = {.bucket = span_text("b"),
+	const struct batch_params params = {.bucket = bucket_named(span_text("b")),
 		.account = span_text("main"),
 		.lines = lines,
 		.count = 3,
-		.may_read = may_read_all,
-		.done = settled_done,
-		.owner = settled};
-	struct batch *const batch = batch_start(fixture.store, &params);
-	settled_wait(settled);
-	ck_assert_msg(batch_outcome(batch, &err) == 0, "%s", err.text);
-	batch_free(batch);
+		.may_read = may_read_all};
+	ck_assert_msg(fixture_call(batch_call(fixture.store, &params), &err) == 0, "%s", err.text);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_msg(lines[i].error.kind == ERROR_NONE, "%s", lines[i].error.text);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivations"), 2);
@@ -435,9 +426,7 @@ START_TEST(test_a_made_version)
 	ck_assert_msg(committer_run(store_committer(fixture.store), &adding.change, &err) == 0,
 		"%s", err.text);
 	derived_recipe_free(recipe);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("made"),
-				 fixture.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "made", &object, &err), -1);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(
@@ -674,16 +663,16 @@ START_TEST(test_damaged_rows_are_errors)
 }
 END_TEST
 
-static void round_is_done(struct gc_request *request)
+static void round_is_done(void *owner)
 {
-	(void)request;
+	(void)owner;
 	atomic_store(&is_round_done, true);
 }
 
 START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 {
 	struct error err = {0};
-	struct gc_request round = {.done = round_is_done};
+	const struct gc_request request = {0};
 	uint8_t piece[100000];
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
@@ -700,7 +689,8 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k1", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	fixture_sweep(fixture.store);
-	gc_submit(store_parts(fixture.store)->gc, &round); /* it waits for the reads */
+	struct call *const round = gc_call(store_parts(fixture.store)->gc, &request);
+	call_start(round, round_is_done, NULL); /* it waits for the reads */
 	usleep(300000);
 	ck_assert(!atomic_load(&is_round_done));
 	ptrdiff_t got;
@@ -716,7 +706,8 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	after->close(after);
 	while (!atomic_load(&is_round_done))
 		usleep(1000);
-	ck_assert(!round.failed);
+	ck_assert_msg(call_outcome(round, &err) == 0, "%s", err.text);
+	call_free(round);
 	gc_all();
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
 }

@@ -41,9 +41,7 @@ START_TEST(put_then_get_gives_the_bytes_back)
 	store_fixture_reopen(&fixture);
 	ck_assert(fixture_holds(&fixture, "weights", "a/model.bin", span_of(bytes, len)));
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("a/model.bin"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "a/model.bin", &object, &err), 0);
 	const struct digest128 digest = xxh3_128(span_of(bytes, len));
 	ck_assert(digest128_equal(&object.digest, &digest));
 	ck_assert_uint_eq(object.size, len);
@@ -66,9 +64,7 @@ START_TEST(any_range_reads_as_it_was_put)
 	uint8_t *const bytes = fixture_noise(3000000, 8);
 	ck_assert_int_eq(
 		fixture_put(fixture.store, "weights", "k", span_of(bytes, 3000000), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	buffer_init(&read, 4000000);
 	ck_assert_msg(fixture_read(fixture.store, &object, ranges[_i].offset, ranges[_i].length,
 			      &read, &err) == 0,
@@ -91,9 +87,7 @@ START_TEST(inline_objects_read_by_range_too)
 	struct buffer read;
 	ck_assert_int_eq(
 		fixture_put(fixture.store, "weights", "k", span_text("hello world"), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	ck_assert_str_eq(object.etag, "5eb63bbbe01eeed093cb22bb8f5acdc3");
 	buffer_init(&read, 200000);
 	ck_assert_int_eq(fixture_read(fixture.store, &object, 6, 3, &read, &err), 0);
@@ -113,13 +107,11 @@ START_TEST(headers_come_back_as_given)
 		{span_text("x-amz-meta-empty"), span_text("")},
 		{span_text("x-amz-meta-step"), span_text("12")},
 	};
-	struct object_put_params params = {.bucket = span_text("weights"),
+	struct object_put_params params = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("k"),
 		.facts = {.headers = headers, .header_count = 3}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	ck_assert_uint_eq(object.header_count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert(span_equal(object.headers[i].name, headers[i].name));
@@ -146,7 +138,7 @@ START_TEST(refusals_before_any_byte)
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	struct object_header header = {
 		span_text("x-amz-meta-v"), span_of(long_value, OBJECT_METADATA_MAX_BYTES)};
-	struct object_put_params params = {.bucket = span_text("weights"),
+	struct object_put_params params = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("k"),
 		.facts = {.headers = &header, .header_count = 1}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), -1);
@@ -160,13 +152,12 @@ START_TEST(a_wrong_content_md5_stores_nothing)
 {
 	struct error err = {0};
 	struct object object;
-	struct object_put_params params = {
-		.bucket = span_text("weights"), .key = span_text("k"), .has_content_md5 = true};
+	struct object_put_params params = {.bucket = bucket_named(span_text("weights")),
+		.key = span_text("k"),
+		.has_content_md5 = true};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -197,9 +188,7 @@ START_TEST(a_version_removed_between_find_and_open_is_no_key)
 	struct error err = {0};
 	struct object object;
 	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("old"), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "k", NULL, &err), 0);
 	ck_assert_ptr_null(object_open(fixture.store, &object, 0, 3, &err));
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
@@ -286,10 +275,10 @@ START_TEST(a_write_over_a_marker_finds_nothing_there)
 {
 	struct error err = {0};
 	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
-	struct object_put_params swap = {.bucket = span_text("weights"),
+	struct object_put_params swap = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("k"),
 		.conditions.if_match = span_text("*")};
-	struct object_put_params create = {.bucket = span_text("weights"),
+	struct object_put_params create = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("k"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
@@ -322,13 +311,13 @@ START_TEST(conditional_puts_and_deletes)
 {
 	struct error err = {0};
 	char etag[OBJECT_ETAG_BYTES];
-	struct object_put_params create = {.bucket = span_text("weights"),
+	struct object_put_params create = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("latest"),
 		.conditions.if_none_match = span_text("*")};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &create, span_text("1"), etag, &err), 0);
 	ck_assert_int_eq(fixture_put_with(fixture.store, &create, span_text("2"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
-	struct object_put_params swap = {.bucket = span_text("weights"),
+	struct object_put_params swap = {.bucket = bucket_named(span_text("weights")),
 		.key = span_text("latest"),
 		.conditions.if_match = span_text(etag)};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("2"), NULL, &err), 0);
@@ -350,21 +339,14 @@ END_TEST
 START_TEST(a_bucket_deleted_during_the_upload_takes_it_along)
 {
 	struct error err = {0};
-	struct settled *const settled = settled_new();
-	struct object object;
-	const struct object_put_params params = {.bucket = span_text("weights"),
-		.key = span_text("k"),
-		.done = settled_done,
-		.owner = settled};
+	const struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "weights", &err), 0);
-	object_put_finish(put);
-	settled_wait(settled);
-	ck_assert_int_eq(object_put_outcome(put, &object, &err), -1);
+	ck_assert_int_eq(fixture_call(object_put_call(put), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	object_put_free(put);
 }
 END_TEST
 
@@ -373,26 +355,18 @@ END_TEST
 START_TEST(a_bucket_made_anew_during_the_upload_does_not_get_it)
 {
 	struct error err = {0};
-	struct settled *const settled = settled_new();
-	struct object object;
-	const struct object_put_params params = {.bucket = span_text("weights"),
-		.key = span_text("k"),
-		.done = settled_done,
-		.owner = settled};
+	const struct object_put_params params = {
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "weights", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "other", &err), 0);
-	object_put_finish(put);
-	settled_wait(settled);
-	ck_assert_int_eq(object_put_outcome(put, &object, &err), -1);
+	ck_assert_int_eq(fixture_call(object_put_call(put), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
-	object_put_free(put);
+	struct object object;
 	err = (struct error){0};
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		-1);
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 }
 END_TEST
@@ -403,14 +377,12 @@ START_TEST(an_aborted_upload_leaves_nothing)
 	struct object object;
 	uint8_t *const bytes = fixture_noise(90000, 3);
 	const struct object_put_params params = {
-		.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done};
+		.bucket = bucket_named(span_text("weights")), .key = span_text("k")};
 	struct object_put *const put = object_put_open(fixture.store, &params, &err);
 	ck_assert_ptr_nonnull(put);
 	ck_assert_int_eq(object_put_write(put, span_of(bytes, 90000), &err), SINK_TAKEN);
-	object_put_free(put);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"),
-				 fixture.arena, &object, &err),
-		-1);
+	call_free(object_put_call(put));
+	ck_assert_int_eq(fixture_find(&fixture, "weights", "k", &object, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
 	free(bytes);
 }

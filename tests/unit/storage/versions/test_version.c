@@ -114,7 +114,7 @@ static void put(unsigned at)
 	char version[VERSION_TEXT_BYTES];
 	const unsigned body = draw(BODIES);
 	struct object_put_params params = {
-		.bucket = span_text("bucket"), .key = span_text(keys[at])};
+		.bucket = bucket_named(span_text("bucket")), .key = span_text(keys[at])};
 	ck_assert_msg(fixture_put_object(fixture.store, &params, body_of(body), &object, &err) == 0,
 		"%s", err.text);
 	object_version_text(&object, version);
@@ -178,15 +178,17 @@ static void copy(unsigned from, unsigned to)
 		return;
 	const struct model_version original =
 		model[from].versions[draw((unsigned)model[from].count)];
-	const struct version_ref ref = ref_of(&original);
-	ck_assert_msg(object_find_version(fixture.store, span_text("bucket"), span_text(keys[from]),
-			      &ref, fixture.arena, &source, &err) == 0,
-		"%s", err.text);
+	const struct object_ref ref = {.bucket = bucket_named(span_text("bucket")),
+		.key = span_text(keys[from]),
+		.version = ref_of(&original)};
+	ck_assert_msg(object_find(fixture.store, &ref, fixture.arena, &source, &err) == 0, "%s",
+		err.text);
 	ck_assert_int_eq(source.is_marker, original.is_marker);
 	if (source.is_marker)
 		return;
-	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("bucket"), .key = span_text(keys[to])};
+	struct object_copy_params params = {.source = &source,
+		.bucket = bucket_named(span_text("bucket")),
+		.key = span_text(keys[to])};
 	if (draw(4) == 0)
 		params.checksum = CHECKSUM_SHA256;
 	ck_assert_msg(fixture_copy(fixture.store, &params, &object, &err) == 0, "%s", err.text);
@@ -206,9 +208,10 @@ static void set_tag(unsigned at)
 		return;
 	struct model_version *const version = &model[at].versions[draw((unsigned)model[at].count)];
 	const char text[] = {1, 0, 't', 1, 0, (char)('0' + draw(10))};
-	struct object_change_params params = {.bucket = span_text("bucket"),
-		.key = span_text(keys[at]),
-		.ref = ref_of(version),
+	struct object_change_params params = {
+		.object = {.bucket = bucket_named(span_text("bucket")),
+			.key = span_text(keys[at]),
+			.version = ref_of(version)},
 		.sets_tags = true,
 		.tags = span_of(text, draw(4) == 0 ? 0 : sizeof(text))};
 	const int result = fixture_change(fixture.store, &params, &err);
@@ -326,18 +329,17 @@ static void check_find(unsigned at)
 	struct error err = {0};
 	struct object object;
 	const bool exists = key->count > 0 && !key->versions[0].is_marker;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(keys[at]),
-				 fixture.arena, &object, &err),
-		exists ? 0 : -1);
+	ck_assert_int_eq(
+		fixture_find(&fixture, "bucket", keys[at], &object, &err), exists ? 0 : -1);
 	ck_assert(exists || err.kind == ERROR_NO_KEY);
 	ck_assert_int_eq(object.is_marker, key->count > 0 && !exists);
 	for (size_t i = 0; i < key->count; i++) {
 		const struct model_version *const version = &key->versions[i];
-		const struct version_ref ref = ref_of(version);
+		const struct object_ref ref = {.bucket = bucket_named(span_text("bucket")),
+			.key = span_text(keys[at]),
+			.version = ref_of(version)};
 		char text[VERSION_TEXT_BYTES];
-		ck_assert_int_eq(object_find_version(fixture.store, span_text("bucket"),
-					 span_text(keys[at]), &ref, fixture.arena, &object, &err),
-			0);
+		ck_assert_int_eq(object_find(fixture.store, &ref, fixture.arena, &object, &err), 0);
 		object_version_text(&object, text);
 		ck_assert_str_eq(text, version->version);
 		ck_assert_int_eq(object.is_marker, version->is_marker);
@@ -355,7 +357,8 @@ static void check_object_list(void)
 {
 	struct error err = {0};
 	struct object_list page = {.truncated = true};
-	struct object_list_params params = {.bucket = span_text("bucket"), .limit = 1 + draw(KEYS)};
+	struct object_list_params params = {
+		.bucket = bucket_named(span_text("bucket")), .limit = 1 + draw(KEYS)};
 	size_t at = 0;
 	while (page.truncated) {
 		ck_assert_int_eq(
@@ -380,7 +383,8 @@ static void check_version_list(size_t limit)
 {
 	struct error err = {0};
 	struct version_list page = {.truncated = true};
-	struct version_list_params params = {.bucket = span_text("bucket"), .limit = limit};
+	struct version_list_params params = {
+		.bucket = bucket_named(span_text("bucket")), .limit = limit};
 	size_t at = 0;
 	size_t version = 0;
 	while (page.truncated) {

@@ -38,7 +38,8 @@ static void tear_down(void)
 
 static int put(const char *key, size_t len, struct object *out, struct error *err)
 {
-	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key)};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("bucket")), .key = span_text(key)};
 	return fixture_put_object(fixture.store, &params, span_of(noise, len), out, err);
 }
 
@@ -59,11 +60,10 @@ static int copy_onto(const char *from, struct error *err)
 {
 	struct object source;
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(from),
-				 fixture.arena, &source, err),
-		0);
-	struct object_copy_params params = {
-		.source = &source, .bucket = span_text("bucket"), .key = span_text("k")};
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", from, &source, err), 0);
+	struct object_copy_params params = {.source = &source,
+		.bucket = bucket_named(span_text("bucket")),
+		.key = span_text("k")};
 	return fixture_copy(fixture.store, &params, &object, err);
 }
 
@@ -94,9 +94,7 @@ static int delete_version(struct error *err)
 {
 	struct object object;
 	struct object_delete_item item = {.key = span_text("k"), .ref.kind = VERSION_REF_ID};
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
-				 fixture.arena, &object, err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "k", &object, err), 0);
 	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
 	return delete_with(&item, err);
 }
@@ -121,8 +119,8 @@ static int delete_null(struct error *err)
 
 static int set_acl(struct error *err)
 {
-	struct object_change_params params = {.bucket = span_text("bucket"),
-		.key = span_text("k"),
+	struct object_change_params params = {
+		.object = {.bucket = bucket_named(span_text("bucket")), .key = span_text("k")},
 		.sets_acl = true,
 		.acl = ACL_PUBLIC_READ};
 	return fixture_change(fixture.store, &params, err);
@@ -211,20 +209,20 @@ START_TEST(a_change_that_fails_leaves_no_half_version)
 }
 END_TEST
 
-struct call {
+struct db_call {
 	struct change change; /* first */
 	int (*run)(struct db *db, struct error *err);
 };
 
 static int apply_call(struct change *change, struct db *db, struct error *err)
 {
-	return ((struct call *)change)->run(db, err);
+	return ((struct db_call *)change)->run(db, err);
 }
 
 static void run_call(int (*run)(struct db *db, struct error *err))
 {
 	struct error err = {0};
-	struct call call = {.change.apply = apply_call, .run = run};
+	struct db_call call = {.change.apply = apply_call, .run = run};
 	ck_assert_msg(committer_run(store_committer(fixture.store), &call.change, &err) == 0, "%s",
 		err.text);
 }
@@ -341,9 +339,7 @@ START_TEST(a_digest_can_come_later)
 	struct object object;
 	run_call(push_without_digest);
 	run_call(give_digest);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "k", &object, &err), 0);
 	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
 	ck_assert_uint_eq(object.checksum.len, 4);
 }
@@ -507,9 +503,7 @@ START_TEST(a_digest_stays_what_it_is)
 	run_call(push_without_digest);
 	run_call(give_digest);
 	run_call(give_other_digest);
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "k", &object, &err), 0);
 	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
 }
 END_TEST

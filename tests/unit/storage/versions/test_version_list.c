@@ -115,7 +115,7 @@ START_TEST(every_page_size_gives_the_same_listing)
 	struct line lines[LINES_MAX];
 	const size_t count = expected(listings[_i].prefix, listings[_i].delimiter, lines);
 	for (size_t limit = 1; limit <= count + 1; limit++) {
-		struct version_list_params params = {.bucket = span_text("bucket"),
+		struct version_list_params params = {.bucket = bucket_named(span_text("bucket")),
 			.prefix = span_text(listings[_i].prefix),
 			.delimiter = span_text(listings[_i].delimiter),
 			.limit = limit};
@@ -163,7 +163,7 @@ START_TEST(deleting_page_by_page_empties_the_bucket)
 {
 	struct error err = {0};
 	struct version_list_params params = {
-		.bucket = span_text("bucket"), .limit = (size_t)_i + 1};
+		.bucket = bucket_named(span_text("bucket")), .limit = (size_t)_i + 1};
 	struct version_list page = {.truncated = true};
 	while (page.truncated) {
 		struct object_delete_item items[8] = {{.key = {0}}};
@@ -189,8 +189,9 @@ START_TEST(a_key_marker_alone_skips_its_key)
 {
 	struct error err = {0};
 	struct version_list page;
-	const struct version_list_params params = {
-		.bucket = span_text("bucket"), .after_key = span_text("a/1"), .limit = 1};
+	const struct version_list_params params = {.bucket = bucket_named(span_text("bucket")),
+		.after_key = span_text("a/1"),
+		.limit = 1};
 	ck_assert_int_eq(version_list(fixture.store, &params, fixture.arena, &page, &err), 0);
 	ck_assert(span_equal_text(page.last_key, "a/2"));
 }
@@ -200,15 +201,16 @@ START_TEST(limits_and_refusals)
 {
 	struct error err = {0};
 	struct version_list page;
-	struct version_list_params params = {.bucket = span_text("bucket"), .limit = 0};
+	struct version_list_params params = {
+		.bucket = bucket_named(span_text("bucket")), .limit = 0};
 	ck_assert_int_eq(version_list(fixture.store, &params, fixture.arena, &page, &err), 0);
 	ck_assert(!page.truncated && page.entry_count == 0);
 	params.limit = 1000;
-	params.bucket = span_text("absent");
+	params.bucket = bucket_named(span_text("absent"));
 	ck_assert_int_eq(version_list(fixture.store, &params, fixture.arena, &page, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	struct arena *const small = arena_new(2048);
-	params.bucket = span_text("bucket");
+	params.bucket = bucket_named(span_text("bucket"));
 	ck_assert_int_eq(version_list(fixture.store, &params, small, &page, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_MEMORY);
 	arena_free(small);
@@ -238,7 +240,8 @@ static double processor_seconds(void)
 static void put_hot(struct object *out)
 {
 	struct error err = {0};
-	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text("hot")};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("bucket")), .key = span_text("hot")};
 	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_text("x"), out, &err), 0);
 }
 
@@ -255,8 +258,9 @@ START_TEST(a_key_with_many_versions_costs_pages_that_do_not_show_them_nothing)
 	put_hot(&middle);
 	add_older();
 	put_hot(&last);
-	const struct object_list_params objects = {.bucket = span_text("bucket"), .limit = 1000};
-	struct version_list_params versions = {.bucket = span_text("bucket"),
+	const struct object_list_params objects = {
+		.bucket = bucket_named(span_text("bucket")), .limit = 1000};
+	struct version_list_params versions = {.bucket = bucket_named(span_text("bucket")),
 		.after_key = span_text("hot"),
 		.limit = 10,
 		.after_version.kind = VERSION_REF_ID};
@@ -274,7 +278,9 @@ START_TEST(a_key_with_many_versions_costs_pages_that_do_not_show_them_nothing)
 		ck_assert_int_eq(version_list(fixture.store, &versions, arena, &older, &err), 0);
 		ck_assert(older.entry_count == 4 && span_equal_text(older.last_key, "\xff\xff/1"));
 		const struct version_list_params rolled = {
-			.bucket = span_text("bucket"), .delimiter = span_text("o"), .limit = 1000};
+			.bucket = bucket_named(span_text("bucket")),
+			.delimiter = span_text("o"),
+			.limit = 1000};
 		ck_assert_int_eq(version_list(fixture.store, &rolled, arena, &older, &err), 0);
 		ck_assert_uint_eq(older.prefix_count, 1);
 		arena_free(arena);

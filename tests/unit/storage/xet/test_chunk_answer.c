@@ -37,14 +37,11 @@ static void tear_down(void)
 static int ask_as(bool promises, const struct chunk_id *id, struct buffer *out)
 {
 	struct error err = {0};
-	struct settled *const settled = settled_new();
-	struct chunk_answer *const answer =
-		chunk_answer_start(fixture.store, id, promises, settled_done, settled, &err);
-	if (answer == NULL)
-		settled_done(settled);
-	settled_wait(settled);
-	const int result = answer == NULL ? -1 : chunk_answer_outcome(answer, out, &err);
-	chunk_answer_free(answer);
+	struct call *const answer = chunk_answer_call(fixture.store, id, promises, &err);
+	const int result = answer == NULL ? -1 : call_run(answer, &err);
+	if (result == 0)
+		chunk_answer_result(answer, out);
+	call_free(answer);
 	ck_assert_msg(result == 0 || err.kind == ERROR_NOT_FOUND, "%s", err.text);
 	return result == 0;
 }

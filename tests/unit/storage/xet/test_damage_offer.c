@@ -277,11 +277,10 @@ START_TEST(a_copy_is_refused_for_its_own_chunks_alone)
 	for (size_t i = 0; i < 3; i++) {
 		struct object source;
 		struct object copy;
-		ck_assert_int_eq(object_find(fixture.store, span_text("box"), span_text(keys[i]),
-					 fixture.arena, &source, &err),
-			0);
-		struct object_copy_params params = {
-			.source = &source, .bucket = span_text("box"), .key = span_text("copy")};
+		ck_assert_int_eq(fixture_find(&fixture, "box", keys[i], &source, &err), 0);
+		struct object_copy_params params = {.source = &source,
+			.bucket = bucket_named(span_text("box")),
+			.key = span_text("copy")};
 		ck_assert_msg(
 			fixture_copy(fixture.store, &params, &copy, &err) == (i == 1 ? -1 : 0),
 			"%s %s", keys[i], err.text);

@@ -28,7 +28,8 @@ struct kept {
 static void put(struct kept *kept, const char *key, const uint8_t *bytes, size_t len)
 {
 	struct error err = {0};
-	struct object_put_params params = {.bucket = span_text("models"), .key = span_text(key)};
+	struct object_put_params params = {
+		.bucket = bucket_named(span_text("models")), .key = span_text(key)};
 	ck_assert_msg(fixture_put_object(kept->fixture.store, &params, span_of(bytes, len),
 			      &kept->object, &err) == 0,
 		"%s", err.text);

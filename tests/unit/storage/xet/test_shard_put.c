@@ -122,20 +122,18 @@ static struct shard_put *open_put(struct sender *sender, const char *account)
 	const struct shard_put_params params = {.bucket_id = BUCKET,
 		.account = span_text(account),
 		.room = has_room,
-		.done = is_done,
 		.owner = sender};
 	return shard_put_open(fixture.store, &params);
 }
 
-/* Once finished: waits. */
-static int outcome(
-	struct shard_put *put, struct sender *sender, struct shard_report *out, struct error *err)
+/* Once started: waits. */
+static int outcome(struct shard_put *put, struct sender *sender, struct error *err)
 {
 	pthread_mutex_lock(&sender->mutex);
 	while (!sender->done)
 		pthread_cond_wait(&sender->condition, &sender->mutex);
 	pthread_mutex_unlock(&sender->mutex);
-	return shard_put_outcome(put, out, err);
+	return call_outcome(shard_put_call(put), err);
 }
 
 static int send_as(
@@ -145,11 +143,11 @@ static int send_as(
 		.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 	struct shard_put *const put = open_put(&sender, account);
 	int result = write_all(put, &sender, bytes, err);
-	if (result == 0) {
-		shard_put_finish(put);
-		result = outcome(put, &sender, out, err);
-	}
-	shard_put_free(put);
+	if (result == 0)
+		result = call_run(shard_put_call(put), err);
+	if (result == 0)
+		*out = *shard_put_report(put);
+	call_free(shard_put_call(put));
 	return result;
 }
 
@@ -567,13 +565,12 @@ START_TEST(an_upload_may_be_given_up)
 		struct shard_put *const put = open_put(&sender, "main");
 		ck_assert_int_eq(
 			write_all(put, &sender, span_of(bytes, (size_t)i * 1000000 + 10), &err), 0);
-		shard_put_free(put);
+		call_free(shard_put_call(put));
 	}
 	free(bytes);
 	for (int i = 0; i < 1000 && !scratch_is_empty(); i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	ck_assert(scratch_is_empty());
-	ck_assert(!sender.done);
 }
 END_TEST
 
@@ -791,7 +788,7 @@ static struct shard_put *send_large(struct sender *sender)
 	struct shard_put *const put = open_put(sender, "main");
 	ck_assert_uint_gt(shard.len, 1024 * 1024);
 	ck_assert_int_eq(write_all(put, sender, buffer_span(&shard), &err), 0);
-	shard_put_finish(put);
+	call_start(shard_put_call(put), is_done, sender);
 	return put;
 }
 
@@ -841,11 +838,10 @@ static void queue_up(struct queue *queue)
 static void expect_busy(struct shard_put *put, struct sender *sender, const char *text)
 {
 	struct error err = {0};
-	struct shard_report report;
-	ck_assert_int_eq(outcome(put, sender, &report, &err), -1);
+	ck_assert_int_eq(outcome(put, sender, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_ptr_nonnull(strstr(err.text, text));
-	shard_put_free(put);
+	call_free(shard_put_call(put));
 }
 
 static void expect_stopped(struct shard_put *put, struct sender *sender)

@@ -121,7 +121,7 @@ START_TEST(test_parts)
 	struct upload_listed_part listed[2];
 	struct upload_fault fault;
 	struct upload_result result;
-	struct upload_create_params create = {.bucket = span_text("b"),
+	struct upload_create_params create = {.bucket = bucket_named(span_text("b")),
 		.key = span_text("parts"),
 		.initiator = span_text("main")};
 	const struct span bytes = buffer_span(&next[0].bytes);
@@ -141,9 +141,7 @@ START_TEST(test_parts)
 	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0,
 		"%s", err.text);
 	struct object object;
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "parts", &object, &err), 0);
 	struct settled *const settled = settled_new();
 	struct file_hash_wait *const wait =
 		file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
@@ -155,9 +153,7 @@ START_TEST(test_parts)
 			      fixture.store, object.sequence, recipe, &single.digest, &err) == 0,
 		"%s", err.text);
 	derived_recipe_free(recipe);
-	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"),
-				 fixture.arena, &object, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "b", "parts", &object, &err), 0);
 	ck_assert(object.has_file_hash && !chunk_id_equal(&object.file_hash, &single.file_hash));
 	ck_assert_msg(make(object.sequence, &err) == 0, "%s", err.text);
 	check_file(&object.file_hash, bytes);
@@ -209,7 +205,7 @@ START_TEST(test_made_once_for_all_who_ask)
 	const struct object two = put_derived(1);
 	struct object twin; /* the same file by another name */
 	struct object_copy_params copy = {
-		.bucket = span_text("b"), .key = span_text("twin"), .source = &two};
+		.bucket = bucket_named(span_text("b")), .key = span_text("twin"), .source = &two};
 	ck_assert_int_eq(fixture_copy(fixture.store, &copy, &twin, &err), 0);
 	ck_assert_int_eq(make(one.sequence, &err), 0);
 	const int64_t before = metrics_get(fixture.metrics, METRIC_BYTES_INGESTED);

@@ -231,7 +231,7 @@ START_TEST(an_upload_that_ends_early_leaves_nothing)
 		while (xorb_put_write(put, span_slice(buffer_span(&body), at, 50000), &err) ==
 			SINK_WAIT)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	xorb_put_free(put);
+	call_free(xorb_put_call(put));
 	wait_for_pack_files(0);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM xorbs"), 0);
 	buffer_release(&body);
@@ -322,12 +322,9 @@ END_TEST
 static int promise(
 	const struct xorb_place *places, size_t places_count, int64_t until_ms, struct error *err)
 {
-	struct settled *const settled = settled_new();
-	struct xorb_promise *const made = xorb_promise_start(
-		fixture.store, places, places_count, until_ms, settled_done, settled);
-	settled_wait(settled);
-	const int result = xorb_promise_outcome(made, err);
-	xorb_promise_free(made);
+	struct call *const made = xorb_promise_call(fixture.store, places, places_count, until_ms);
+	const int result = call_run(made, err);
+	call_free(made);
 	return result;
 }
 

@@ -206,13 +206,10 @@ END_TEST
 static int renew(const struct xorb_sample *sample, struct error *err)
 {
 	const struct chunk_id hash = xorb_sample_hash(sample);
-	struct settled *const settled = settled_new();
-	struct xorb_promise *const promise =
-		xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
+	struct call *const promise = xorb_promise_renew_call(fixture.store, &hash, err);
 	ck_assert_ptr_nonnull(promise);
-	settled_wait(settled);
-	const int result = xorb_promise_outcome(promise, err);
-	xorb_promise_free(promise);
+	const int result = call_run(promise, err);
+	call_free(promise);
 	return result;
 }
 
@@ -356,9 +353,7 @@ START_TEST(objects_that_share_its_chunks_read_right_again)
 	damage(&small, 0);
 	damage(&other, 1);
 	struct object found;
-	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("key"),
-				 fixture.arena, &found, &err),
-		0);
+	ck_assert_int_eq(fixture_find(&fixture, "bucket", "key", &found, &err), 0);
 	buffer_init(&out, 100000);
 	ck_assert_int_eq(fixture_read(fixture.store, &found, 0, object.len, &out, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
@@ -483,7 +478,7 @@ START_TEST(what_is_not_the_xorb_mends_nothing)
 	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
 	ck_assert_int_eq(
 		xorb_put_write(put, span_slice(buffer_span(&body), 0, 50), &err), SINK_TAKEN);
-	xorb_put_free(put); /* given up */
+	call_free(xorb_put_call(put)); /* given up */
 	const struct xorb xorb = find(&large);
 	ck_assert(!pack_store_is_held(store_packs(fixture.store), &xorb.pack));
 	ck_assert(!xorb_sample_is_there(fixture.store, &large));
@@ -596,17 +591,11 @@ static ssize_t write_when_let(
 
 struct upload {
 	struct settled *room;
-	struct settled *done;
 };
 
 static void upload_has_room(void *owner)
 {
 	settled_done(((struct upload *)owner)->room);
-}
-
-static void upload_is_done(void *owner)
-{
-	settled_done(((struct upload *)owner)->done);
 }
 
 /* The disk stands still until the first wait. How often it waited. */
@@ -636,7 +625,7 @@ START_TEST(who_sends_it_faster_than_the_disk_is_woken)
 {
 	static struct file_ops files; /* outlives the store */
 	struct error err = {0};
-	struct upload upload = {.room = settled_new(), .done = settled_new()};
+	struct upload upload = {.room = settled_new()};
 	struct buffer body;
 	bool mended;
 	files = *file_system();
@@ -649,15 +638,13 @@ START_TEST(who_sends_it_faster_than_the_disk_is_woken)
 	ck_assert(!xorb_sample_is_there(fixture.store, &larger));
 	const struct xorb_put_params params = {.hash = xorb_sample_write(&larger, &body),
 		.room = upload_has_room,
-		.done = upload_is_done,
 		.owner = &upload};
 	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
 	ck_assert_msg(put != NULL, "%s", err.text);
 	ck_assert_int_ge(write_and_wait(put, &upload, buffer_span(&body)), 1);
-	xorb_put_finish(put);
-	settled_wait(upload.done);
-	ck_assert_msg(xorb_put_outcome(put, &mended, &err) == 0 && mended, "%s", err.text);
-	xorb_put_free(put);
+	ck_assert_msg(call_run(xorb_put_call(put), &err) == 0, "%s", err.text);
+	ck_assert(xorb_put_inserted(put));
+	call_free(xorb_put_call(put));
 	ck_assert(xorb_sample_is_there(fixture.store, &larger));
 	settled_done(upload.room);
 	settled_wait(upload.room);

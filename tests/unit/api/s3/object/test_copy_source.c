@@ -27,14 +27,13 @@ static const struct {
 
 START_TEST(test_good)
 {
-	struct copy_source source;
+	struct object_ref source;
 	struct error err = {0};
 	struct arena *const arena = arena_new(65536);
 	ck_assert_msg(copy_source_parse(span_text(good[_i].text), arena, &source, &err) == 0,
 		"%s: %s", good[_i].text, err.text);
-	ck_assert(span_equal_text(source.bucket, good[_i].bucket));
+	ck_assert(span_equal_text(source.bucket.name, good[_i].bucket));
 	ck_assert(span_equal_text(source.key, good[_i].key));
-	ck_assert_int_eq(source.has_version, good[_i].version != NULL);
 	if (good[_i].version == NULL) {
 		ck_assert_int_eq(source.version.kind, VERSION_REF_CURRENT);
 	} else {
@@ -53,7 +52,7 @@ static const char *const bad[] = {"", "/", "bkt", "bkt/", "/bkt", "//key", "bkt/
 
 START_TEST(test_bad)
 {
-	struct copy_source source;
+	struct object_ref source;
 	struct error err = {0};
 	struct arena *const arena = arena_new(65536);
 	ck_assert_msg(copy_source_parse(span_text(bad[_i]), arena, &source, &err) == -1,
