@@ -1,4 +1,4 @@
-"""Every route and every kind of caller: nobody does, or learns, more than PROTOCOL.md and
+"""Every route and every kind of caller: nobody does, or learns, more than docs/protocol and
 OPERATIONS.md ("What each caller can do") say.
 
 The routes are those that the server has, so a route that nobody has judged here fails. For each

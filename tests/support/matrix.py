@@ -1,6 +1,6 @@
 """Who may do what, for tests/daemon/test_matrix.py: the routes as the server has them, a world of
-accounts, keys, buckets and secrets, and the rules of PROTOCOL.md ("Grants", "Who may", "Who may
-what") as a judge that knows nothing of the server.
+accounts, keys, buckets and secrets, and the rules of docs/protocol/README.md, "Access", and of
+docs/protocol/hub.md, "Who may know of a bucket", as a judge that knows nothing of the server.
 
 Everything that somebody may not get to know has a name, a size or a number that nobody can guess,
 so that a reply which holds it tells of it.
@@ -43,7 +43,7 @@ def routes():
 
 
 def face_of(pattern):
-    """PROTOCOL.md, "Paths"."""
+    """The paths of docs/protocol/README.md."""
     for face, starts in (('admin', ('/-/',)), ('xet', ('/xet/', '/v1/telemetry')),
                          ('steps', ('/v1/', '/hot_load/')),
                          ('hub', ('/api/', '/buckets/', '/oauth/'))):
@@ -129,7 +129,7 @@ REFUSALS['admin'] = REFUSALS['steps']
 
 
 def refusal(face, caller, bucket, outcome):
-    """The Hub tells nobody of what he may not know (PROTOCOL.md, "Who may what")."""
+    """The Hub tells nobody of what he may not know (docs/protocol/hub.md)."""
     if face == 'hub' and bucket and outcome in (DENIED, ABSENT) and not caller.has_any(bucket):
         outcome = ABSENT if caller.token else NOBODY
     return REFUSALS[face][outcome]
